@@ -1,0 +1,45 @@
+# Two commands are all that is needed: `make demo` and `make test`. `make` lists the rest.
+
+SHELL       := /bin/bash
+VERSION     := $(shell git describe --always --dirty --tags 2>/dev/null || echo dev)
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+TESTFLAGS   ?= -timeout 20m
+
+# What `make deps` puts into .venv is found by everything started from here.
+export PATH := $(PATH):$(CURDIR)/.venv/bin
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## Build bin/engine
+	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-X main.version=$(VERSION)' -o bin/engine ./cmd/engine
+
+.PHONY: deps
+deps: ## Install what is missing: PostgreSQL 15+, pg_cron, psql, moto_server, aws
+	@scripts/deps.sh
+
+.PHONY: demo
+demo: deps build ## Start PostgreSQL, an AWS emulator and the engine, and open psql
+	@scripts/demo.sh
+
+.PHONY: test
+test: deps ## Run the whole test suite
+	go test $(TESTFLAGS) ./...
+
+.PHONY: lint
+lint: ## Check formatting (gofmt), go vet and staticcheck
+	@files=$$(gofmt -l .) && if [ -n "$$files" ]; then echo "not formatted, run gofmt -w on:"; echo "$$files"; exit 1; fi
+	go vet ./...
+	go run $(STATICCHECK) ./...
+
+.PHONY: generate
+generate: ## Make generated files anew
+	go generate ./...
+
+.PHONY: clean
+clean: ## Remove what was built and downloaded into the checkout
+	rm -rf bin .venv .cache

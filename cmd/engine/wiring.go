@@ -1,0 +1,43 @@
+package main
+
+import (
+	"log/slog"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"iasql/internal/aws"
+	"iasql/internal/engine"
+	"iasql/internal/modules"
+	"iasql/internal/modules/awsaccount"
+	"iasql/internal/modules/awss3"
+	"iasql/internal/modules/awssqs"
+	"iasql/internal/modules/awsvpc"
+)
+
+// allModules is the one list of modules this binary has.
+func allModules(c *aws.Clients) (*modules.Registry, error) {
+	return modules.NewRegistry(
+		awsaccount.Module(c),
+		awss3.Module(c),
+		awssqs.Module(c),
+		awsvpc.Module(c),
+	)
+}
+
+// descriptions returns the modules without the means to call the cloud.
+func descriptions() (*modules.Registry, error) {
+	return allModules(aws.New(aws.Options{}))
+}
+
+func engineOptions(url, endpoint string, flags engineFlags, log *slog.Logger) engine.Options {
+	return engine.Options{
+		DatabaseURL: url,
+		Registry: func(pool *pgxpool.Pool) (*modules.Registry, error) {
+			return allModules(aws.New(aws.Options{Accounts: awsaccount.LoadCredentials(pool), Endpoint: endpoint, Logger: log}))
+		},
+		Version:     version,
+		Log:         log,
+		Accounts:    flags.Accounts,
+		Concurrency: flags.Concurrency,
+	}
+}

@@ -1,0 +1,16 @@
+# The engine as one static binary, in an image with CA certificates and nothing else.
+FROM golang:1.26-bookworm AS build
+WORKDIR /src
+COPY go.mod go.sum ./
+RUN go mod download
+COPY cmd cmd
+COPY internal internal
+COPY migrations migrations
+COPY sql sql
+ARG VERSION=dev
+RUN CGO_ENABLED=0 go build -trimpath -ldflags "-X main.version=$VERSION" -o /engine ./cmd/engine
+
+FROM gcr.io/distroless/static-debian12:nonroot
+COPY --from=build /engine /engine
+ENTRYPOINT ["/engine"]
+CMD ["serve"]

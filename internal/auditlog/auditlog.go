@@ -1,0 +1,200 @@
+// Package auditlog reads the audit log: what users did to a record and is not
+// yet settled ([Fold]), and in which transaction it is marked as settled
+// ([Settle]).
+//
+// Rows are marked one by one, never by a window over time or ids: a
+// transaction that commits late has smaller ids and earlier times than rows
+// that have been dealt with already (R2).
+package auditlog
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"iasql/internal/modules"
+)
+
+// Change is what users did to a record that is not yet settled, folded from
+// its audit rows in order.
+type Change struct {
+	AuditIDs []int64 // ascending
+	Insert   bool    // the record was inserted
+	Delete   bool    // the record was deleted, and is gone
+	// Base holds the columns updated and, for each, the value both sides last
+	// agreed on: the original of the oldest update.
+	Base modules.Row
+	Last modules.Row // for Delete: the row as it was
+}
+
+// Latest returns the newest audit row of the change, 0 for none.
+func (c *Change) Latest() int64 {
+	if c == nil || len(c.AuditIDs) == 0 {
+		return 0
+	}
+	return c.AuditIDs[len(c.AuditIDs)-1]
+}
+
+// Entry is a row of the audit log.
+type Entry struct {
+	ID       int64
+	RecordID int64
+	Type     string      // INSERT, UPDATE or DELETE
+	Original modules.Row // database terms; nil for INSERT
+	Change   modules.Row // nil for DELETE
+}
+
+// Fold adds the next entry of a record to its pending change; c is nil for the
+// first. Entries come in the order of their ids, which is the order of the
+// writes: a writer holds the row's lock until it commits.
+func (c *Change) Fold(t *modules.Table, e Entry) *Change {
+	if c == nil {
+		c = &Change{Base: modules.Row{}}
+	}
+	c.AuditIDs = append(c.AuditIDs, e.ID)
+	switch e.Type {
+	case "INSERT":
+		if c.Delete && !c.Insert {
+			// Deleted and inserted again under its old id: every column may
+			// have changed.
+			c.rebase(t, c.Last)
+		} else {
+			c.Insert = true
+		}
+		c.Delete, c.Last = false, nil
+	case "UPDATE":
+		c.rebase(t, e.Original)
+	case "DELETE":
+		c.Delete, c.Last = true, e.Original
+	}
+	return c
+}
+
+func (c *Change) rebase(t *modules.Table, original modules.Row) {
+	for name, v := range original {
+		col := t.Column(name)
+		if col == nil || col.Local {
+			continue
+		}
+		if _, known := c.Base[name]; !known {
+			c.Base[name] = v
+		}
+	}
+}
+
+// Row converts the JSON image of a row, as to_jsonb prints it, to canonical
+// values. Columns the description does not know are the user's own and are
+// left out.
+func Row(t *modules.Table, image json.RawMessage) (modules.Row, error) {
+	if len(image) == 0 || string(image) == "null" {
+		return nil, nil
+	}
+	var raw map[string]json.RawMessage
+	if err := json.Unmarshal(image, &raw); err != nil {
+		return nil, fmt.Errorf("audit image of %s: %w", t.Name, err)
+	}
+	row := modules.Row{}
+	for name, v := range raw {
+		c := t.Column(name)
+		if c == nil {
+			continue
+		}
+		value, err := FromJSON(c, v)
+		if err != nil {
+			return nil, fmt.Errorf("audit image of %s: column %s: %w", t.Name, name, err)
+		}
+		row[name] = value
+	}
+	return row, nil
+}
+
+// FromJSON converts a column's value from its JSON image to canonical form.
+func FromJSON(c *modules.Column, image json.RawMessage) (modules.Value, error) {
+	text := string(image)
+	if text == "null" {
+		return modules.Null, nil
+	}
+	if c.Type != modules.TypeJSON && len(text) > 0 && text[0] == '"' {
+		if err := json.Unmarshal(image, &text); err != nil {
+			return modules.Null, err
+		}
+		if c.WriteOnly {
+			return modules.Text(text), nil
+		}
+	}
+	canonical, err := c.Type.Canonical(text)
+	if err != nil {
+		return modules.Null, err
+	}
+	return modules.Text(canonical), nil
+}
+
+// ToJSON converts a column's canonical value to JSON, for logs and previews.
+func ToJSON(c *modules.Column, v modules.Value) json.RawMessage {
+	if v.IsNull() {
+		return json.RawMessage("null")
+	}
+	switch c.Type {
+	case modules.TypeJSON, modules.TypeTexts, modules.TypeBool, modules.TypeInteger, modules.TypeBigint, modules.TypeDouble:
+		if json.Valid([]byte(v.String())) {
+			return json.RawMessage(v.String())
+		}
+	}
+	text, err := json.Marshal(v.String())
+	if err != nil { // a string always marshals
+		panic(err)
+	}
+	return text
+}
+
+// Querier is what reads need: a pool, a connection or a transaction.
+type Querier interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+}
+
+// PendingQuery selects the unsettled user changes of records of a table, in
+// order: $1 is the table, $2 the record ids. [ScanPending] reads its rows.
+const PendingQuery = `
+	SELECT id, record_id, change_type, change -> 'original', change -> 'change'
+	FROM public.iasql_audit_log
+	WHERE NOT settled AND table_name = $1 AND record_id = ANY ($2) AND change_type IN ('INSERT', 'UPDATE', 'DELETE')
+	ORDER BY id`
+
+// ScanPending folds the rows of [PendingQuery] by record.
+func ScanPending(t *modules.Table, rows pgx.Rows) (map[int64]*Change, error) {
+	changes := map[int64]*Change{}
+	defer rows.Close()
+	for rows.Next() {
+		var e Entry
+		var original, change []byte
+		if err := rows.Scan(&e.ID, &e.RecordID, &e.Type, &original, &change); err != nil {
+			return nil, err
+		}
+		var err error
+		if e.Original, err = Row(t, original); err != nil {
+			return nil, err
+		}
+		changes[e.RecordID] = changes[e.RecordID].Fold(t, e)
+	}
+	return changes, rows.Err()
+}
+
+// Execer is what writes need.
+type Execer interface {
+	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
+}
+
+// Settle marks audit rows as dealt with, in the transaction that records what
+// was done about them.
+func Settle(ctx context.Context, tx Execer, ids []int64) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	_, err := tx.Exec(ctx, `
+		UPDATE public.iasql_audit_log SET settled = true, settled_at = clock_timestamp()
+		WHERE id = ANY ($1) AND NOT settled`, ids)
+	return err
+}

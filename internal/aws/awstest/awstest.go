@@ -1,0 +1,315 @@
+// Package awstest puts resources of AWS modules through what the contract in
+// package modules asks of them, against an emulator.
+//
+// [Lifecycle] is the whole of it: one object is created, found, read, listed,
+// changed in every column that can be changed, and deleted, with the engine's
+// steps and nothing else.
+package awstest
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"iasql/internal/aws"
+	"iasql/internal/modules"
+	"iasql/internal/testaws"
+)
+
+// Scope returns the scope of tests: the account that clients of [Clients] have.
+func Scope(region string) modules.Scope { return modules.Scope{Account: "test", Region: region} }
+
+// Clients returns clients of a new account in the emulator.
+func Clients(t testing.TB) *aws.Clients {
+	t.Helper()
+	account := testaws.NewAccount(t)
+	return aws.New(aws.Options{
+		Endpoint: account.Endpoint,
+		Accounts: func(context.Context, string) (aws.Credentials, error) {
+			return aws.Credentials{AccessKeyID: account.AccessKeyID, SecretAccessKey: account.SecretAccessKey}, nil
+		},
+	})
+}
+
+// Fake returns clients of a server that a test has made itself.
+func Fake(url string) *aws.Clients {
+	return aws.New(aws.Options{
+		Endpoint:   url,
+		MaxBackoff: time.Millisecond,
+		Accounts: func(context.Context, string) (aws.Credentials, error) {
+			return aws.Credentials{AccessKeyID: "AKIAFAKE", SecretAccessKey: "fake-secret"}, nil
+		},
+	})
+}
+
+// Journal is a journal in memory.
+type Journal struct {
+	mu    sync.Mutex
+	calls []string
+	errs  []error
+}
+
+// Begin notes a call.
+func (j *Journal) Begin(_ context.Context, call modules.Call) (func(error), error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	i := len(j.calls)
+	j.calls = append(j.calls, call.Service+":"+call.Action)
+	j.errs = append(j.errs, nil)
+	return func(err error) {
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		j.errs[i] = err
+	}, nil
+}
+
+// Take returns the calls since the last Take, and how each ended.
+func (j *Journal) Take() (calls []string, errs []error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	calls, errs = j.calls, j.errs
+	j.calls, j.errs = nil, nil
+	return calls, errs
+}
+
+// Case is an object to put through its life.
+type Case struct {
+	Resource modules.Resource
+	Scope    modules.Scope
+	// Want describes the object, in cloud terms.
+	Want modules.Row
+	// Changes are further values, one after the other, of every column that
+	// can be changed in place.
+	Changes map[string][]modules.Value
+	// Calls are the mutating calls that a change of the column may take; a
+	// column that is missing takes one.
+	Calls map[string]int
+}
+
+// Lifecycle puts an object through its life.
+func Lifecycle(t *testing.T, c Case) {
+	t.Helper()
+	r := &run{T: t, Case: c, table: c.Resource.Table(), journal: &Journal{}}
+	r.ctx = modules.WithMutations(t.Context(), r.journal)
+	if err := r.table.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	r.refused("create", func() error { _, err := r.create(t.Context(), "refused"); return err })
+
+	created, err := r.create(r.ctx, "token-1")
+	if err != nil {
+		t.Fatalf("create: %v", err)
+	}
+	r.key, _ = r.table.Key(created)
+	if r.key == "" {
+		t.Fatalf("create: the row %v has no identity", created)
+	}
+	if calls, _ := r.journal.Take(); len(calls) != 1 {
+		t.Errorf("create made the calls %v, want one", calls)
+	}
+	r.finds(created)
+	have := r.converge(created)
+	r.listed(true)
+
+	for _, column := range r.mutable() {
+		values := r.Changes[column]
+		if len(values) == 0 {
+			t.Errorf("column %s can be changed, and the test does not", column)
+		}
+		for _, value := range values {
+			r.Want = r.Want.Clone()
+			r.Want[column] = value
+			r.refused("update "+column, func() error {
+				return r.Resource.(modules.Updater).Update(t.Context(), r.Scope, have, r.Want, []string{column})
+			})
+			r.update(have, column)
+			have = r.converge(created)
+			if calls, _ := r.journal.Take(); len(calls) > 0 {
+				t.Errorf("after %s was updated there was more to update: %v", column, calls)
+			}
+		}
+	}
+	r.deletes(have, created)
+}
+
+type run struct {
+	*testing.T
+	Case
+	table   *modules.Table
+	journal *Journal
+	ctx     context.Context
+	key     string
+}
+
+func (r *run) create(ctx context.Context, token string) (modules.Row, error) {
+	return r.Resource.(modules.Creator).Create(ctx, r.Scope, r.Want, token)
+}
+
+// refused checks that the call is refused where the engine only reads.
+func (r *run) refused(what string, call func() error) {
+	r.Helper()
+	if err := call(); modules.ClassOf(err) != modules.ReadOnly || err == nil {
+		r.Errorf("%s without permission: got %v, want an error of class %s", what, err, modules.ReadOnly)
+	}
+}
+
+// finds checks that the creation is found again by its token.
+func (r *run) finds(created modules.Row) {
+	r.Helper()
+	finder, ok := r.Resource.(modules.Finder)
+	if !ok {
+		return
+	}
+	found, err := finder.FindCreated(r.ctx, r.Scope, []string{"token-0", "token-1", "token-2"})
+	if err != nil {
+		r.Fatalf("find created: %v", err)
+	}
+	if len(found) != 1 {
+		r.Fatalf("find created: got %v, want one", found)
+	}
+	if key, _ := r.table.Key(found["token-1"]); key != r.key {
+		r.Errorf("find created: got %v, want the identity of %v", found, created)
+	}
+}
+
+// get reads the object and checks the form of its row.
+func (r *run) get(identity modules.Row) modules.Row {
+	r.Helper()
+	absent := identity.Clone()
+	for _, column := range r.table.Identity() {
+		absent[column] = modules.Text(identity[column].String() + "0")
+	}
+	rows, err := r.Resource.Get(r.ctx, r.Scope, []modules.Row{identity, absent})
+	if err != nil {
+		r.Fatalf("get: %v", err)
+	}
+	if len(rows) != 1 {
+		r.Fatalf("get: got %d rows, want one: %v", len(rows), rows)
+	}
+	r.wellFormed(rows[0])
+	return rows[0]
+}
+
+// wellFormed checks that a row has every column, in canonical form.
+func (r *run) wellFormed(row modules.Row) {
+	r.Helper()
+	for i := range r.table.Columns {
+		c := &r.table.Columns[i]
+		v, ok := row[c.Name]
+		scope := c.Name == modules.ColumnAccount || c.Name == modules.ColumnRegion
+		if !ok && !c.Local && !c.WriteOnly && !scope {
+			r.Errorf("column %s is missing from %v", c.Name, row)
+		}
+		if v.IsNull() || c.References != nil && !c.References.ByKey {
+			continue
+		}
+		if canonical, err := c.Type.Canonical(v.String()); err != nil || canonical != v.String() {
+			r.Errorf("column %s: %q is not canonical: %q, %v", c.Name, v, canonical, err)
+		}
+	}
+	for name := range row {
+		if r.table.Column(name) == nil {
+			r.Errorf("column %s is not described", name)
+		}
+	}
+}
+
+// converge updates what differs, as the engine does, and returns the object.
+func (r *run) converge(identity modules.Row) modules.Row {
+	r.Helper()
+	have := r.get(identity)
+	if differ := r.differ(have); len(differ) > 0 {
+		if err := r.Resource.(modules.Updater).Update(r.ctx, r.Scope, have, r.Want, differ); err != nil {
+			r.Fatalf("update %v: %v", differ, err)
+		}
+		have = r.get(identity)
+		r.journal.Take()
+	}
+	if differ := r.differ(have); len(differ) > 0 {
+		r.Fatalf("columns %v still differ: got %v, want %v", differ, have, r.Want)
+	}
+	return have
+}
+
+// differ returns the changeable columns in which the object is not as wanted.
+func (r *run) differ(have modules.Row) []string {
+	var columns []string
+	for _, name := range r.mutable() {
+		if want, ok := r.Want[name]; ok && !r.table.Column(name).Same(have[name], want) {
+			columns = append(columns, name)
+		}
+	}
+	return columns
+}
+
+func (r *run) mutable() []string {
+	var columns []string
+	for i := range r.table.Columns {
+		c := &r.table.Columns[i]
+		if !c.Assigned && !c.CreateOnly && !c.Local && !c.WriteOnly {
+			columns = append(columns, c.Name)
+		}
+	}
+	return columns
+}
+
+func (r *run) update(have modules.Row, column string) {
+	r.Helper()
+	r.journal.Take()
+	if err := r.Resource.(modules.Updater).Update(r.ctx, r.Scope, have, r.Want, []string{column}); err != nil {
+		r.Fatalf("update %s: %v", column, err)
+	}
+	allowed := max(1, r.Calls[column])
+	if calls, _ := r.journal.Take(); len(calls) == 0 || len(calls) > allowed {
+		r.Errorf("update %s: made the calls %v, want at most %d", column, calls, allowed)
+	}
+}
+
+// listed checks whether the listing has the object, once.
+func (r *run) listed(want bool) {
+	r.Helper()
+	var keys []string
+	err := r.Resource.List(r.ctx, r.Scope, func(rows []modules.Row) error {
+		for _, row := range rows {
+			r.wellFormed(row)
+			key, _ := r.table.Key(row)
+			keys = append(keys, key)
+		}
+		return nil
+	})
+	if err != nil {
+		r.Fatalf("list: %v", err)
+	}
+	if got := slices.Contains(keys, r.key); got != want {
+		r.Errorf("list: has the object: %t, want %t; it has %q", got, want, keys)
+	}
+	counts := map[string]int{}
+	for _, key := range keys {
+		counts[key]++
+	}
+	for key := range maps.Keys(counts) {
+		if counts[key] > 1 {
+			r.Errorf("list: has %q %d times", key, counts[key])
+		}
+	}
+}
+
+func (r *run) deletes(have, created modules.Row) {
+	r.Helper()
+	deleter := r.Resource.(modules.Deleter)
+	r.refused("delete", func() error { return deleter.Delete(r.T.Context(), r.Scope, have) })
+	if err := deleter.Delete(r.ctx, r.Scope, have); err != nil {
+		r.Fatalf("delete: %v", err)
+	}
+	rows, err := r.Resource.Get(r.ctx, r.Scope, []modules.Row{created})
+	if err != nil || len(rows) != 0 {
+		r.Errorf("get after delete: got %v, %v, want no rows", rows, err)
+	}
+	r.listed(false)
+	if err := deleter.Delete(r.ctx, r.Scope, have); err != nil {
+		r.Errorf("delete again: %v", err)
+	}
+}

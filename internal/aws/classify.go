@@ -1,0 +1,324 @@
+package aws
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"iasql/internal/modules"
+)
+
+// unprefixed are the prefixes that the same code has in one protocol and not
+// in another.
+var unprefixed = []string{"AWS.SimpleQueueService.", "Client.", "Server."}
+
+// codes are the classes of API error codes that no pattern below tells.
+//
+// Sources: "Error codes for the Amazon EC2 API" (EC2 Developer Guide), "Error
+// responses" (Amazon S3 API Reference), "Common Error Types" (Amazon SQS API
+// Reference) and the Errors section of each operation.
+var codes = map[string]modules.Class{
+	// Asked to slow down: the request was turned away before it was looked at.
+	"BandwidthLimitExceeded":                 modules.Throttled,
+	"EC2ThrottledException":                  modules.Throttled,
+	"LimitExceededException.RequestRate":     modules.Throttled,
+	"PriorRequestNotComplete":                modules.Throttled,
+	"ProvisionedThroughputExceededException": modules.Throttled,
+	"RequestLimitExceeded":                   modules.Throttled,
+	"RequestThrottled":                       modules.Throttled,
+	"RequestThrottledException":              modules.Throttled,
+	"SlowDown":                               modules.Throttled,
+	"TooManyRequests":                        modules.Throttled,
+	"TooManyRequestsException":               modules.Throttled,
+	"TransactionInProgressException":         modules.Throttled,
+
+	// Not there.
+	"NotFound":          modules.NotFound, // S3, answers to HEAD
+	"NonExistentQueue":  modules.NotFound,
+	"QueueDoesNotExist": modules.NotFound,
+
+	// There already.
+	"BucketAlreadyOwnedByYou": modules.Exists,
+	"QueueNameExists":         modules.Exists,
+	"QueueAlreadyExists":      modules.Exists,
+	"InvalidSubnet.Conflict":  modules.Exists,
+	// Somebody else's: the name has to change, there is nothing to adopt.
+	"BucketAlreadyExists": modules.Invalid,
+
+	// Something else has to come or go first.
+	"BucketNotEmpty":            modules.Dependency,
+	"DeleteConflict":            modules.Dependency,
+	"DeleteConflictException":   modules.Dependency,
+	"DependencyViolation":       modules.Dependency,
+	"IncorrectInstanceState":    modules.Dependency,
+	"IncorrectState":            modules.Dependency,
+	"OperationAborted":          modules.Dependency, // S3: a conflicting operation is in progress
+	"QueueDeletedRecently":      modules.Dependency,
+	"ResourceConflictException": modules.Dependency,
+	"ResourceNotReady":          modules.Dependency,
+	"VolumeInUse":               modules.Dependency,
+	"InvalidBucketState":        modules.Dependency,
+
+	// Not allowed.
+	"AccountProblem":                      modules.Denied,
+	"AllAccessDisabled":                   modules.Denied,
+	"AuthFailure":                         modules.Denied,
+	"Blocked":                             modules.Denied,
+	"ExpiredToken":                        modules.Denied,
+	"ExpiredTokenException":               modules.Denied,
+	"Forbidden":                           modules.Denied, // S3, answers to HEAD
+	"IncompleteSignature":                 modules.Denied,
+	"InvalidAccessKeyId":                  modules.Denied,
+	"InvalidClientTokenId":                modules.Denied,
+	"InvalidSecurity":                     modules.Denied,
+	"InvalidSignatureException":           modules.Denied,
+	"InvalidToken":                        modules.Denied,
+	"MissingAuthenticationToken":          modules.Denied,
+	"MissingAuthenticationTokenException": modules.Denied,
+	"NotAuthorized":                       modules.Denied,
+	"NotSignedUp":                         modules.Denied,
+	"OptInRequired":                       modules.Denied,
+	"PendingVerification":                 modules.Denied,
+	"RegionDisabledException":             modules.Denied,
+	"RequestExpired":                      modules.Denied,
+	"RequestTimeTooSkewed":                modules.Denied,
+	"SignatureDoesNotMatch":               modules.Denied,
+	"UnauthorizedOperation":               modules.Denied,
+	"UnrecognizedClientException":         modules.Denied,
+
+	// A limit of the account.
+	"OverLimit":                     modules.Quota,
+	"TooManyBuckets":                modules.Quota,
+	"LimitExceededException":        modules.Quota,
+	"ServiceQuotaExceededException": modules.Quota,
+
+	// EC2 answers these with status 500, and has made nothing.
+	"InsufficientAddressCapacity":          modules.Transient,
+	"InsufficientCapacity":                 modules.Transient,
+	"InsufficientHostCapacity":             modules.Transient,
+	"InsufficientInstanceCapacity":         modules.Transient,
+	"InsufficientReservedInstanceCapacity": modules.Transient,
+	"InsufficientVolumeCapacity":           modules.Transient,
+	"InsufficientFreeAddressesInSubnet":    modules.Dependency,
+}
+
+// patterns are the classes of families of codes, the first match counting.
+var patterns = []struct {
+	match func(code string) bool
+	class modules.Class
+}{
+	{prefix("Throttl"), modules.Throttled}, // Throttling, ThrottlingException, ThrottledException
+	{suffix("RateExceeded"), modules.Throttled},
+	{prefix("AccessDenied"), modules.Denied},
+	{prefix("NoSuch"), modules.NotFound},
+	{contains("NotFound"), modules.NotFound}, // InvalidVpcID.NotFound, ResourceNotFoundException
+	{contains("DoesNotExist"), modules.NotFound},
+	{contains(".Duplicate"), modules.Exists},
+	{contains("AlreadyExist"), modules.Exists},
+	{contains("InUse"), modules.Dependency}, // ResourceInUseException, InvalidIPAddress.InUse
+	{contains(".IncorrectState"), modules.Dependency},
+	{prefix("ConcurrentModification"), modules.Dependency},
+	{contains("LimitExceeded"), modules.Quota}, // VpcLimitExceeded; RequestLimitExceeded is above
+	{contains("QuotaExceeded"), modules.Quota},
+}
+
+func prefix(p string) func(string) bool {
+	return func(code string) bool { return strings.HasPrefix(code, p) }
+}
+
+func suffix(s string) func(string) bool {
+	return func(code string) bool { return strings.HasSuffix(code, s) }
+}
+
+func contains(s string) func(string) bool {
+	return func(code string) bool { return strings.Contains(code, s) }
+}
+
+// codeCredentials is the code of errors of the engine's own credentials, found
+// before AWS was asked.
+const codeCredentials = "Credentials"
+
+// loginHint says what to do when there are no credentials to call with.
+const loginHint = "set access_key_id and secret_access_key, role_arn or profile in aws_account, or give the engine credentials through its environment"
+
+// hints say what to do about codes whose own messages do not.
+var hints = map[string]string{
+	"ExpiredToken":                "the session has expired: set new credentials in aws_account, or a role_arn, which renews itself",
+	"ExpiredTokenException":       "the session has expired: set new credentials in aws_account, or a role_arn, which renews itself",
+	"RequestExpired":              "the session has expired or the engine's clock is wrong: set new credentials in aws_account, or correct the clock",
+	"InvalidToken":                "set new credentials in aws_account",
+	"InvalidClientTokenId":        "there is no such access key: correct access_key_id in aws_account",
+	"InvalidAccessKeyId":          "there is no such access key: correct access_key_id in aws_account",
+	"UnrecognizedClientException": "there is no such access key or session: correct the credentials in aws_account",
+	"SignatureDoesNotMatch":       "correct secret_access_key in aws_account",
+	"InvalidSignatureException":   "correct secret_access_key in aws_account",
+	"AuthFailure":                 "correct the credentials in aws_account; if they are right, the region is not enabled for the account",
+	"RequestTimeTooSkewed":        "correct the clock of the engine's machine",
+	"OptInRequired":               "the account is not subscribed to the service, or the region is not enabled for it",
+	"BucketAlreadyExists":         "another account has a bucket of that name: choose another",
+	"BucketNotEmpty":              "the bucket must be emptied, of all versions of its objects, before it can be deleted",
+	"QueueDeletedRecently":        "the name of a deleted queue can be used again after 60 seconds",
+}
+
+// isCredentialCode reports whether new credentials could heal the error.
+func isCredentialCode(code string) bool {
+	switch code {
+	case "ExpiredToken", "ExpiredTokenException", "RequestExpired", "InvalidToken", "InvalidClientTokenId", "InvalidAccessKeyId",
+		"UnrecognizedClientException", "SignatureDoesNotMatch", "InvalidSignatureException", "AuthFailure", codeCredentials:
+		return true
+	}
+	return false
+}
+
+// Classify returns err as a [modules.Error]: its class, its code, its message
+// without secrets. Mutates says that the operation is not a read; sent, that
+// the request may have reached AWS.
+func Classify(err error, mutates, sent bool) *modules.Error {
+	var (
+		known, below *modules.Error
+		login        *credentialsError
+	)
+	errors.As(err, &known)
+	if errors.As(err, &login) {
+		errors.As(login.err, &below)
+	}
+	// A call made to log in has been classified by its own client, which says
+	// nothing yet of the call that wanted to log in.
+	if known != nil && known != below {
+		return known
+	}
+	// What is true of an answer that was lost or means nothing.
+	lost := modules.Transient
+	if mutates && sent {
+		lost = modules.MayHaveHappened
+	}
+	e := &modules.Error{Class: lost, Message: Scrub(err.Error()), Err: err}
+
+	if login != nil {
+		return classifyLogin(login, below, e)
+	}
+	var (
+		response *smithyhttp.ResponseError
+		status   int
+	)
+	if errors.As(err, &response) && response.Response != nil && response.Response.Response != nil && response.HTTPStatusCode() > 0 {
+		status = response.HTTPStatusCode()
+		e.RetryAfter = retryAfter(response.Response.Header, time.Now())
+		// AWS has answered, so the request was sent.
+		if mutates {
+			lost, e.Class = modules.MayHaveHappened, modules.MayHaveHappened
+		}
+	}
+	var api smithy.APIError
+	if errors.As(err, &api) {
+		e.Code, e.Message = api.ErrorCode(), Scrub(api.ErrorMessage())
+		if e.Message == "" {
+			e.Message = http.StatusText(status)
+		}
+	}
+	var (
+		parameters    smithy.InvalidParamsError
+		serialization *smithy.SerializationError
+	)
+	switch {
+	case isContextError(err):
+		// Whatever came before, the answer was not waited for.
+		e.Message = "gave up waiting: " + contextMessage(err)
+	case errors.As(err, &parameters), errors.As(err, &serialization):
+		e.Class = modules.Invalid
+	case e.Code != "" || status >= 300:
+		e.Class = classOf(e.Code, e.Message, status, lost)
+	}
+	code := trimCode(e.Code)
+	if hint, ok := hints[code]; ok {
+		e.Message = strings.TrimSuffix(e.Message, ".") + ": " + hint
+	}
+	if code == "QueueDeletedRecently" && e.RetryAfter == 0 {
+		e.RetryAfter = time.Minute
+	}
+	return e
+}
+
+// classOf returns the class of an answer.
+func classOf(code, message string, status int, lost modules.Class) modules.Class {
+	code = trimCode(code)
+	if class, ok := codes[code]; ok {
+		return class
+	}
+	for _, p := range patterns {
+		if p.match(code) {
+			return p.class
+		}
+	}
+	switch {
+	case status == http.StatusTooManyRequests:
+		return modules.Throttled
+	case status == http.StatusServiceUnavailable && strings.Contains(message, "reduce your request rate"):
+		return modules.Throttled
+	case status >= 500, status == http.StatusRequestTimeout, code == "RequestTimeout", code == "RequestTimeoutException":
+		return lost
+	case status == http.StatusUnauthorized, status == http.StatusForbidden:
+		return modules.Denied
+	case status == http.StatusConflict:
+		return modules.Dependency
+	case status >= 300:
+		// Not even 404 without a code of its own means "not found": that may
+		// be a proxy or a wrong endpoint, and absence has to be proven.
+		return modules.Invalid
+	}
+	return lost
+}
+
+func trimCode(code string) string {
+	for _, p := range unprefixed {
+		code = strings.TrimPrefix(code, p)
+	}
+	return code
+}
+
+// classifyLogin classifies a failure to log in, before any call was made. It
+// takes a person, unless the call to STS, which below is the error of, failed
+// for a reason of the moment. When the default chain finds nothing its last
+// resort, the instance's metadata service, times out: that is no such reason.
+func classifyLogin(err *credentialsError, below, e *modules.Error) *modules.Error {
+	e.Class, e.Code = modules.Denied, codeCredentials
+	cause := Scrub(err.err.Error())
+	if below != nil {
+		cause = below.Error()
+		if below.Class == modules.Transient || below.Class == modules.Throttled {
+			e.Class, e.RetryAfter = below.Class, below.RetryAfter
+		}
+	}
+	e.Message = fmt.Sprintf("cannot log in: %s: %s", cause, loginHint)
+	return e
+}
+
+func contextMessage(err error) string {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return "the time is up"
+	}
+	return "the caller has stopped"
+}
+
+// retryAfter reads how long AWS asks to wait: seconds or a date in Retry-After
+// (RFC 9110, section 10.2.3), milliseconds in X-Amz-Retry-After.
+func retryAfter(h http.Header, now time.Time) time.Duration {
+	if ms, err := strconv.ParseInt(h.Get("X-Amz-Retry-After"), 10, 64); err == nil && ms > 0 {
+		return time.Duration(ms) * time.Millisecond
+	}
+	value := h.Get("Retry-After")
+	if seconds, err := strconv.ParseInt(value, 10, 32); err == nil && seconds > 0 {
+		return time.Duration(seconds) * time.Second
+	}
+	if at, err := http.ParseTime(value); err == nil && at.After(now) {
+		return at.Sub(now)
+	}
+	return 0
+}

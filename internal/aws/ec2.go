@@ -1,0 +1,135 @@
+package aws
+
+import (
+	"context"
+	"slices"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"iasql/internal/modules"
+)
+
+// filterValues is how many values a filter may have ("List and filter using the
+// CLI and API", EC2 User Guide).
+const filterValues = 200
+
+// PageSize is the most results a page of EC2's Describe operations may have.
+const PageSize = 1000
+
+// EC2Objects lists, reads and finds again the objects of one of EC2's Describe
+// operations. Embedded in a resource it leaves to it what is particular: how to
+// create, change and delete.
+type EC2Objects[T any] struct {
+	Clients     *Clients
+	Description *modules.Table
+	// IDFilter is the filter that selects by the identity: "vpc-id". A filter,
+	// unlike a list of ids, does not fail as a whole when one does not exist.
+	IDFilter string
+	// Describe gives every object that meets the filters to page.
+	Describe func(ctx context.Context, client *ec2.Client, filters []ec2types.Filter, page func([]T) error) error
+	// Rows returns the objects in cloud terms; ones that have gone meanwhile
+	// are left out.
+	Rows func(ctx context.Context, client *ec2.Client, objects []T) ([]modules.Row, error)
+	// Tags returns an object's tags.
+	Tags func(T) []ec2types.Tag
+}
+
+// Table returns the description.
+func (o *EC2Objects[T]) Table() *modules.Table { return o.Description }
+
+// List gives every object of the scope to page.
+func (o *EC2Objects[T]) List(ctx context.Context, scope modules.Scope, page func([]modules.Row) error) error {
+	client, err := o.Clients.EC2(ctx, scope)
+	if err != nil {
+		return err
+	}
+	return o.describe(ctx, client, nil, page)
+}
+
+// Get reads the objects with these identities.
+func (o *EC2Objects[T]) Get(ctx context.Context, scope modules.Scope, identities []modules.Row) ([]modules.Row, error) {
+	client, err := o.Clients.EC2(ctx, scope)
+	if err != nil {
+		return nil, err
+	}
+	page, rows := Collector()
+	for ids := range slices.Chunk(Column(identities, o.Description.Identity()[0]), filterValues) {
+		if err := o.describe(ctx, client, []ec2types.Filter{EC2Filter(o.IDFilter, ids...)}, page); err != nil {
+			return nil, err
+		}
+	}
+	return rows(), nil
+}
+
+// FindCreated returns, by token, the objects that were created with one of the
+// tokens.
+func (o *EC2Objects[T]) FindCreated(ctx context.Context, scope modules.Scope, tokens []string) (map[string]modules.Row, error) {
+	client, err := o.Clients.EC2(ctx, scope)
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]modules.Row{}
+	for some := range slices.Chunk(tokens, filterValues) {
+		err := o.Describe(ctx, client, []ec2types.Filter{EC2Filter("tag:"+TokenTag, some...)}, func(objects []T) error {
+			for _, object := range objects {
+				rows, err := o.Rows(ctx, client, []T{object})
+				if err != nil {
+					return err
+				}
+				if len(rows) == 1 {
+					found[EC2Tags.Map(o.Tags(object))[TokenTag]] = rows[0]
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+func (o *EC2Objects[T]) describe(ctx context.Context, client *ec2.Client, filters []ec2types.Filter, page func([]modules.Row) error) error {
+	return o.Describe(ctx, client, filters, func(objects []T) error {
+		rows, err := o.Rows(ctx, client, objects)
+		if err != nil {
+			return err
+		}
+		return page(rows)
+	})
+}
+
+// UpdateTags makes an object's tags those of want.
+func (o *EC2Objects[T]) UpdateTags(ctx context.Context, client *ec2.Client, have, want modules.Row) error {
+	id := []string{have[o.Description.Identity()[0]].String()}
+	return UpdateTags(ctx, have, want,
+		func(ctx context.Context, tags map[string]string) error {
+			_, err := client.CreateTags(ctx, &ec2.CreateTagsInput{Resources: id, Tags: EC2Tags.List(tags)})
+			return err
+		},
+		func(ctx context.Context, keys []string) error {
+			tags := make([]ec2types.Tag, len(keys))
+			for i := range keys {
+				tags[i].Key = &keys[i] // without a value: whatever the value is
+			}
+			_, err := client.DeleteTags(ctx, &ec2.DeleteTagsInput{Resources: id, Tags: tags})
+			return err
+		})
+}
+
+// EC2Filter returns a filter on any of the values.
+func EC2Filter(name string, values ...string) ec2types.Filter {
+	return ec2types.Filter{Name: awssdk.String(name), Values: values}
+}
+
+// EC2TagSpecification returns the tags a new object of the kind carries from its
+// first instant: those of the row, and the token.
+func EC2TagSpecification(kind ec2types.ResourceType, want modules.Row, token string) []ec2types.TagSpecification {
+	tags := EC2Tags.List(TagsOf(want, token))
+	if len(tags) == 0 {
+		return nil
+	}
+	return []ec2types.TagSpecification{{ResourceType: kind, Tags: tags}}
+}

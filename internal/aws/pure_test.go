@@ -1,0 +1,250 @@
+package aws
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"iasql/internal/modules"
+)
+
+func TestIsRead(t *testing.T) {
+	for action, want := range map[string]bool{
+		"DescribeVpcs": true, "ListQueues": true, "GetQueueUrl": true, "HeadBucket": true, "AssumeRole": true, "AssumeRoleWithWebIdentity": true,
+		"BatchGetItem": true, "LookupEvents": true, "SearchResources": true, "Scan": true, "Query": true,
+		"CreateVpc": false, "DeleteBucket": false, "PutBucketPolicy": false, "TagQueue": false, "ReceiveMessage": false, "Getaway": false,
+		"GetSecretValue": false, "GetSessionToken": false, "GetId": false, "GetPasswordData": false, "Listen": false, "": false, "ExecuteStatement": false,
+	} {
+		if got := IsRead(action); got != want {
+			t.Errorf("IsRead(%q) = %t", action, got)
+		}
+	}
+}
+
+func TestScrub(t *testing.T) {
+	for in, want := range map[string]string{
+		"plain":               "plain",
+		"two\n  lines":        "two lines",
+		"key " + secretKey:    "key " + mask,
+		"SessionToken=abc, x": "SessionToken=" + mask + ", x",
+		"Authorization: AWS4-HMAC-SHA256 Credential=A/b, SignedHeaders=h, Signature=00ff": "Authorization: " + mask,
+		"X-Amz-Signature=00ff&a=b":                                        "X-Amz-Signature=" + mask + "&a=b",
+		"not allowed. Encoded authorization failure message: abc-DEF_123": "not allowed.",
+		"arn:aws:iam::123456789012:role/some/quite/long/path/to/a/role":   "arn:aws:iam::123456789012:role/some/quite/long/path/to/a/role",
+		"sha da39a3ee5e6b4b0d3255bfef95601890afd80709":                    "sha da39a3ee5e6b4b0d3255bfef95601890afd80709",
+	} {
+		if got := Scrub(in); got != want {
+			t.Errorf("Scrub(%q) = %q, want %q", in, got, want)
+		}
+	}
+	if got := Scrub(strings.Repeat("é ", 1000)); len(got) > longestMessage+len("…") {
+		t.Errorf("%d bytes are left", len(got))
+	}
+}
+
+func TestRetryAfter(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for value, want := range map[string]time.Duration{
+		"": 0, "7": 7 * time.Second, "-1": 0, "soon": 0, "Fri, 02 Jan 2026 03:04:35 GMT": 30 * time.Second, "Fri, 02 Jan 2026 03:04:00 GMT": 0,
+	} {
+		if got := retryAfter(http.Header{"Retry-After": {value}}, now); got != want {
+			t.Errorf("%q: got %s, want %s", value, got, want)
+		}
+	}
+	if got := retryAfter(http.Header{"X-Amz-Retry-After": {"1500"}}, now); got != 1500*time.Millisecond {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLimits(slog.New(slog.DiscardHandler)).of(limitKey{action: "A"})
+		calls := func(n int) time.Duration {
+			start := time.Now()
+			for range n {
+				if err := l.wait(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			return time.Since(start)
+		}
+		if d := calls(startBurst); d != 0 {
+			t.Errorf("the first %d calls took %s", startBurst, d)
+		}
+		if d := calls(100); d < 1900*time.Millisecond || d > 2100*time.Millisecond {
+			t.Errorf("100 calls at full rate took %s, want about 2s", d)
+		}
+		// Several answers at the same time are one event.
+		l.throttled(0)
+		l.throttled(0)
+		if l.rate != startRate/2 {
+			t.Errorf("rate %g, want %g", l.rate, startRate/2)
+		}
+		time.Sleep(2 * time.Second) // the bubble's clock
+		l.throttled(0)
+		if want := (startRate/2 + 2*recovery) / 2; l.rate != want {
+			t.Errorf("rate %g, want %g", l.rate, want)
+		}
+		for range 50 {
+			time.Sleep(cutInterval)
+			l.throttled(0)
+		}
+		if l.rate < leastRate || l.rate > 2*leastRate {
+			t.Errorf("rate %g, want about %g", l.rate, leastRate)
+		}
+		time.Sleep(time.Duration(startRate/recovery) * time.Second)
+		calls(1)
+		if l.rate != startRate {
+			t.Errorf("rate %g after recovery", l.rate)
+		}
+		// Short pauses are waited for, long ones are the caller's to schedule.
+		l.throttled(5 * time.Second)
+		if d := calls(1); d < 5*time.Second {
+			t.Errorf("waited %s, want 5s", d)
+		}
+		l.throttled(longestPause + time.Minute)
+		var e *modules.Error
+		if err := l.wait(t.Context()); !errors.As(err, &e) || e.Class != modules.Throttled || e.RetryAfter <= longestPause {
+			t.Errorf("got %v", err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		time.Sleep(longestPause + time.Minute)
+		l.throttled(time.Second)
+		if err := l.wait(ctx); !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+func TestLimitsAreForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ls := newLimits(slog.New(slog.DiscardHandler))
+		ls.of(limitKey{action: "A"})
+		time.Sleep(3 * idleLimits)
+		b := ls.of(limitKey{action: "B"})
+		if len(ls.all) != 1 || ls.of(limitKey{action: "B"}) != b {
+			t.Errorf("%d limits are kept", len(ls.all))
+		}
+	})
+}
+
+func TestTagChanges(t *testing.T) {
+	value := func(m map[string]string) modules.Value { return modules.StringMap(m) }
+	for name, test := range map[string]struct {
+		have, want map[string]string
+		set        map[string]string
+		remove     []string
+	}{
+		"nothing": {map[string]string{"a": "1"}, map[string]string{"a": "1"}, map[string]string{}, nil},
+		"all":     {map[string]string{"a": "1", "b": "2", "c": "3"}, map[string]string{"a": "1", "b": "x", "d": ""}, map[string]string{"b": "x", "d": ""}, []string{"c"}},
+		"none":    {map[string]string{"b": "1", "a": ""}, nil, map[string]string{}, []string{"a", "b"}},
+		"first":   {nil, map[string]string{"a": ""}, map[string]string{"a": ""}, nil},
+		"hidden":  {map[string]string{TokenTag: "t", "aws:x": "1"}, map[string]string{"AWS:y": "2"}, map[string]string{}, nil},
+	} {
+		set, remove := TagChanges(value(test.have), value(test.want))
+		if !maps.Equal(set, test.set) || !slices.Equal(remove, test.remove) {
+			t.Errorf("%s: got %v, %v", name, set, remove)
+		}
+	}
+}
+
+func TestTagTypes(t *testing.T) {
+	tags := EC2Tags.List(map[string]string{"b": "2", "a": "1", TokenTag: "t", "aws:x": "y"})
+	if len(tags) != 4 || *tags[0].Key != "a" {
+		t.Errorf("got %v", tags)
+	}
+	if got := EC2Tags.Value(tags).String(); got != `{"a":"1","b":"2"}` {
+		t.Errorf("got %s", got)
+	}
+	if !EC2Tags.Value([]ec2types.Tag{}).IsNull() {
+		t.Error("no tags are not NULL")
+	}
+	row := modules.Row{"tags": modules.StringMap(map[string]string{"a": "1"})}
+	if got := TagsOf(row, "t"); !maps.Equal(got, map[string]string{"a": "1", TokenTag: "t"}) {
+		t.Errorf("got %v", got)
+	}
+	if got := TagsOf(modules.Row{}, ""); got == nil || len(got) != 0 {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestSamePolicy(t *testing.T) {
+	doc := func(statement string) string { return `{"Version":"2012-10-17","Statement":[` + statement + `]}` }
+	base := doc(`{"Effect":"Allow","Principal":{"AWS":"arn:aws:iam::123456789012:root"},"Action":"s3:GetObject","Resource":"a","Condition":{"Bool":{"aws:SecureTransport":"true"}}}`)
+	for other, want := range map[string]bool{
+		base: true,
+		doc(`{"Effect":"Allow","Principal":{"AWS":["123456789012"]},"Action":["s3:getobject"],"Resource":["a"],"Condition":{"Bool":{"aws:SecureTransport":[true]}}}`):                           true,
+		`{"Version":"2012-10-17","Statement":{"Effect":"Allow","Principal":{"AWS":"123456789012"},"Action":"s3:GetObject","Resource":"a","Condition":{"Bool":{"aws:SecureTransport":"true"}}}}`: true,
+		doc(`{"Effect":"Deny","Principal":{"AWS":"123456789012"},"Action":"s3:GetObject","Resource":"a","Condition":{"Bool":{"aws:SecureTransport":"true"}}}`):                                  false,
+		doc(`{"Effect":"Allow","Principal":{"AWS":"210987654321"},"Action":"s3:GetObject","Resource":"a","Condition":{"Bool":{"aws:SecureTransport":"true"}}}`):                                 false,
+		doc(`{"Effect":"Allow","Principal":{"AWS":"123456789012"},"Action":"s3:GetObject","Resource":"A","Condition":{"Bool":{"aws:SecureTransport":"true"}}}`):                                 false,
+		doc(`{"Effect":"Allow","Principal":{"AWS":"123456789012"},"Action":"s3:GetObject","Resource":"a"}`):                                                                                     false,
+		`{}`: false, `[]`: false, `no json`: false,
+	} {
+		if SamePolicy(base, other) != want || SamePolicy(other, base) != want {
+			t.Errorf("want %t: %s", want, other)
+		}
+	}
+	if !SamePolicy(doc(`{"Principal":"*","Action":["a:B","a:A"]}`), doc(`{"Principal":{"AWS":["*"]},"Action":["a:A","a:B"]}`)) {
+		t.Error("everyone, or an order, is told apart")
+	}
+}
+
+func TestReadLeavesOutWhatHasGone(t *testing.T) {
+	items := []int{0, 1, 2, 3, 4}
+	rows, err := Read(t.Context(), items, func(_ context.Context, i int) (modules.Row, error) {
+		if i == 2 {
+			return nil, &modules.Error{Class: modules.NotFound}
+		}
+		return modules.Row{"i": modules.Int(i)}, nil
+	})
+	if err != nil || !slices.Equal(Column(rows, "i"), []string{"0", "1", "3", "4"}) {
+		t.Errorf("got %v, %v", rows, err)
+	}
+	broken := errors.New("broken")
+	if rows, err := Read(t.Context(), items, func(_ context.Context, i int) (modules.Row, error) {
+		if i == 2 {
+			return nil, broken
+		}
+		return modules.Row{}, nil
+	}); err != broken || rows != nil {
+		t.Errorf("got %v, %v", rows, err)
+	}
+}
+
+func TestEachStops(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var n atomic.Int32
+	err := Each(ctx, 1, make([]int, 100), func(context.Context, int) error {
+		n.Add(1)
+		cancel()
+		return nil
+	})
+	if n.Load() == 100 || !errors.Is(err, context.Canceled) {
+		t.Errorf("%d calls, %v", n.Load(), err)
+	}
+}
+
+// What this package describes has to satisfy the contract by itself.
+func TestScopeColumns(t *testing.T) {
+	table := &modules.Table{Name: "t", Doc: "d", Reach: modules.PerRegion, Columns: Regional(
+		modules.Column{Name: "n", Type: modules.TypeText, Identity: true, Doc: "d"}, TagsColumn(), PolicyColumn("d"))}
+	if err := table.Validate(); err != nil {
+		t.Error(err)
+	}
+	global := &modules.Table{Name: "t", Doc: "d", Columns: PerAccount(modules.Column{Name: "n", Type: modules.TypeText, Identity: true, Doc: "d"})}
+	if err := global.Validate(); err != nil {
+		t.Error(err)
+	}
+}

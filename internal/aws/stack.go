@@ -1,0 +1,180 @@
+package aws
+
+import (
+	"context"
+	"errors"
+	"net/http/httptrace"
+	"sync/atomic"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
+	"github.com/aws/smithy-go/middleware"
+
+	"iasql/internal/modules"
+)
+
+// stack is the middleware of one account's clients, outermost first:
+//
+//	classify   Initialize, first         every error becomes a *modules.Error
+//	guard      Finalize, before Retry    mutations are journaled, or refused
+//	attempt    Finalize, after Retry     what one attempt proved
+//	send       Finalize, before Signing  rate and slots
+//
+// The guard stands outside of retries, so that the journal holds one line per
+// operation; the limits stand inside, so that every attempt counts, and below
+// the SDK's login, which may have to make a call of its own, for which there
+// would be no slot if all were held by calls that wait for it.
+type stack struct {
+	clients *Clients
+	account *account
+	secrets []string
+}
+
+// operation is what is known of the call that a context belongs to.
+type operation struct {
+	service, action, region string
+	mutates                 bool
+	unsure                  bool        // an attempt ended without telling whether it had its effect
+	sent                    atomic.Bool // the attempt under way may have reached AWS
+}
+
+type operationKey struct{}
+
+func (s *stack) attach(m *middleware.Stack) error {
+	if err := m.Initialize.Add(middleware.InitializeMiddlewareFunc("iasql:classify", s.classify), middleware.Before); err != nil {
+		return err
+	}
+	if _, ok := m.Finalize.Get("Retry"); !ok { // presigning, which calls nobody
+		return nil
+	}
+	if err := m.Finalize.Insert(middleware.FinalizeMiddlewareFunc("iasql:guard", s.guard), "Retry", middleware.Before); err != nil {
+		return err
+	}
+	if err := m.Finalize.Insert(middleware.FinalizeMiddlewareFunc("iasql:attempt", s.attempt), "Retry", middleware.After); err != nil {
+		return err
+	}
+	return m.Finalize.Insert(middleware.FinalizeMiddlewareFunc("iasql:send", s.send), "Signing", middleware.Before)
+}
+
+func (s *stack) classify(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (
+	middleware.InitializeOutput, middleware.Metadata, error,
+) {
+	op := &operation{
+		service: awsmiddleware.GetServiceID(ctx),
+		action:  awsmiddleware.GetOperationName(ctx),
+		region:  awsmiddleware.GetRegion(ctx),
+	}
+	op.mutates = !IsRead(op.action)
+	out, metadata, err := next.HandleInitialize(context.WithValue(ctx, operationKey{}, op), in)
+	if err == nil {
+		return out, metadata, nil
+	}
+	// What has not been classified yet did not come from an attempt: nothing
+	// was sent, unless an earlier attempt left that open.
+	var login *credentialsError
+	if ctx.Err() != nil && errors.As(err, &login) {
+		err = ctx.Err() // the caller stopped the login, which may be quite all right
+	}
+	e := s.clean(Classify(err, op.mutates, op.unsure))
+	if isCredentialCode(e.Code) {
+		s.account.distrust()
+	}
+	return out, metadata, e
+}
+
+func (s *stack) guard(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (
+	out middleware.FinalizeOutput, metadata middleware.Metadata, err error,
+) {
+	op := ctx.Value(operationKey{}).(*operation)
+	if !op.mutates {
+		return next.HandleFinalize(ctx, in)
+	}
+	err = modules.Mutate(ctx, modules.Call{Service: op.service, Action: op.action}, func(ctx context.Context) error {
+		out, metadata, err = next.HandleFinalize(ctx, in)
+		if err != nil {
+			return s.clean(Classify(err, true, op.unsure))
+		}
+		return nil
+	})
+	return out, metadata, err
+}
+
+func (s *stack) attempt(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (
+	middleware.FinalizeOutput, middleware.Metadata, error,
+) {
+	op := ctx.Value(operationKey{}).(*operation)
+	op.sent.Store(false)
+	out, metadata, err := next.HandleFinalize(ctx, in)
+	if err == nil {
+		return out, metadata, nil
+	}
+	e := s.clean(Classify(err, op.mutates, op.sent.Load()))
+	switch {
+	case e.Class == modules.MayHaveHappened:
+		op.unsure = true
+	case e.Class == modules.Throttled && e.Code != codePaused && e.Code != codeCredentials:
+		s.limit(op).throttled(e.RetryAfter)
+	}
+	return out, metadata, e
+}
+
+func (s *stack) send(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (
+	out middleware.FinalizeOutput, metadata middleware.Metadata, err error,
+) {
+	op := ctx.Value(operationKey{}).(*operation)
+	if err := s.limit(op).wait(ctx); err != nil {
+		return out, metadata, err
+	}
+	select {
+	case s.account.slots <- struct{}{}:
+		defer func() { <-s.account.slots }()
+	case <-ctx.Done():
+		return out, metadata, ctx.Err()
+	}
+	// A request can only have been sent on a connection that was got. Not
+	// having got one is the proof that nothing happened; WroteRequest would
+	// come too late, being reported after the last byte.
+	return next.HandleFinalize(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GotConn: func(httptrace.GotConnInfo) { op.sent.Store(true) },
+	}), in)
+}
+
+func (s *stack) limit(op *operation) *limit {
+	return s.clients.limits.of(limitKey{s.account.name, op.region, op.service, op.action})
+}
+
+// clean removes the account's own secrets from the message, beyond what
+// [Scrub] recognizes by its looks.
+func (s *stack) clean(e *modules.Error) *modules.Error {
+	message := scrubExactly(e.Message, s.secrets)
+	if message == e.Message {
+		return e
+	}
+	c := *e
+	c.Message = message
+	return &c
+}
+
+// retryByClass tells the SDK's retryer what may be attempted again. A mutation
+// that may have happened never is of these classes.
+func retryByClass(err error) awssdk.Ternary {
+	var e *modules.Error
+	if !errors.As(err, &e) {
+		return awssdk.UnknownTernary
+	}
+	switch e.Class {
+	case modules.Throttled, modules.Transient:
+		// The login has had its own attempts.
+		if e.Code == codePaused || e.Code == codeCredentials {
+			return awssdk.FalseTernary
+		}
+		return awssdk.BoolTernary(!isContextError(err))
+	case modules.MayHaveHappened:
+		return awssdk.FalseTernary
+	}
+	return awssdk.UnknownTernary
+}
+
+func isContextError(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}

@@ -1,0 +1,589 @@
+package devenv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+const (
+	database  = "iasql"    // the database made in every cluster, and pg_cron's
+	adminRole = "postgres" // superuser
+	userRole  = "iasql"    // ordinary login
+
+	startTimeout = 2 * time.Minute  // crash recovery of a large cluster included
+	fastTimeout  = 20 * time.Second // a shutdown checkpoint may take a while
+	quitTimeout  = 5 * time.Second
+
+	// maxSocketPath is the room in sockaddr_un for a path (108 bytes on Linux,
+	// 104 on macOS), less the final NUL.
+	maxSocketPath = 103
+
+	pgerrInvalidPassword = "28P01"
+)
+
+// PostgresOptions says what [StartPostgres] is to run.
+type PostgresOptions struct {
+	// DataDir holds the cluster, its passwords and its log. It is created if
+	// absent. Required; see [DefaultDataDir].
+	DataDir string
+	// Port to listen on at 127.0.0.1; 0 picks a free one.
+	Port int
+	// Progress, if not nil, is told in a few words what takes time.
+	Progress func(string)
+	// FastUnsafe trades durability for speed (fsync=off and so on). A crash of
+	// the machine may destroy the cluster: for tests only.
+	FastUnsafe bool
+	// Settings are further server settings; they override the package's own.
+	Settings map[string]string
+}
+
+// Postgres is a running private cluster. Its methods may be called concurrently.
+type Postgres struct {
+	dir       *dataDir
+	inst      installation
+	port      int
+	admin     string // password
+	user      string // password
+	socketDir string
+	tempDir   string // holds the socket when the data directory's path is too long
+	cron      bool
+	proc      *process
+	cleanup   sync.Once
+}
+
+// StartPostgres makes the cluster in opts.DataDir if there is none, stops a
+// postmaster that a killed program left running on it, starts the server as a
+// child process and returns once it accepts connections and the database and the
+// login role "iasql" exist.
+//
+// The server programs are those on PATH, else the newest in the usual places of
+// Debian's, PostgreSQL's own and Homebrew's packages; for a cluster that exists,
+// those of its major version. Run by root, PostgreSQL becomes the user postgres
+// (or nobody), to whom the cluster then belongs.
+//
+// It fails with [ErrNoBinaries], [ErrTooOld], [ErrDataDirAccess],
+// [ErrDataDirInUse], [ErrDataDirVersion], [ErrPortTaken] or [ErrNotStarted].
+func StartPostgres(ctx context.Context, opts PostgresOptions) (_ *Postgres, err error) {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	if opts.DataDir == "" {
+		return nil, failure(ErrDataDirAccess, "no data directory given: choose one with --data-dir")
+	}
+	dir, err := openDataDir(opts.DataDir)
+	if err != nil {
+		return nil, err
+	}
+	p := &Postgres{dir: dir}
+	defer func() {
+		if err != nil {
+			if p.proc != nil {
+				_ = p.Stop(context.WithoutCancel(ctx))
+			}
+			p.release()
+		}
+	}()
+
+	major, err := clusterVersion(dir.cluster())
+	if err != nil {
+		return nil, err
+	}
+	if p.inst, err = chooseInstallation(findInstallations(installGlobs), installGlobs, dir.path, major); err != nil {
+		return nil, err
+	}
+	if err := stopStale(ctx, dir, opts.Progress); err != nil {
+		return nil, err
+	}
+	// Before the work of making a cluster: the mistake that is made most often.
+	if opts.Port != 0 {
+		if err := listenable(opts.Port, "--pg-port"); err != nil {
+			return nil, err
+		}
+	}
+	if err := p.prepareCluster(ctx, opts, major == 0); err != nil {
+		return nil, err
+	}
+	if err := p.run(ctx, opts); err != nil {
+		return nil, err
+	}
+	if err := p.prepareDatabase(ctx); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// AdminURL connects to the database iasql as the superuser postgres.
+func (p *Postgres) AdminURL() string { return p.url(adminRole, p.admin, database) }
+
+// UserURL connects to the database iasql as the ordinary login role iasql, which
+// may create schemas there and objects in the schema public.
+func (p *Postgres) UserURL() string { return p.url(userRole, p.user, database) }
+
+// Port is the TCP port listened on at 127.0.0.1.
+func (p *Postgres) Port() int { return p.port }
+
+// Version is the server's major version.
+func (p *Postgres) Version() int { return p.inst.major }
+
+// HasCron tells whether pg_cron is loaded, so that CREATE EXTENSION pg_cron
+// works in the database iasql.
+func (p *Postgres) HasCron() bool { return p.cron }
+
+// SocketDir is the directory of the Unix socket, for PGHOST.
+func (p *Postgres) SocketDir() string { return p.socketDir }
+
+// LogFile is where the server's messages go.
+func (p *Postgres) LogFile() string { return p.dir.log() }
+
+// Done is closed once the server has ended, by Stop or by itself.
+func (p *Postgres) Done() <-chan struct{} { return p.proc.done }
+
+// Err says why the server ended by itself; nil while it runs and after Stop.
+func (p *Postgres) Err() error { return p.proc.exitError("postgres", p.dir.log()) }
+
+// Stop shuts the server down: fast (sessions are cut off, data is written out),
+// and when that takes too long, or ctx ends, immediate (the next start recovers
+// from the log). The server is gone when Stop returns; an error says that force
+// was needed. Further calls do nothing.
+func (p *Postgres) Stop(ctx context.Context) error {
+	err := p.proc.stop(ctx, "postgres", false,
+		stopStep{syscall.SIGINT, fastTimeout},
+		stopStep{syscall.SIGQUIT, quitTimeout})
+	p.release()
+	return err
+}
+
+// release gives back what the start took from the machine, apart from the process.
+func (p *Postgres) release() {
+	p.cleanup.Do(func() {
+		if p.tempDir != "" {
+			_ = os.RemoveAll(p.tempDir)
+		}
+		p.dir.close()
+	})
+}
+
+func (p *Postgres) url(role, password, db string) string {
+	u := url.URL{
+		Scheme:   "postgres",
+		User:     url.UserPassword(role, password),
+		Host:     fmt.Sprintf("127.0.0.1:%d", p.port),
+		Path:     "/" + db,
+		RawQuery: "sslmode=disable",
+	}
+	return u.String()
+}
+
+// command prepares a server program to run as the cluster's owner.
+func (p *Postgres) command(ctx context.Context, name string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, p.inst.program(name), args...)
+	cmd.Dir = "/" // where we are may be out of the owner's reach
+	cmd.SysProcAttr = p.dir.owner.attr()
+	// The caller's libpq and locale settings must not leak into the server.
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(kv string) bool {
+		return strings.HasPrefix(kv, "PG") || strings.HasPrefix(kv, "LC_") || strings.HasPrefix(kv, "LANG")
+	})
+	cmd.Env = append(cmd.Env, "LC_ALL=C", "TZ=UTC")
+	return cmd
+}
+
+// prepareCluster makes the cluster if there is none and sees to the superuser's
+// password. A cluster appears under its name only when it is complete.
+func (p *Postgres) prepareCluster(ctx context.Context, opts PostgresOptions, missing bool) error {
+	password, fresh, err := p.dir.password("admin.password")
+	if err != nil {
+		return err
+	}
+	p.admin = password
+	if missing {
+		progress(opts.Progress, "creating a PostgreSQL %d cluster in %s", p.inst.major, p.dir.path)
+		if err := p.initCluster(ctx, opts.FastUnsafe); err != nil {
+			return err
+		}
+	} else {
+		if err := p.dir.chown(p.dir.cluster()); err != nil {
+			return err
+		}
+		if fresh { // the file was lost; the owner of the cluster may set a new password
+			if err := p.singleUser(ctx, p.dir.cluster(), fmt.Sprintf("ALTER ROLE %s PASSWORD '%s'", adminRole, password)); err != nil {
+				return err
+			}
+		}
+	}
+	if fresh {
+		return p.dir.keepPassword("admin.password", password)
+	}
+	return nil
+}
+
+func (p *Postgres) initCluster(ctx context.Context, fast bool) error {
+	fresh := p.dir.cluster() + ".new"
+	if err := os.RemoveAll(fresh); err != nil { // left by a start that was cut off
+		return p.dir.inaccessible(err)
+	}
+	passwordFile := filepath.Join(p.dir.path, "init.password")
+	if err := os.WriteFile(passwordFile, []byte(p.admin+"\n"), 0o600); err != nil {
+		return p.dir.inaccessible(err)
+	}
+	defer os.Remove(passwordFile)
+	if err := p.dir.chown(passwordFile); err != nil {
+		return err
+	}
+	// Text sorts by code point everywhere; plain C where C.UTF-8 is unknown (macOS).
+	var err error
+	for _, locale := range []string{"C.UTF-8", "C"} {
+		if err = p.dir.mkdirOwned(fresh); err != nil {
+			return err
+		}
+		args := []string{"-D", fresh, "--username=" + adminRole, "--pwfile=" + passwordFile, "--auth=scram-sha-256",
+			"--encoding=UTF8", "--locale=" + locale, "--no-instructions"}
+		if fast {
+			args = append(args, "--no-sync")
+		}
+		cmd := p.command(ctx, "initdb", args...)
+		var out []byte
+		if out, err = cmd.CombinedOutput(); err == nil {
+			break
+		}
+		err = failure(ErrNotStarted, "initdb failed in %s: %s", p.dir.path, lastError(strings.Split(string(out), "\n"), err))
+		if rerr := os.RemoveAll(fresh); rerr != nil {
+			return p.dir.inaccessible(rerr)
+		}
+		if !strings.Contains(string(out), "locale") {
+			break
+		}
+	}
+	if err != nil {
+		return err
+	}
+	// Before the first real start: pg_cron looks for its database at once.
+	if err := p.singleUser(ctx, fresh, "CREATE DATABASE "+database); err != nil {
+		return err
+	}
+	if err := os.Rename(fresh, p.dir.cluster()); err != nil {
+		return p.dir.inaccessible(err)
+	}
+	return nil
+}
+
+// singleUser runs a statement without a server, as the cluster's owner may.
+func (p *Postgres) singleUser(ctx context.Context, cluster, sql string) error {
+	cmd := p.command(ctx, "postgres", "--single", "-D", cluster, "-c", "exit_on_error=on", "-c", "shared_preload_libraries=", "postgres")
+	cmd.Stdin = strings.NewReader(sql + "\n")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return failure(ErrNotStarted, "cluster in %s could not be prepared: %s", p.dir.path, lastError(strings.Split(string(out), "\n"), err))
+	}
+	return nil
+}
+
+// settings returns the server's settings as -c arguments. They are given at every
+// start, so that a new version of this program brings them to an old cluster.
+func (p *Postgres) settings(opts PostgresOptions) []string {
+	set := map[string]string{
+		"listen_addresses":        "127.0.0.1",
+		"port":                    strconv.Itoa(p.port),
+		"unix_socket_directories": p.socketDir,
+		"unix_socket_permissions": "0700",
+		"password_encryption":     "scram-sha-256",
+		"max_connections":         "200",
+		"max_worker_processes":    "20",
+		"timezone":                "UTC",
+		"log_timezone":            "UTC",
+		"log_destination":         "stderr",
+		"logging_collector":       "off",
+		"log_line_prefix":         "%m [%p] %q%u@%d ",
+	}
+	if p.cron {
+		set["shared_preload_libraries"] = "pg_cron"
+		set["cron.database_name"] = database
+		set["cron.use_background_workers"] = "on" // needs no password and no pg_hba.conf entry
+		set["cron.timezone"] = "UTC"
+	}
+	if opts.FastUnsafe {
+		set["fsync"] = "off"
+		set["synchronous_commit"] = "off"
+		set["full_page_writes"] = "off"
+		set["autovacuum_naptime"] = "1h" // not off: it still must prevent wraparound
+		set["max_wal_size"] = "4GB"
+		set["checkpoint_timeout"] = "1h"
+	}
+	for name, value := range opts.Settings {
+		set[name] = value
+	}
+	var args []string
+	for name, value := range set {
+		args = append(args, name+"="+value)
+	}
+	slices.Sort(args)
+	out := []string{"-D", p.dir.cluster()}
+	for _, arg := range args {
+		out = append(out, "-c", arg)
+	}
+	return out
+}
+
+// run starts the server. It tries again when the free port it had picked was
+// snatched away, or when the children of a killed postmaster have not ended yet.
+func (p *Postgres) run(ctx context.Context, opts PostgresOptions) error {
+	p.cron = p.inst.hasLibrary("pg_cron")
+	for attempt := 1; ; attempt++ {
+		p.port = opts.Port
+		if p.port == 0 {
+			port, err := freePort()
+			if err != nil {
+				return err
+			}
+			p.port = port
+		}
+		if err := p.prepareSocketDir(); err != nil {
+			return err
+		}
+		err := p.runOnce(ctx, opts)
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, ErrPortTaken) && opts.Port == 0 && attempt < 5:
+		case errors.Is(err, errClusterBusy) && attempt < 50:
+			select {
+			case <-time.After(200 * time.Millisecond):
+			case <-ctx.Done():
+				return err
+			}
+		default:
+			return err
+		}
+	}
+}
+
+// prepareSocketDir puts the socket into the data directory, or, when its path
+// would not fit into a socket address, into a temporary directory.
+func (p *Postgres) prepareSocketDir() error {
+	p.socketDir = filepath.Join(p.dir.path, "run")
+	if len(filepath.Join(p.socketDir, ".s.PGSQL.65535")) > maxSocketPath {
+		if p.tempDir == "" {
+			dir, err := os.MkdirTemp("/tmp", "iasql-pg-")
+			if err != nil {
+				return failure(ErrDataDirAccess, "no directory for the socket of %s: %v", p.dir.path, rootCause(err))
+			}
+			p.tempDir = dir
+		}
+		p.socketDir = p.tempDir
+		return p.dir.chown(p.tempDir)
+	}
+	return p.dir.mkdirOwned(p.socketDir)
+}
+
+// errClusterBusy: processes of an earlier postmaster are still attached.
+var errClusterBusy = errors.New("cluster still in use")
+
+func (p *Postgres) runOnce(ctx context.Context, opts PostgresOptions) error {
+	log, err := openLog(p.dir.log())
+	if err != nil {
+		return p.dir.inaccessible(err)
+	}
+	defer log.Close() // the child has its own
+	var offset int64
+	if st, err := log.Stat(); err == nil {
+		offset = st.Size()
+	}
+	progress(opts.Progress, "starting PostgreSQL %d on port %d", p.inst.major, p.port)
+	// Not the caller's context: the server outlives the start.
+	cmd := p.command(context.WithoutCancel(ctx), "postgres", p.settings(opts)...)
+	cmd.Stdout, cmd.Stderr = log, log
+	// Told of our death, the server does a fast shutdown.
+	p.proc, err = startProcess(cmd, syscall.SIGINT)
+	if err != nil {
+		return failure(ErrNotStarted, "postgres could not be run as user %s: %v", p.dir.owner.name, err)
+	}
+	tick := time.NewTicker(pollInterval)
+	defer tick.Stop()
+	for {
+		if p.ready() {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-p.proc.done:
+			return p.startFailure(logSince(p.dir.log(), offset))
+		case <-ctx.Done():
+			return failure(ErrNotStarted, "postgres was not ready in time: see %s", p.dir.log())
+		}
+	}
+}
+
+// ready tells whether the server says that it accepts connections, in the last
+// line of postmaster.pid. To try to connect would do as well, but logs an error
+// for every time that it was too early.
+func (p *Postgres) ready() bool {
+	text, err := os.ReadFile(filepath.Join(p.dir.cluster(), "postmaster.pid"))
+	if err != nil {
+		return false
+	}
+	lines := strings.Split(string(text), "\n")
+	return len(lines) >= 8 && lines[0] == strconv.Itoa(p.proc.cmd.Process.Pid) && strings.TrimSpace(lines[7]) == "ready"
+}
+
+// startFailure explains from its log why the server ended during its start.
+func (p *Postgres) startFailure(lines []string) error {
+	text := strings.Join(lines, "\n")
+	switch {
+	case strings.Contains(text, "could not bind") || strings.Contains(text, "could not create any TCP/IP sockets"):
+		return failure(ErrPortTaken, "port %d is taken: choose another with --pg-port", p.port)
+	case strings.Contains(text, "pre-existing shared memory block"):
+		return &Error{Kind: errors.Join(ErrNotStarted, errClusterBusy),
+			Message: fmt.Sprintf("processes of an earlier server still use %s: end them and try again", p.dir.path)}
+	}
+	return failure(ErrNotStarted, "postgres did not start: %s: see %s", lastError(lines, p.proc.err), p.dir.log())
+}
+
+var errorLine = regexp.MustCompile(`(?:FATAL|PANIC|ERROR|error):\s+(.*)`)
+
+// lastError finds the reason among a program's messages, else it falls back.
+func lastError(lines []string, fallback error) string {
+	for _, line := range slices.Backward(lines) {
+		if m := errorLine.FindStringSubmatch(line); m != nil {
+			return m[1]
+		}
+	}
+	if fallback == nil {
+		return "it gave no reason"
+	}
+	return fallback.Error()
+}
+
+// oneLine puts an error of the driver, which lists every address it tried, on one line.
+func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
+
+func (p *Postgres) connect(ctx context.Context, db string) (*pgx.Conn, error) {
+	cfg, err := pgx.ParseConfig(p.url(adminRole, p.admin, db))
+	if err != nil {
+		return nil, err
+	}
+	cfg.ConnectTimeout = 10 * time.Second
+	return pgx.ConnectConfig(ctx, cfg)
+}
+
+// prepareDatabase makes the database and the login role unless they exist. What
+// exists is left as it is: a second start revokes and grants nothing.
+func (p *Postgres) prepareDatabase(ctx context.Context) error {
+	fail := func(err error) error {
+		return failure(ErrNotStarted, "database %s in %s could not be prepared: %s", database, p.dir.path, oneLine(err))
+	}
+	admin, err := p.connect(ctx, "postgres")
+	var pgErr *pgconn.PgError
+	if errors.As(err, &pgErr) && pgErr.Code == pgerrInvalidPassword {
+		return failure(ErrNotStarted, "postgres refuses the password in %s/admin.password: remove that file to have it set anew", p.dir.path)
+	}
+	if err != nil {
+		return fail(err)
+	}
+	defer admin.Close(ctx)
+	var hasDatabase, hasRole bool
+	err = admin.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1), EXISTS (SELECT FROM pg_roles WHERE rolname = $2)`,
+		database, userRole).Scan(&hasDatabase, &hasRole)
+	if err != nil {
+		return fail(err)
+	}
+	if !hasDatabase {
+		if _, err := admin.Exec(ctx, "CREATE DATABASE "+database); err != nil {
+			return fail(err)
+		}
+	}
+	password, fresh, err := p.dir.password("user.password")
+	if err != nil {
+		return err
+	}
+	p.user = password
+	if !hasRole || fresh {
+		verb := "CREATE"
+		if hasRole {
+			verb = "ALTER"
+		}
+		sql := fmt.Sprintf("%s ROLE %s LOGIN NOSUPERUSER PASSWORD '%s'", verb, userRole, password)
+		if _, err := admin.Exec(ctx, sql); err != nil {
+			return fail(err)
+		}
+		if err := p.dir.keepPassword("user.password", password); err != nil {
+			return err
+		}
+	}
+	conn, err := p.connect(ctx, database)
+	if err != nil {
+		return fail(err)
+	}
+	defer conn.Close(ctx)
+	if !hasDatabase || !hasRole {
+		_, err := conn.Exec(ctx, fmt.Sprintf("GRANT CREATE, CONNECT, TEMPORARY ON DATABASE %[1]s TO %[2]s; GRANT USAGE, CREATE ON SCHEMA public TO %[2]s", database, userRole))
+		if err != nil {
+			return fail(err)
+		}
+	}
+	if p.cron { // the library is of no use without its SQL files
+		err := conn.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_available_extensions WHERE name = 'pg_cron')`).Scan(&p.cron)
+		if err != nil {
+			return fail(err)
+		}
+	}
+	return nil
+}
+
+// stopStale stops the postmaster that an earlier program left running on this
+// data directory when it was killed. The lock is ours, so nobody else's it can be.
+func stopStale(ctx context.Context, dir *dataDir, report func(string)) error {
+	pidFile := filepath.Join(dir.cluster(), "postmaster.pid")
+	text, err := os.ReadFile(pidFile)
+	if err != nil {
+		return nil // none
+	}
+	first, _, _ := strings.Cut(string(text), "\n")
+	pid, err := strconv.Atoi(strings.TrimSpace(first))
+	if err != nil || pid <= 0 {
+		return nil // for postgres to judge
+	}
+	is, known := isPostmasterOf(pid, dir.cluster())
+	switch {
+	case known && !is:
+		// The process number went to some other program, for which postgres
+		// would take a living postmaster if it ran under the same user.
+		_ = os.Remove(pidFile)
+		return nil
+	case !known:
+		return nil // gone, or another user's: postgres knows how to tell
+	}
+	progress(report, "stopping the PostgreSQL left running by an earlier start (process %d)", pid)
+	tick := time.NewTicker(pollInterval)
+	defer tick.Stop()
+	for _, step := range []stopStep{{syscall.SIGINT, fastTimeout}, {syscall.SIGQUIT, quitTimeout}, {syscall.SIGKILL, quitTimeout}} {
+		if err := syscall.Kill(pid, step.signal); errors.Is(err, syscall.ESRCH) {
+			return nil
+		}
+		deadline := time.After(step.wait)
+		for waiting := true; waiting; {
+			select {
+			case <-tick.C:
+				if is, _ := isPostmasterOf(pid, dir.cluster()); !is {
+					return nil
+				}
+			case <-deadline:
+				waiting = false
+			case <-ctx.Done():
+				return failure(ErrDataDirInUse, "data directory %s is in use by process %d, which did not stop in time: end it", dir.path, pid)
+			}
+		}
+	}
+	return failure(ErrDataDirInUse, "data directory %s is in use by process %d, which cannot be stopped: end it", dir.path, pid)
+}

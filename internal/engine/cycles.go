@@ -1,0 +1,146 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"iasql/internal/postgres"
+	"iasql/internal/sync"
+)
+
+type pushArgs struct {
+	Account string `json:"account"`
+}
+
+// Kind implements river.JobArgs; iasql_internal.enqueue inserts these jobs.
+func (pushArgs) Kind() string { return "push" }
+
+type syncArgs struct {
+	Account string `json:"account"`
+}
+
+// Kind implements river.JobArgs; iasql_internal.enqueue inserts these jobs.
+func (syncArgs) Kind() string { return "sync" }
+
+// soon is how long a worker itself waits for a record's next attempt; later
+// ones are queued.
+const soon = 5 * time.Second
+
+// workCycle runs cycles of an account until nothing is left that should be
+// done soon. It never returns an error to the queue, whose retries would
+// collide with newer jobs of the same account: it queues another job instead.
+func (e *Engine) workCycle(ctx context.Context, account string, kind sync.Kind) error {
+	for {
+		_, err := e.runCycle(ctx, account, kind, postgres.CycleOptions{})
+		switch {
+		case ctx.Err() != nil:
+			return nil // the engine stops; the next one looks at everything
+		case errors.Is(err, errBatchOpen), errors.Is(err, postgres.ErrNoAccount):
+			return nil
+		case err != nil:
+			e.log.Error("cycle failed", "account", account, "kind", kind, "error", err)
+			if _, err := e.pool.Exec(ctx, `SELECT iasql_internal.enqueue('push', $1, '5 seconds')`, account); err != nil {
+				e.log.Error("could not queue another cycle", "account", account, "error", err)
+			}
+			return nil
+		}
+		pause, err := e.nextAttempt(ctx, account)
+		if err != nil {
+			e.log.Error("could not read what is due next", "account", account, "error", err)
+			return nil
+		}
+		if pause == nil {
+			return nil
+		}
+		if *pause > soon {
+			if _, err := e.pool.Exec(ctx, `SELECT iasql_internal.enqueue('push', $1, make_interval(secs => $2))`, account, pause.Seconds()); err != nil {
+				e.log.Error("could not queue another cycle", "account", account, "error", err)
+			}
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(max(*pause, 50*time.Millisecond)):
+		}
+		kind = sync.Push
+	}
+}
+
+// nextAttempt returns how long it is until a record of the account that backs
+// off, or an operation that is being looked for, is due; nil if there is none.
+func (e *Engine) nextAttempt(ctx context.Context, account string) (*time.Duration, error) {
+	var seconds *float64
+	err := e.pool.QueryRow(ctx, `
+		SELECT extract(epoch FROM min(at) - clock_timestamp())::double precision FROM (
+			SELECT min(next_attempt_at) AS at FROM iasql_internal.record_state WHERE account = $1 AND next_attempt_at < 'infinity'
+			UNION ALL
+			SELECT min(next_attempt_at) FROM iasql_internal.garbage WHERE account = $1 AND next_attempt_at < 'infinity'
+			UNION ALL
+			SELECT min(greatest(started + iasql_internal.setting('consistency_window')::interval, clock_timestamp() + interval '1 second'))
+			FROM public.iasql_operations WHERE account = $1 AND ended IS NULL
+		) due`, account).Scan(&seconds)
+	if err != nil || seconds == nil {
+		return nil, err
+	}
+	d := time.Duration(*seconds * float64(time.Second))
+	return &d, nil
+}
+
+// runCycle takes the account's lease, waiting for a running cycle to end, and
+// runs one cycle under it.
+func (e *Engine) runCycle(ctx context.Context, account string, kind sync.Kind, options postgres.CycleOptions) (sync.Report, error) {
+	if options.Batch == 0 {
+		var batch *int64
+		err := e.pool.QueryRow(ctx, `SELECT iasql_internal.open_batch()`).Scan(&batch)
+		if err != nil {
+			return sync.Report{}, err
+		}
+		if batch != nil {
+			return sync.Report{}, errBatchOpen
+		}
+	}
+	if options.Kind == "" {
+		options.Kind = string(kind)
+	}
+	lease, err := postgres.Acquire(ctx, e.pool, account, e.id, options)
+	if err != nil {
+		return sync.Report{}, err
+	}
+	if kind == sync.Push && options.Batch == 0 {
+		// Every waiting push job of the account is answered by this cycle, whose
+		// snapshot is yet to be taken.
+		if _, err := e.pool.Exec(ctx, `
+			DELETE FROM iasql_river.river_job WHERE id IN (
+				SELECT id FROM iasql_river.river_job
+				WHERE kind = 'push' AND state = 'available' AND args ->> 'account' = $1
+				FOR UPDATE SKIP LOCKED)`, account); err != nil {
+			return sync.Report{}, errors.Join(err, lease.Release(sync.Report{}, err))
+		}
+	}
+	cycle := &sync.Engine{Database: e.database, Registry: e.registry, Log: e.log, Concurrency: e.options.Concurrency}
+	report, failure := cycle.Cycle(ctx, lease.Lease, kind)
+	if err := lease.Release(report, failure); err != nil {
+		e.log.Warn("cycle could not be closed", "account", account, "error", err)
+	}
+	for _, problem := range report.Errors {
+		e.log.Warn("failed", "account", account, "table", problem.Record.Table, "record", problem.Record.ID, "scope", problem.Scope.String(), "error", problem.Err)
+	}
+	if report.Stopped != "" {
+		e.log.Warn("cycle stopped for review", "account", account, "why", report.Stopped)
+	}
+	return report, failure
+}
+
+// accounts returns the names of all accounts.
+func (e *Engine) accounts(ctx context.Context) ([]string, error) {
+	rows, err := e.pool.Query(ctx, `SELECT name FROM iasql_internal.account ORDER BY name`)
+	if err != nil {
+		return nil, fmt.Errorf("read accounts: %w", err)
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[string])
+}

@@ -1,0 +1,256 @@
+// Package engine runs the cycles: it works the job queue (River), takes the
+// lease of an account before each cycle, answers the requests of blocking SQL
+// functions, and keeps the schedule.
+//
+// Any number of engines may run on one database: River hands each job to one
+// of them, and the lease keeps two cycles of one account apart (R15).
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+
+	"iasql/internal/modules"
+	"iasql/internal/platform"
+	"iasql/internal/postgres"
+	"iasql/internal/sync"
+)
+
+// Options configure an engine.
+type Options struct {
+	DatabaseURL string
+	// Registry builds the modules, given the pool that modules may read their
+	// settings tables with.
+	Registry func(pool *pgxpool.Pool) (*modules.Registry, error)
+	Version  string
+	Log      *slog.Logger
+	// Accounts bounds the accounts whose cycles run at once in this engine; 0
+	// means 16.
+	Accounts int
+	// Concurrency bounds the operations of one cycle under way at once; 0
+	// means 16.
+	Concurrency int
+}
+
+// Engine is a running engine.
+type Engine struct {
+	options  Options
+	id       string
+	log      *slog.Logger
+	pool     *pgxpool.Pool
+	registry *modules.Registry
+	database *postgres.Database
+	queue    *river.Client[pgx.Tx]
+	periodic func() // removes the periodic job
+	presence *postgres.Presence
+}
+
+// Queues of the job queue. Requests have their own, so that somebody who waits
+// never waits behind cycles.
+const (
+	queueCycles   = "iasql"
+	queueRequests = "iasql_requests"
+)
+
+// Start connects an engine to a migrated database and lets it work until ctx
+// ends; then Wait returns.
+func Start(ctx context.Context, options Options) (*Engine, error) {
+	e := &Engine{options: options, id: "engine-" + uuid.NewString()[:8], log: options.Log}
+	if e.log == nil {
+		e.log = slog.Default()
+	}
+	e.log = e.log.With("engine", e.id)
+	accounts := options.Accounts
+	if accounts == 0 {
+		accounts = 16
+	}
+	var err error
+	// Each cycle holds one connection for its lease and uses a few more.
+	if e.pool, err = postgres.Connect(ctx, options.DatabaseURL, int32(4*accounts+8)); err != nil {
+		return nil, err
+	}
+	if err := e.start(ctx, accounts); err != nil {
+		e.pool.Close()
+		return nil, err
+	}
+	return e, nil
+}
+
+func (e *Engine) start(ctx context.Context, accounts int) error {
+	var err error
+	if e.registry, err = e.options.Registry(e.pool); err != nil {
+		return err
+	}
+	e.database = &postgres.Database{Pool: e.pool, Registry: e.registry}
+	if err := platform.EnsureLoopback(ctx, nil, e.pool); err != nil {
+		return err
+	}
+	host, _ := os.Hostname()
+	if e.presence, err = postgres.Announce(ctx, e.pool, e.id, e.options.Version, host); err != nil {
+		return err
+	}
+	workers := river.NewWorkers()
+	river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, job *river.Job[pushArgs]) error {
+		return e.workCycle(ctx, job.Args.Account, sync.Push)
+	}))
+	river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, job *river.Job[syncArgs]) error {
+		return e.workCycle(ctx, job.Args.Account, sync.Full)
+	}))
+	river.AddWorker(workers, river.WorkFunc(e.workRequest))
+	river.AddWorker(workers, river.WorkFunc(e.workTick))
+	e.queue, err = river.NewClient(riverpgxv5.New(e.pool), &river.Config{
+		ID:     e.id,
+		Schema: platform.RiverSchema,
+		Logger: slog.New(quiet{e.log.Handler()}),
+		Queues: map[string]river.QueueConfig{
+			queueCycles:   {MaxWorkers: accounts},
+			queueRequests: {MaxWorkers: 8},
+		},
+		Workers:           workers,
+		FetchCooldown:     5 * time.Millisecond, // an edit should be in the cloud in well under a second
+		FetchPollInterval: 5 * time.Second,      // only if a notification was lost
+		// A cycle may take long; it is the lease that tells whether its engine
+		// lives. The queue only tidies up after a dead one.
+		JobTimeout:                  -1,
+		RescueStuckJobsAfter:        24 * time.Hour,
+		CompletedJobRetentionPeriod: 10 * time.Minute,
+	})
+	if err != nil {
+		return fmt.Errorf("job queue: %w", err)
+	}
+	if err := e.schedule(ctx); err != nil {
+		return err
+	}
+	if err := e.queue.Start(context.WithoutCancel(ctx)); err != nil {
+		return fmt.Errorf("start the job queue: %w", err)
+	}
+	// What happened while no engine was there.
+	if _, err := e.pool.Exec(ctx, `SELECT iasql_internal.enqueue_sync()`); err != nil {
+		return err
+	}
+	return nil
+}
+
+// ID returns the engine's name, as iasql_engines() shows it.
+func (e *Engine) ID() string { return e.id }
+
+// Pool returns the engine's connections.
+func (e *Engine) Pool() *pgxpool.Pool { return e.pool }
+
+// Wait works until ctx ends, then lets running cycles finish for a moment and
+// disconnects. A cycle that is cut off is finished by the next one.
+func (e *Engine) Wait(ctx context.Context) error {
+	lost := make(chan error, 1)
+	watch, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	go func() { lost <- e.keepPresence(watch) }()
+	var failure error
+	select {
+	case <-ctx.Done():
+	case failure = <-lost:
+	}
+	cancel()
+	stop, done := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer done()
+	if err := e.queue.Stop(stop); err != nil {
+		cut, done := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+		defer done()
+		if err := e.queue.StopAndCancel(cut); err != nil {
+			e.log.Warn("some cycles did not end in time; the next engine finishes them", "error", err)
+		}
+	}
+	e.presence.Close()
+	e.pool.Close()
+	return failure
+}
+
+// keepPresence renews the engine's presence when its connection breaks, and
+// puts changed settings in force.
+func (e *Engine) keepPresence(ctx context.Context) error {
+	for {
+		err := e.presence.Wait(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err == nil: // a notification: the settings changed
+			if err := e.schedule(ctx); err != nil {
+				e.log.Warn("settings could not be put in force", "error", err)
+			}
+			continue
+		}
+		e.log.Warn("connection to the database lost; connecting again", "error", err)
+		e.presence.Close()
+		for pause := 100 * time.Millisecond; ; pause = min(2*pause, 5*time.Second) {
+			host, _ := os.Hostname()
+			presence, err := postgres.Announce(ctx, e.pool, e.id, e.options.Version, host)
+			if err == nil {
+				e.presence = presence
+				break
+			}
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-time.After(pause):
+			}
+		}
+		if _, err := e.pool.Exec(ctx, `SELECT iasql_internal.enqueue_sync()`); err != nil {
+			e.log.Warn("could not queue a cycle after connecting again", "error", err)
+		}
+	}
+}
+
+// schedule puts sync_interval in force: by pg_cron where it can, else by the
+// queue's elected leader. Never by a timer of each engine.
+func (e *Engine) schedule(ctx context.Context) error {
+	var by string
+	var seconds float64
+	err := e.pool.QueryRow(ctx, `SELECT iasql_internal.schedule_sync(), extract(epoch FROM iasql_internal.setting('sync_interval')::interval)::double precision`).Scan(&by, &seconds)
+	if err != nil {
+		return fmt.Errorf("schedule full cycles: %w", err)
+	}
+	if e.periodic != nil {
+		e.periodic()
+		e.periodic = nil
+	}
+	if by == "river" {
+		handle := e.queue.PeriodicJobs().Add(river.NewPeriodicJob(
+			river.PeriodicInterval(time.Duration(seconds*float64(time.Second))),
+			func() (river.JobArgs, *river.InsertOpts) { return tickArgs{}, nil }, nil))
+		e.periodic = func() { e.queue.PeriodicJobs().Remove(handle) }
+	}
+	e.log.Info("full cycles are scheduled", "by", by, "every", time.Duration(seconds*float64(time.Second)))
+	return nil
+}
+
+type tickArgs struct{}
+
+func (tickArgs) Kind() string { return "tick" }
+func (tickArgs) InsertOpts() river.InsertOpts {
+	return river.InsertOpts{Queue: queueRequests, MaxAttempts: 1}
+}
+
+func (e *Engine) workTick(ctx context.Context, _ *river.Job[tickArgs]) error {
+	_, err := e.pool.Exec(ctx, `SELECT iasql_internal.enqueue_sync()`)
+	return err
+}
+
+// quiet hands on what the queue has to say from warnings upwards.
+type quiet struct{ slog.Handler }
+
+func (q quiet) Enabled(ctx context.Context, level slog.Level) bool {
+	return level >= slog.LevelWarn && q.Handler.Enabled(ctx, level)
+}
+func (q quiet) WithAttrs(attrs []slog.Attr) slog.Handler { return quiet{q.Handler.WithAttrs(attrs)} }
+func (q quiet) WithGroup(name string) slog.Handler       { return quiet{q.Handler.WithGroup(name)} }
+
+// errBatchOpen: cycles pause while a batch is open.
+var errBatchOpen = errors.New("a batch is open")

@@ -1,0 +1,170 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/riverqueue/river"
+
+	"iasql/internal/platform"
+	"iasql/internal/postgres"
+	"iasql/internal/sync"
+)
+
+type requestArgs struct {
+	Request int64 `json:"request"`
+}
+
+// Kind implements river.JobArgs; iasql_internal.submit inserts these jobs.
+func (requestArgs) Kind() string { return "request" }
+
+// workRequest answers a request of a blocking SQL function.
+func (e *Engine) workRequest(ctx context.Context, job *river.Job[requestArgs]) error {
+	var kind string
+	var args json.RawMessage
+	err := e.pool.QueryRow(ctx, `
+		UPDATE iasql_internal.request SET started = clock_timestamp() WHERE id = $1 AND started IS NULL RETURNING kind, args`,
+		job.Args.Request).Scan(&kind, &args)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read request %d: %w", job.Args.Request, err)
+	}
+	result, failure := e.answer(ctx, kind, args)
+	var text, problem []byte
+	if failure == nil {
+		if text, err = json.Marshal(result); err != nil {
+			failure = err
+		}
+	}
+	if failure != nil {
+		e.log.Warn("request failed", "request", kind, "error", failure)
+		if problem, err = json.Marshal(describe(failure)); err != nil {
+			return err
+		}
+	}
+	_, err = e.pool.Exec(context.WithoutCancel(ctx), `UPDATE iasql_internal.request SET ended = clock_timestamp(), result = $2, error = $3 WHERE id = $1`,
+		job.Args.Request, text, problem)
+	return err
+}
+
+type problem struct {
+	Code    string `json:"code,omitempty"`
+	Message string `json:"message"`
+	Detail  string `json:"detail,omitempty"`
+	Hint    string `json:"hint,omitempty"`
+}
+
+func describe(err error) problem {
+	var user *platform.UserError
+	if errors.As(err, &user) {
+		return problem{Code: user.Code, Message: err.Error(), Hint: user.Hint}
+	}
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		return problem{Message: err.Error(), Detail: pg.Detail, Hint: pg.Hint}
+	}
+	return problem{Message: err.Error()}
+}
+
+func (e *Engine) answer(ctx context.Context, kind string, args json.RawMessage) (any, error) {
+	switch kind {
+	case "install":
+		return e.install(ctx, args)
+	case "uninstall":
+		return e.uninstall(ctx, args)
+	case "sync":
+		return nil, e.syncAll(ctx)
+	}
+	return nil, &platform.UserError{Code: "IA013", Message: "this engine does not know the request " + kind, Hint: "Upgrade the engine: it is older than the database."}
+}
+
+type moduleArgs struct {
+	Modules []string `json:"modules"`
+}
+
+type installedTable struct {
+	Module string `json:"module_name"`
+	Table  string `json:"created_table_name"`
+	Count  int64  `json:"record_count"`
+}
+
+func (e *Engine) install(ctx context.Context, raw json.RawMessage) (any, error) {
+	var args moduleArgs
+	if err := json.Unmarshal(raw, &args); err != nil {
+		return nil, err
+	}
+	made, err := platform.Install(ctx, e.pool, e.registry, args.Modules)
+	if err != nil {
+		return nil, err
+	}
+	tables := []installedTable{}
+	if len(made) == 0 {
+		return tables, nil
+	}
+	// Two passes when accounts or regions were just made known: what is listed
+	// by region needs the regions.
+	for pass := 0; pass < 2; pass++ {
+		if err := e.syncAll(ctx); err != nil {
+			return nil, err
+		}
+		again := false
+		for name := range made {
+			for _, t := range e.registry.Module(name).Tables() {
+				again = again || t.DefinesRegions
+			}
+		}
+		if !again {
+			break
+		}
+	}
+	for _, m := range e.registry.Modules() {
+		for _, table := range made[m.Name] {
+			t := installedTable{Module: m.Name, Table: table}
+			if err := e.pool.QueryRow(ctx, `SELECT count(*) FROM `+pgx.Identifier{"public", table}.Sanitize()).Scan(&t.Count); err != nil {
+				return nil, err
+			}
+			tables = append(tables, t)
+		}
+	}
+	return tables, nil
+}
+
+func (e *Engine) uninstall(ctx context.Context, raw json.RawMessage) (any, error) {
+	var args moduleArgs
+	if err := json.Unmarshal(raw, &args); err != nil {
+		return nil, err
+	}
+	return platform.Uninstall(ctx, e.pool, e.registry, args.Modules)
+}
+
+// syncAll runs a full cycle of every account, and fails if one could not run
+// or could not read something.
+func (e *Engine) syncAll(ctx context.Context) error {
+	accounts, err := e.accounts(ctx)
+	if err != nil {
+		return err
+	}
+	for _, account := range accounts {
+		report, err := e.runCycle(ctx, account, sync.Full, postgres.CycleOptions{})
+		switch {
+		case errors.Is(err, errBatchOpen):
+			return &platform.UserError{Code: "IA020", Message: "no cycle runs while a batch is open", Hint: "CALL iasql_commit() or iasql_rollback() first."}
+		case err != nil:
+			return fmt.Errorf("cycle of account %s: %w", account, err)
+		}
+		for _, problem := range report.Errors {
+			if problem.Record.ID == 0 {
+				return &platform.UserError{Code: "IA013",
+					Message: fmt.Sprintf("table %s could not be read in %s: %v", problem.Record.Table, problem.Scope, problem.Err),
+					Hint:    "Check the account's credentials, the endpoint and the network; what could be read is in the tables. SELECT * FROM iasql_cycles shows every error."}
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,102 @@
+// Package modes resolves the rules of the table iasql_mode: who wins, for a
+// record or a column, when database and cloud differ.
+//
+// Resolution is pure. The engine resolves with [Rules.Of]; the SQL function
+// iasql_mode_of resolves the same way, and a test holds the two together.
+package modes
+
+import "fmt"
+
+// Mode says who wins.
+type Mode string
+
+// The modes. No rule at all means Normal.
+const (
+	Normal  Mode = "NORMAL"  // two-way: the audit log decides
+	Enforce Mode = "ENFORCE" // the database always wins
+	Track   Mode = "TRACK"   // the cloud always wins; nothing is ever pushed
+)
+
+// Parse returns the mode of that name.
+func Parse(name string) (Mode, error) {
+	switch m := Mode(name); m {
+	case Normal, Enforce, Track:
+		return m, nil
+	}
+	return "", fmt.Errorf("unknown mode %q: use NORMAL, ENFORCE or TRACK", name)
+}
+
+// Rule is one row of iasql_mode. A zero field is the wildcard.
+type Rule struct {
+	ID       int64
+	Table    string
+	RecordID int64
+	Column   string
+	Mode     Mode
+}
+
+// Rules are all rows of iasql_mode, ready for resolution.
+type Rules struct {
+	exact    map[target]Rule
+	tracking bool
+}
+
+type target struct {
+	table  string
+	record int64
+	column string
+}
+
+// New indexes the rules. Of two rules with the same target TRACK beats NORMAL
+// beats ENFORCE, so that the outcome never depends on their order.
+func New(rules []Rule) Rules {
+	r := Rules{exact: make(map[target]Rule, len(rules))}
+	for _, rule := range rules {
+		t := target{rule.Table, rule.RecordID, rule.Column}
+		if old, ok := r.exact[t]; !ok || rank(rule.Mode) > rank(old.Mode) {
+			r.exact[t] = rule
+		}
+		r.tracking = r.tracking || rule.Mode == Track
+	}
+	return r
+}
+
+func rank(m Mode) int {
+	switch m {
+	case Track:
+		return 3
+	case Normal:
+		return 2
+	}
+	return 1
+}
+
+// Explain returns the rule that decides for a column of a record, and false
+// when none does. The more specific rule wins: record and column, record,
+// table and column, table, everything. recordID 0 asks about a record that
+// does not exist yet, column "" about the record as a whole.
+func (r Rules) Explain(table string, recordID int64, column string) (Rule, bool) {
+	if len(r.exact) == 0 {
+		return Rule{}, false
+	}
+	candidates := [...]target{
+		{table, recordID, column}, {table, recordID, ""}, {table, 0, column}, {table, 0, ""}, {},
+	}
+	for _, t := range candidates {
+		if rule, ok := r.exact[t]; ok {
+			return rule, true
+		}
+	}
+	return Rule{}, false
+}
+
+// Of returns the mode that holds for a column of a record (see Explain).
+func (r Rules) Of(table string, recordID int64, column string) Mode {
+	if rule, ok := r.Explain(table, recordID, column); ok {
+		return rule.Mode
+	}
+	return Normal
+}
+
+// Any reports whether there are any rules; with none, everything is Normal.
+func (r Rules) Any() bool { return len(r.exact) > 0 }

@@ -1,0 +1,70 @@
+package awsaccount
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"iasql/internal/aws"
+	"iasql/internal/modules"
+)
+
+func describeAccount() *modules.Table {
+	return &modules.Table{
+		Name:            "aws_account",
+		Doc:             "The AWS accounts that are managed, and how the engine logs in to them. An account without credentials uses those of the engine's environment.",
+		Provider:        aws.Provider,
+		DefinesAccounts: true,
+		Columns: []modules.Column{
+			{Name: "name", Type: modules.TypeText, Required: true, Identity: true, Check: "name <> ''",
+				Doc: "What the other tables call the account, such as default or production."},
+			{Name: "account_id", Type: modules.TypeText, Check: `account_id ~ '^[0-9]{12}$'`,
+				Doc: "The account's twelve digits, for information."},
+			{Name: "is_default", Type: modules.TypeBool, Required: true, Default: "false",
+				Doc: "Whether rows that name no account belong to this one. The first account is; setting it here unsets it elsewhere."},
+			{Name: "access_key_id", Type: modules.TypeText,
+				Doc: "The access key's id. NULL: the engine's environment, profile or instance role says."},
+			{Name: "secret_access_key", Type: modules.TypeText, WriteOnly: true,
+				Doc: "The access key's secret. Shown as asterisks once it is set; set it to NULL to remove it."},
+			{Name: "session_token", Type: modules.TypeText, WriteOnly: true,
+				Doc: "The session's token, of temporary credentials. Shown as asterisks once it is set; set it to NULL to remove it."},
+			{Name: "role_arn", Type: modules.TypeText, Check: `role_arn ~ '^arn:aws[a-z-]*:iam::[0-9]{12}:role/.+$'`,
+				Doc: "The ARN of a role to assume, with the credentials above or those of the engine's environment."},
+			{Name: "external_id", Type: modules.TypeText,
+				Doc: "The external id that the role's trust policy asks for."},
+			{Name: "profile", Type: modules.TypeText,
+				Doc: "A profile of the shared configuration files on the engine's machine."},
+		},
+	}
+}
+
+// Querier is what [LoadCredentials] needs of a pool or a connection.
+type Querier interface {
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
+// LoadCredentials returns the credentials of accounts as the table aws_account
+// has them. The connection's role must be allowed to read the secrets, as is
+// iasql_engine.
+func LoadCredentials(db Querier) aws.Accounts {
+	return func(ctx context.Context, account string) (aws.Credentials, error) {
+		var c aws.Credentials
+		err := db.QueryRow(ctx, `
+			SELECT coalesce(a.access_key_id, ''), coalesce(s.secret_access_key, ''), coalesce(s.session_token, ''),
+				coalesce(a.role_arn, ''), coalesce(a.external_id, ''), coalesce(a.profile, '')
+			FROM public.aws_account AS a
+			LEFT JOIN iasql_internal.aws_secret AS s ON s.account = a.name
+			WHERE a.name = $1`, account,
+		).Scan(&c.AccessKeyID, &c.SecretAccessKey, &c.SessionToken, &c.RoleARN, &c.ExternalID, &c.Profile)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return aws.Credentials{}, &modules.Error{Class: modules.Denied, Code: "Credentials", Err: err,
+				Message: "there is no such account: insert it into aws_account"}
+		}
+		if err != nil {
+			return aws.Credentials{}, fmt.Errorf("load credentials: %w", err)
+		}
+		return c, nil
+	}
+}

@@ -1,0 +1,41 @@
+// Package awsaccount is the module aws_account, which all AWS modules depend
+// on: the accounts with their credentials (table aws_account), and the regions
+// of each (table aws_regions).
+//
+// It promises that secrets can be written and not read: whatever is written to
+// secret_access_key and session_token is moved to a table of the engine's own
+// before it is stored, and [LoadCredentials] is the one way to it.
+package awsaccount
+
+import (
+	_ "embed"
+
+	"iasql/internal/aws"
+	"iasql/internal/modules"
+)
+
+// Module returns the module aws_account, whose calls go through c.
+func Module(c *aws.Clients) *modules.Module {
+	return &modules.Module{
+		Name:       "aws_account",
+		Version:    1,
+		Doc:        "AWS accounts, their credentials, and their regions.",
+		Resources:  []modules.Resource{newRegions(c)},
+		Settings:   []*modules.Table{describeAccount()},
+		Migrations: map[int]string{0: before, 1: after},
+		Drop:       drop,
+	}
+}
+
+var (
+	// before makes what the tables' defaults call.
+	//
+	//go:embed sql/before.sql
+	before string
+	// after makes the triggers and the first row.
+	//
+	//go:embed sql/after.sql
+	after string
+	//go:embed sql/drop.sql
+	drop string
+)

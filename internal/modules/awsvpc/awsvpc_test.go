@@ -1,0 +1,200 @@
+package awsvpc
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"iasql/internal/aws"
+	"iasql/internal/aws/awstest"
+	"iasql/internal/modules"
+	"iasql/internal/testaws"
+)
+
+func TestMain(m *testing.M) { testaws.Main(m) }
+
+var (
+	yes = modules.Bool(true)
+	no  = modules.Bool(false)
+)
+
+func tags(m map[string]string) modules.Value { return modules.StringMap(m) }
+
+func TestVPCLifecycle(t *testing.T) {
+	t.Parallel()
+	awstest.Lifecycle(t, awstest.Case{
+		Resource: newVPC(awstest.Clients(t)),
+		Scope:    awstest.Scope("eu-west-1"),
+		Want: modules.Row{
+			"cidr_block": modules.Text("10.1.0.0/16"), "enable_dns_hostnames": yes, "enable_dns_support": yes,
+			"enable_network_address_usage_metrics": no, "tags": tags(map[string]string{"Name": "a", "env": "test"}),
+		},
+		Changes: map[string][]modules.Value{
+			"enable_dns_hostnames":                 {no, yes},
+			"enable_dns_support":                   {no, yes},
+			"enable_network_address_usage_metrics": {yes, no},
+			"tags":                                 {tags(map[string]string{"Name": "b", "more": ""}), tags(map[string]string{"Name": "b"}), modules.Null},
+		},
+		Calls: map[string]int{"tags": 2}, // CreateTags and DeleteTags
+	})
+}
+
+func TestSubnetLifecycle(t *testing.T) {
+	t.Parallel()
+	c := awstest.Clients(t)
+	scope := awstest.Scope("us-east-1")
+	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
+	parent, err := newVPC(c).Create(ctx, scope, modules.Row{"cidr_block": modules.Text("10.2.0.0/16")}, "parent")
+	if err != nil {
+		t.Fatal(err)
+	}
+	awstest.Lifecycle(t, awstest.Case{
+		Resource: newSubnet(c),
+		Scope:    scope,
+		Want: modules.Row{
+			"vpc_id": parent["vpc_id"], "cidr_block": modules.Text("10.2.3.0/24"), "availability_zone": modules.Text("us-east-1b"),
+			"map_public_ip_on_launch": yes, "tags": modules.Null,
+		},
+		Changes: map[string][]modules.Value{
+			"map_public_ip_on_launch": {no, yes},
+			"tags":                    {tags(map[string]string{"Name": "s"}), modules.Null},
+		},
+	})
+}
+
+// The account's default VPC and subnets are there without anyone's doing.
+func TestDefaultsAreProtected(t *testing.T) {
+	t.Parallel()
+	c := awstest.Clients(t)
+	for _, r := range []modules.Resource{newVPC(c), newSubnet(c)} {
+		count := 0
+		err := r.List(t.Context(), awstest.Scope("us-east-1"), func(rows []modules.Row) error {
+			for _, row := range rows {
+				count++
+				if r.(modules.Protector).Protected(row) == "" {
+					t.Errorf("%s: %v is not protected", r.Table().Name, row)
+				}
+			}
+			return nil
+		})
+		if err != nil || count == 0 {
+			t.Errorf("%s: listed %d, %v", r.Table().Name, count, err)
+		}
+		if why := r.(modules.Protector).Protected(modules.Row{"is_default": no, "default_for_az": no}); why != "" {
+			t.Errorf("%s: protected: %s", r.Table().Name, why)
+		}
+	}
+}
+
+func TestModule(t *testing.T) {
+	m := Module(aws.New(aws.Options{}))
+	for _, table := range m.Tables() {
+		if err := table.Validate(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// fakeEC2 answers DescribeSubnets in pages and DescribeVpcAttribute, which the
+// emulator does not page, and of which it never loses a VPC between two calls.
+type fakeEC2 struct {
+	mu       sync.Mutex
+	requests []map[string]string
+	answer   func(form map[string]string) (status int, body string)
+}
+
+func (f *fakeEC2) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	_ = r.ParseForm()
+	form := map[string]string{}
+	for k := range r.Form {
+		form[k] = r.Form.Get(k)
+	}
+	f.mu.Lock()
+	f.requests = append(f.requests, form)
+	f.mu.Unlock()
+	status, body := f.answer(form)
+	w.WriteHeader(status)
+	fmt.Fprint(w, body)
+}
+
+func (f *fakeEC2) clients(t *testing.T) *aws.Clients {
+	server := httptest.NewServer(f)
+	t.Cleanup(server.Close)
+	return awstest.Fake(server.URL)
+}
+
+func TestPagesAndVanishingVPCs(t *testing.T) {
+	t.Parallel()
+	fake := &fakeEC2{answer: func(form map[string]string) (int, string) {
+		switch form["Action"] {
+		case "DescribeVpcs":
+			next, vpc := "<nextToken>two</nextToken>", "vpc-1"
+			if form["NextToken"] == "two" {
+				next, vpc = "", "vpc-2"
+			}
+			return 200, `<DescribeVpcsResponse><vpcSet><item><vpcId>` + vpc + `</vpcId><cidrBlock>10.0.0.0/16</cidrBlock></item><item><vpcId>vpc-gone</vpcId><cidrBlock>10.0.0.0/16</cidrBlock></item></vpcSet>` + next + `</DescribeVpcsResponse>`
+		case "DescribeVpcAttribute":
+			if form["VpcId"] == "vpc-gone" {
+				return 400, `<Response><Errors><Error><Code>InvalidVpcID.NotFound</Code><Message>gone</Message></Error></Errors></Response>`
+			}
+			return 200, `<DescribeVpcAttributeResponse><` + form["Attribute"] + `><value>true</value></` + form["Attribute"] + `></DescribeVpcAttributeResponse>`
+		}
+		return 500, ""
+	}}
+	var ids []string
+	err := newVPC(fake.clients(t)).List(t.Context(), awstest.Scope("us-east-1"), func(rows []modules.Row) error {
+		ids = append(ids, aws.Column(rows, "vpc_id")...)
+		return nil
+	})
+	if err != nil || !slices.Equal(ids, []string{"vpc-1", "vpc-2"}) {
+		t.Errorf("got %v, %v", ids, err)
+	}
+	if size := fake.requests[0]["MaxResults"]; size != "1000" {
+		t.Errorf("the page size is %q", size)
+	}
+}
+
+// Several hundred ids are read by filters of 200, which do not fail when some
+// do not exist.
+func TestGetBatches(t *testing.T) {
+	t.Parallel()
+	fake := &fakeEC2{answer: func(form map[string]string) (int, string) {
+		var items strings.Builder
+		for k, v := range form {
+			if strings.HasPrefix(k, "Filter.1.Value.") && v != "subnet-7" {
+				fmt.Fprintf(&items, "<item><subnetId>%s</subnetId><cidrBlock>10.0.0.0/24</cidrBlock></item>", v)
+			}
+		}
+		return 200, "<DescribeSubnetsResponse><subnetSet>" + items.String() + "</subnetSet></DescribeSubnetsResponse>"
+	}}
+	var identities []modules.Row
+	for i := range 450 {
+		identities = append(identities, modules.Row{"subnet_id": modules.Text(fmt.Sprintf("subnet-%d", i))})
+	}
+	rows, err := newSubnet(fake.clients(t)).Get(t.Context(), awstest.Scope("us-east-1"), identities)
+	if err != nil || len(rows) != 449 {
+		t.Errorf("got %d rows, %v", len(rows), err)
+	}
+	if len(fake.requests) != 3 {
+		t.Errorf("made %d calls, want 3", len(fake.requests))
+	}
+}
+
+// A listing that fails half way is no listing.
+func TestListingFails(t *testing.T) {
+	t.Parallel()
+	fake := &fakeEC2{answer: func(form map[string]string) (int, string) {
+		if form["NextToken"] == "two" {
+			return 403, `<Response><Errors><Error><Code>UnauthorizedOperation</Code><Message>no</Message></Error></Errors></Response>`
+		}
+		return 200, `<DescribeSubnetsResponse><subnetSet/><nextToken>two</nextToken></DescribeSubnetsResponse>`
+	}}
+	err := newSubnet(fake.clients(t)).List(t.Context(), awstest.Scope("us-east-1"), func([]modules.Row) error { return nil })
+	if err == nil || modules.ClassOf(err) != modules.Denied {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,94 @@
+package modules
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Class says what an error means for the record it happened to: whether
+// waiting heals it, and whether the call may have had its effect.
+type Class int
+
+// The classes of errors.
+const (
+	// Transient: a fault of the moment (5xx, a refused connection before the
+	// request was sent). Heals by itself.
+	Transient Class = iota
+	// MayHaveHappened: the request was sent and the answer was lost (a cut
+	// connection, a timeout). The effect must be looked for, not assumed.
+	MayHaveHappened
+	// Throttled: the API asks to be called less. Nothing happened. Heals.
+	Throttled
+	// NotFound: the object is not there.
+	NotFound
+	// Exists: an object with that name is there already.
+	Exists
+	// Dependency: something else has to come or go first. Heals.
+	Dependency
+	// Invalid: the cloud refuses the values. A person must change them.
+	Invalid
+	// Denied: the credentials may not do it. A person is needed.
+	Denied
+	// Quota: a limit of the account is reached. A person is needed.
+	Quota
+	// ReadOnly: the engine itself refused a mutating call. A defect or a
+	// deliberate stop, never sent to the cloud.
+	ReadOnly
+)
+
+var classNames = [...]string{
+	"transient", "may have happened", "throttled", "not found", "already exists",
+	"dependency", "invalid", "denied", "quota", "read only",
+}
+
+// String returns the class in words.
+func (c Class) String() string { return classNames[c] }
+
+// Heals reports whether trying again later, unchanged, can succeed.
+func (c Class) Heals() bool {
+	switch c {
+	case Transient, MayHaveHappened, Throttled, Dependency, NotFound:
+		return true
+	}
+	return false
+}
+
+// Error is a failed call to the cloud.
+type Error struct {
+	Class      Class
+	Code       string        // the API's own code, such as "InvalidVpcID.NotFound"
+	Message    string        // the API's own message, for people
+	RetryAfter time.Duration // what the API asked for, 0 if it did not say
+	Err        error         // the cause, if any
+}
+
+// Error returns the code and the message.
+func (e *Error) Error() string {
+	switch {
+	case e.Code != "" && e.Message != "":
+		return e.Code + ": " + e.Message
+	case e.Message != "":
+		return e.Message
+	case e.Err != nil:
+		return e.Err.Error()
+	}
+	return fmt.Sprintf("%s error", e.Class)
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// ClassOf returns the class of err: that of the [*Error] it is or wraps,
+// MayHaveHappened for an ended context, Transient for anything else.
+func ClassOf(err error) Class {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Class
+	}
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return MayHaveHappened
+	}
+	return Transient
+}

@@ -1,0 +1,185 @@
+package modules
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+)
+
+// Module is a named set of resources that is installed, upgraded and
+// uninstalled as one.
+type Module struct {
+	Name         string // "aws_vpc"
+	Version      int    // 1, 2, …; raising it upgrades installed modules in place
+	Doc          string
+	Dependencies []string // modules that must be installed first
+	Resources    []Resource
+	// Settings are tables that configure the module and have no counterpart in
+	// the cloud (aws_account).
+	Settings []*Table
+	// Migrations are the statements that bring an installed module to a
+	// version, by version, beyond the columns that Column.Since adds by itself.
+	// Those of version 1 run after the tables have been made.
+	Migrations map[int]string
+	// Drop is run after the tables have been dropped: it removes what Migrations
+	// made besides tables.
+	Drop string
+}
+
+// Tables returns the descriptions of all tables of the module, settings first.
+func (m *Module) Tables() []*Table {
+	tables := slices.Clone(m.Settings)
+	for _, r := range m.Resources {
+		tables = append(tables, r.Table())
+	}
+	return tables
+}
+
+// Registry holds the modules this engine was built with.
+type Registry struct {
+	modules   []*Module // in dependency order
+	byName    map[string]*Module
+	resources map[string]Resource // by table
+	tables    map[string]*Table
+	owner     map[string]*Module // by table
+}
+
+// NewRegistry checks the modules' descriptions and their dependencies and
+// returns a registry of them. Its errors are defects of the modules.
+func NewRegistry(list ...*Module) (*Registry, error) {
+	r := &Registry{
+		byName:    map[string]*Module{},
+		resources: map[string]Resource{},
+		tables:    map[string]*Table{},
+		owner:     map[string]*Module{},
+	}
+	for _, m := range list {
+		if r.byName[m.Name] != nil {
+			return nil, fmt.Errorf("module %s is registered twice", m.Name)
+		}
+		r.byName[m.Name] = m
+		for _, t := range m.Tables() {
+			if err := t.Validate(); err != nil {
+				return nil, fmt.Errorf("module %s: %w", m.Name, err)
+			}
+			if r.tables[t.Name] != nil {
+				return nil, fmt.Errorf("module %s: table %s is described twice", m.Name, t.Name)
+			}
+			r.tables[t.Name], r.owner[t.Name] = t, m
+		}
+		for _, res := range m.Resources {
+			r.resources[res.Table().Name] = res
+			if _, finds := res.(Finder); res.Table().Creation == ByTag && !finds {
+				return nil, fmt.Errorf("module %s: table %s is created ByTag and its resource cannot FindCreated", m.Name, res.Table().Name)
+			}
+		}
+	}
+	names := make([]string, 0, len(r.byName))
+	for name := range r.byName {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	ordered, err := r.Closure(names...)
+	if err != nil {
+		return nil, err
+	}
+	r.modules = ordered
+	for _, t := range r.tables {
+		for i := range t.Columns {
+			ref := t.Columns[i].References
+			if ref == nil {
+				continue
+			}
+			target := r.tables[ref.Table]
+			if target == nil {
+				return nil, fmt.Errorf("table %s: column %s references the unknown table %s", t.Name, t.Columns[i].Name, ref.Table)
+			}
+			if ref.Key != "" && target.Column(ref.Key) == nil {
+				return nil, fmt.Errorf("table %s: column %s references the unknown column %s.%s", t.Name, t.Columns[i].Name, ref.Table, ref.Key)
+			}
+		}
+	}
+	return r, nil
+}
+
+// Modules returns every module, dependencies before dependents.
+func (r *Registry) Modules() []*Module { return r.modules }
+
+// Module returns the module of that name, nil if there is none.
+func (r *Registry) Module(name string) *Module { return r.byName[name] }
+
+// Table returns the description of a table, nil if no module has it.
+func (r *Registry) Table(name string) *Table { return r.tables[name] }
+
+// Resource returns a table's resource, nil for settings tables and unknown
+// names.
+func (r *Registry) Resource(table string) Resource { return r.resources[table] }
+
+// Owner returns the module a table belongs to, nil if none does.
+func (r *Registry) Owner(table string) *Module { return r.owner[table] }
+
+// Closure returns the named modules and all they depend on, dependencies
+// first. It fails on unknown names and on circular dependencies.
+func (r *Registry) Closure(names ...string) ([]*Module, error) {
+	var (
+		ordered []*Module
+		state   = map[string]int{} // 1: being visited, 2: done
+		visit   func(name, from string) error
+	)
+	visit = func(name, from string) error {
+		m := r.byName[name]
+		switch {
+		case m == nil && from != "":
+			return fmt.Errorf("module %s depends on the unknown module %s", from, name)
+		case m == nil:
+			return fmt.Errorf("unknown module %s", name)
+		case state[name] == 1:
+			return fmt.Errorf("module %s depends on itself, through %s", name, from)
+		case state[name] == 2:
+			return nil
+		}
+		state[name] = 1
+		for _, dep := range m.Dependencies {
+			if err := visit(dep, name); err != nil {
+				return err
+			}
+		}
+		state[name] = 2
+		ordered = append(ordered, m)
+		return nil
+	}
+	for _, name := range names {
+		if err := visit(name, ""); err != nil {
+			return nil, err
+		}
+	}
+	return ordered, nil
+}
+
+// Order returns tables sorted so that every table comes after those it
+// references; tables that reference each other keep their given order.
+func Order(tables []*Table) []*Table {
+	byName := make(map[string]*Table, len(tables))
+	for _, t := range tables {
+		byName[t.Name] = t
+	}
+	var (
+		ordered []*Table
+		seen    = map[string]bool{}
+		visit   func(t *Table)
+	)
+	visit = func(t *Table) {
+		if t == nil || seen[t.Name] {
+			return
+		}
+		seen[t.Name] = true
+		for _, parent := range t.Parents() {
+			visit(byName[parent])
+		}
+		ordered = append(ordered, t)
+	}
+	for _, t := range tables {
+		visit(t)
+	}
+	return ordered
+}

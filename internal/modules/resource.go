@@ -1,0 +1,114 @@
+package modules
+
+import (
+	"context"
+)
+
+// Resource is one table's counterpart in the cloud: how to find and read its
+// objects. What else it can do it says by also implementing [Creator],
+// [Updater], [Deleter] and [Finder]; a table whose resource cannot create or
+// delete refuses the INSERT or DELETE when it is written.
+//
+// All rows are in cloud terms. A row of an object holds every described column
+// except Local and WriteOnly ones; account and region may be left out, the
+// engine fills them in from the scope. Methods must be safe for concurrent
+// use and must not keep or change the rows they are given. Errors should be
+// or wrap [*Error]; any other error counts as [Transient].
+type Resource interface {
+	// Table returns the description; always the same pointer.
+	Table() *Table
+
+	// List gives every object of the scope to page, page by page, and returns
+	// nil only if the listing was complete. It returns page's error as it is.
+	List(ctx context.Context, scope Scope, page func([]Row) error) error
+
+	// Get reads the objects with these identities (rows that hold at least the
+	// identity columns). An object missing from the result is proven not to
+	// exist; if that cannot be said of even one, Get returns an error. It asks
+	// the cloud in as few calls as the API allows.
+	Get(ctx context.Context, scope Scope, identities []Row) ([]Row, error)
+}
+
+// Creator creates objects.
+type Creator interface {
+	// Create creates the object that want describes and returns it, or at
+	// least its identity. It need not set every column: the engine compares
+	// and calls Update for what is left. Where the table's Creation is ByToken
+	// the call carries token, and repeating it with an equal token must not
+	// create again; where it is ByTag the object carries token from its first
+	// instant, for [Finder].
+	Create(ctx context.Context, scope Scope, want Row, token string) (Row, error)
+}
+
+// Updater changes objects in place.
+type Updater interface {
+	// Update makes the named columns of the object have what they hold in
+	// want; have is the object as it was last read. Columns are neither
+	// Assigned nor CreateOnly nor Local.
+	Update(ctx context.Context, scope Scope, have, want Row, columns []string) error
+}
+
+// Deleter deletes objects.
+type Deleter interface {
+	// Delete removes the object, have being what is known of it: at least its
+	// identity. An object that is already gone is no error.
+	Delete(ctx context.Context, scope Scope, have Row) error
+}
+
+// Finder finds objects by the token they were created with; resources whose
+// Creation is ByTag have it.
+type Finder interface {
+	// FindCreated returns, by token, the objects that carry one of the tokens.
+	FindCreated(ctx context.Context, scope Scope, tokens []string) (map[string]Row, error)
+}
+
+// Protector marks objects that the cloud makes by itself or that must not be
+// lost by accident, such as a default VPC.
+type Protector interface {
+	// Protected returns why the object must not be deleted by the engine on
+	// its own account (ENFORCE), or "".
+	Protected(have Row) string
+}
+
+// Call names one mutating API call: Service "EC2", Action "CreateVpc".
+type Call struct {
+	Service string
+	Action  string
+}
+
+// Journal records mutating calls before they are made.
+type Journal interface {
+	// Begin commits to the journal that the call is about to be made. The call
+	// must not be made if it returns an error. The function it returns is told
+	// how the call ended.
+	Begin(ctx context.Context, call Call) (end func(error), err error)
+}
+
+type journalKey struct{}
+
+// WithMutations permits mutating calls below ctx, each journaled by j.
+func WithMutations(ctx context.Context, j Journal) context.Context {
+	return context.WithValue(ctx, journalKey{}, j)
+}
+
+// Mutate makes a mutating call: it journals the call first, and refuses it
+// with an [Error] of class [ReadOnly] when ctx does not come from
+// [WithMutations]. That is how previews, open batches and TRACK are kept from
+// ever changing the cloud.
+func Mutate(ctx context.Context, call Call, do func(context.Context) error) error {
+	j, ok := ctx.Value(journalKey{}).(Journal)
+	if !ok {
+		return &Error{
+			Class:   ReadOnly,
+			Code:    call.Service + ":" + call.Action,
+			Message: "refused: this part of the engine only reads, and " + call.Action + " is not known to be a read",
+		}
+	}
+	end, err := j.Begin(ctx, call)
+	if err != nil {
+		return err
+	}
+	err = do(ctx)
+	end(err)
+	return err
+}

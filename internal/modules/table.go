@@ -1,0 +1,274 @@
+package modules
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Names of the columns the engine itself gives a meaning to.
+const (
+	ColumnID      = "id"      // bigint identity, stable for the life of a record
+	ColumnAccount = "account" // which account a record belongs to
+	ColumnRegion  = "region"  // which region, where the table is regional
+	ColumnTags    = "tags"    // jsonb object of strings
+)
+
+// Reach says how many listings a table needs.
+type Reach int
+
+// The reaches of a table.
+const (
+	PerAccount Reach = iota // one listing per account (IAM roles, buckets)
+	PerRegion               // one listing per account and region (VPCs)
+)
+
+// Creation says how a creation whose answer was lost is found again, which is
+// what keeps a crash from creating twice.
+type Creation int
+
+// The ways of recognizing one's own creation.
+const (
+	// ByName: the identity is chosen by the user and the cloud allows it once,
+	// so that reading it tells, and creating again cannot double it.
+	ByName Creation = iota
+	// ByToken: the API takes a client token and answers a repeated call with
+	// the object the first one made.
+	ByToken
+	// ByTag: the token is put on the object when it is created and found again
+	// through [Finder].
+	ByTag
+)
+
+// Reference says that a column names a record of another table.
+type Reference struct {
+	Table string
+	// Key is the column of the referenced table by which the cloud names the
+	// object: "vpc_id" of vpc. The referencing column holds the record's id in
+	// database terms and the key in cloud terms.
+	Key string
+	// ByKey: the referencing column holds the key itself in both vocabularies
+	// (bucket_object.bucket_name).
+	ByKey bool
+	// AnyScope: the referenced record may be of another region or account (a
+	// peering connection).
+	AnyScope bool
+}
+
+// Column describes one column. The zero flags mean: the user may set and
+// change it, the cloud may too.
+type Column struct {
+	Name string
+	Type Type
+	Doc  string // the column's COMMENT and its line in the documentation
+
+	Required   bool     // NOT NULL
+	Default    string   // SQL expression
+	Check      string   // SQL expression of a CHECK constraint
+	Enum       []string // the values allowed; a CHECK is made from it
+	References *Reference
+
+	Identity   bool // with account and region: tells which object a record is
+	Assigned   bool // the cloud decides it: always pulled, never written by users
+	CreateOnly bool // changing it replaces the object
+	WriteOnly  bool // a secret: pushed, then blanked; never read, never logged
+	Unordered  bool // a list whose order means nothing
+	Local      bool // belongs to the database alone; from the cloud only when the record is first inserted
+	// Equal tells whether two non-NULL values mean the same to the cloud; nil
+	// means their canonical texts are equal.
+	Equal func(a, b string) bool `json:"-"`
+
+	Since int // the module version that added the column; 0 means the first
+}
+
+// Same reports whether two values of the column are the same to the cloud.
+func (c *Column) Same(a, b Value) bool {
+	if a == b {
+		return true
+	}
+	if !a.valid || !b.valid {
+		return false
+	}
+	if c.Unordered && sortJSONArray(a.text) == sortJSONArray(b.text) {
+		return true
+	}
+	return c.Equal != nil && c.Equal(a.text, b.text)
+}
+
+// IsDefault reports whether v is what the column holds when nobody says
+// anything: NULL, or the literal its Default spells.
+func (c *Column) IsDefault(v Value) bool {
+	if !v.valid {
+		return true
+	}
+	literal := strings.TrimSpace(c.Default)
+	if n := len(literal); n >= 2 && literal[0] == '\'' && literal[n-1] == '\'' {
+		literal = strings.ReplaceAll(literal[1:n-1], "''", "'")
+	}
+	if literal == "" {
+		return false
+	}
+	canonical, err := c.Type.Canonical(literal)
+	return err == nil && canonical == v.text
+}
+
+// Table is the description of a managed table: all the engine knows of it.
+type Table struct {
+	Name     string
+	Doc      string
+	Provider string // whose accounts and regions its scope columns name: "aws"
+	Reach    Reach
+	Columns  []Column // without id; account and region included, as columns
+	Checks   []string // table-level CHECK expressions
+	Uniques  [][]string
+	Creation Creation
+
+	// DefinesAccounts: a row of this table is an account; its column "name"
+	// names it.
+	DefinesAccounts bool
+	// DefinesRegions: a row of this table is a region of an account; its
+	// column "is_enabled" says whether the engine looks at it.
+	DefinesRegions bool
+	// DestroyBeforeCreate: a replacement must remove the old object before it
+	// creates the new one, because the two cannot exist together.
+	DestroyBeforeCreate bool
+
+	index map[string]int
+}
+
+// Column returns the column of that name, nil if there is none.
+func (t *Table) Column(name string) *Column {
+	if t.index == nil {
+		for i := range t.Columns {
+			if t.Columns[i].Name == name {
+				return &t.Columns[i]
+			}
+		}
+		return nil
+	}
+	if i, ok := t.index[name]; ok {
+		return &t.Columns[i]
+	}
+	return nil
+}
+
+// Identity returns the names of the identity columns, without account and
+// region, in description order.
+func (t *Table) Identity() []string {
+	var names []string
+	for i := range t.Columns {
+		if t.Columns[i].Identity {
+			names = append(names, t.Columns[i].Name)
+		}
+	}
+	return names
+}
+
+// AssignedIdentity reports whether the cloud assigns the identity (a VPC id)
+// rather than the user (a bucket's name).
+func (t *Table) AssignedIdentity() bool {
+	for i := range t.Columns {
+		if t.Columns[i].Identity && t.Columns[i].Assigned {
+			return true
+		}
+	}
+	return false
+}
+
+// Key returns the identity of a row as one string, and false when a part of it
+// is NULL or unknown: such a record names no object yet.
+func (t *Table) Key(r Row) (string, bool) {
+	var b strings.Builder
+	first := true
+	for i := range t.Columns {
+		c := &t.Columns[i]
+		if !c.Identity {
+			continue
+		}
+		v, ok := r[c.Name]
+		if !ok || v.IsNull() {
+			return "", false
+		}
+		if !first {
+			b.WriteByte('\x1f')
+		}
+		first = false
+		b.WriteString(v.text)
+	}
+	return b.String(), !first
+}
+
+// Scope returns the scope a row of the table belongs to.
+func (t *Table) Scope(r Row) Scope {
+	s := Scope{Account: r[ColumnAccount].text}
+	if t.Reach == PerRegion {
+		s.Region = r[ColumnRegion].text
+	}
+	return s
+}
+
+// Parents returns the names of the tables this one references, without itself,
+// sorted.
+func (t *Table) Parents() []string {
+	var names []string
+	for i := range t.Columns {
+		if ref := t.Columns[i].References; ref != nil && ref.Table != t.Name && !slices.Contains(names, ref.Table) {
+			names = append(names, ref.Table)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Validate reports the first thing wrong with the description itself.
+func (t *Table) Validate() error {
+	if t.Name == "" || t.Doc == "" {
+		return fmt.Errorf("table %q: name and doc are required", t.Name)
+	}
+	t.index = make(map[string]int, len(t.Columns))
+	for i := range t.Columns {
+		c := &t.Columns[i]
+		if _, dup := t.index[c.Name]; dup {
+			return fmt.Errorf("table %s: column %s is described twice", t.Name, c.Name)
+		}
+		t.index[c.Name] = i
+		switch {
+		case c.Name == ColumnID:
+			return fmt.Errorf("table %s: column id is implied", t.Name)
+		case c.Name == "" || c.Type == "" || c.Doc == "":
+			return fmt.Errorf("table %s: column %q: name, type and doc are required", t.Name, c.Name)
+		case c.Assigned && c.CreateOnly, c.Assigned && c.WriteOnly, c.Local && (c.Assigned || c.CreateOnly):
+			return fmt.Errorf("table %s: column %s: its flags exclude each other", t.Name, c.Name)
+		case c.References != nil && !c.References.ByKey && c.Type != TypeBigint:
+			return fmt.Errorf("table %s: column %s: references an id and must be bigint", t.Name, c.Name)
+		}
+	}
+	if t.DefinesAccounts {
+		return nil
+	}
+	if len(t.Identity()) == 0 {
+		return fmt.Errorf("table %s: no identity column", t.Name)
+	}
+	if c := t.Column(ColumnAccount); c == nil {
+		return fmt.Errorf("table %s: no column account", t.Name)
+	}
+	if c := t.Column(ColumnRegion); t.Reach == PerRegion && c == nil {
+		return fmt.Errorf("table %s: reaches per region and has no column region", t.Name)
+	}
+	return nil
+}
+
+// Scope is where a listing looks: an account, and a region where the table is
+// regional ("" where it is not).
+type Scope struct {
+	Account string
+	Region  string
+}
+
+// String returns "account/region" or "account".
+func (s Scope) String() string {
+	if s.Region == "" {
+		return s.Account
+	}
+	return s.Account + "/" + s.Region
+}

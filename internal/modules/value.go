@@ -1,0 +1,341 @@
+package modules
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Value is one column's value in canonical text form, or NULL. Two values of
+// the same column are equal when they are ==. The canonical form of each
+// [Type] is what [Type.Canonical] returns.
+type Value struct {
+	text  string
+	valid bool
+}
+
+// Null is the SQL NULL.
+var Null = Value{}
+
+// Text returns a non-NULL value with that canonical text. NUL characters,
+// which PostgreSQL cannot store in text (manual, section 8.3), are replaced by
+// U+FFFD.
+func Text(s string) Value {
+	if strings.IndexByte(s, 0) >= 0 {
+		s = strings.ReplaceAll(s, "\x00", "\uFFFD")
+	}
+	return Value{text: s, valid: true}
+}
+
+// TextPtr is Text, and NULL for nil.
+func TextPtr(s *string) Value {
+	if s == nil {
+		return Null
+	}
+	return Text(*s)
+}
+
+// NonEmpty is Text, and NULL for the empty string: what SDK enumerations hold
+// when the cloud did not send the field.
+func NonEmpty[S ~string](s S) Value {
+	if s == "" {
+		return Null
+	}
+	return Text(string(s))
+}
+
+// Bool returns the value of a boolean column.
+func Bool(b bool) Value { return Text(strconv.FormatBool(b)) }
+
+// BoolPtr is Bool, and NULL for nil.
+func BoolPtr(b *bool) Value {
+	if b == nil {
+		return Null
+	}
+	return Bool(*b)
+}
+
+// Int returns the value of an integer column.
+func Int[I ~int | ~int32 | ~int64](i I) Value { return Text(strconv.FormatInt(int64(i), 10)) }
+
+// IntPtr is Int, and NULL for nil.
+func IntPtr[I ~int | ~int32 | ~int64](i *I) Value {
+	if i == nil {
+		return Null
+	}
+	return Int(*i)
+}
+
+// FloatPtr returns the value of a double precision column, and NULL for nil.
+func FloatPtr(f *float64) Value {
+	if f == nil {
+		return Null
+	}
+	return Text(strconv.FormatFloat(*f, 'g', -1, 64))
+}
+
+// TimePtr returns the value of a timestamptz column, and NULL for nil.
+func TimePtr(t *time.Time) Value {
+	if t == nil {
+		return Null
+	}
+	return Text(t.UTC().Truncate(time.Microsecond).Format(time.RFC3339Nano))
+}
+
+// JSON returns the value of a jsonb column holding v, which is marshalled; a
+// nil v is NULL.
+func JSON(v any) (Value, error) {
+	if v == nil {
+		return Null, nil
+	}
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return Null, fmt.Errorf("marshal json value: %w", err)
+	}
+	return JSONText(string(raw))
+}
+
+// JSONText returns the value of a jsonb column given as JSON text.
+func JSONText(text string) (Value, error) {
+	canonical, err := canonicalJSON(text)
+	if err != nil {
+		return Null, err
+	}
+	return Text(canonical), nil
+}
+
+// StringMap returns the value of a jsonb column holding a map of strings, such
+// as tags; an empty map is NULL, since clouds do not tell "no tags" from "an
+// empty set of tags".
+func StringMap(m map[string]string) Value {
+	if len(m) == 0 {
+		return Null
+	}
+	v, err := JSON(m)
+	if err != nil { // a map of strings always marshals
+		panic(err)
+	}
+	return v
+}
+
+// Strings returns the value of a text[] column.
+func Strings[S ~string](list []S) Value {
+	if list == nil {
+		return Null
+	}
+	plain := make([]string, len(list))
+	for i, s := range list {
+		plain[i] = string(s)
+	}
+	v, err := JSON(plain)
+	if err != nil { // a list of strings always marshals
+		panic(err)
+	}
+	return v
+}
+
+// IsNull reports whether the value is NULL.
+func (v Value) IsNull() bool { return !v.valid }
+
+// String returns the canonical text, "" for NULL.
+func (v Value) String() string { return v.text }
+
+// Ptr returns the canonical text, nil for NULL: the form SDK inputs take, and
+// the form pgx sends as a nullable parameter.
+func (v Value) Ptr() *string {
+	if !v.valid {
+		return nil
+	}
+	return &v.text
+}
+
+// Bool returns a boolean column's value; NULL is false.
+func (v Value) Bool() bool { return v.text == "true" }
+
+// Int returns an integer column's value; NULL is 0.
+func (v Value) Int() int64 {
+	i, _ := strconv.ParseInt(v.text, 10, 64)
+	return i
+}
+
+// Int32Ptr returns an integer column's value as SDK inputs take it; nil for
+// NULL.
+func (v Value) Int32Ptr() *int32 {
+	if !v.valid {
+		return nil
+	}
+	i := int32(v.Int())
+	return &i
+}
+
+// StringMap returns a jsonb column's value as a map of strings; nil for NULL.
+// Members that are not strings are given as their JSON text.
+func (v Value) StringMap() map[string]string {
+	if !v.valid {
+		return nil
+	}
+	var raw map[string]json.RawMessage
+	if json.Unmarshal([]byte(v.text), &raw) != nil {
+		return nil
+	}
+	m := make(map[string]string, len(raw))
+	for k, r := range raw {
+		var s string
+		if json.Unmarshal(r, &s) != nil {
+			s = string(r)
+		}
+		m[k] = s
+	}
+	return m
+}
+
+// Strings returns a text[] column's value; nil for NULL.
+func (v Value) Strings() []string {
+	if !v.valid {
+		return nil
+	}
+	var list []string
+	if json.Unmarshal([]byte(v.text), &list) != nil {
+		return nil
+	}
+	return list
+}
+
+// Type is the PostgreSQL type of a column, as it is spelt in DDL.
+type Type string
+
+// The types a managed column can have.
+const (
+	TypeText    Type = "text"
+	TypeBool    Type = "boolean"
+	TypeInteger Type = "integer"
+	TypeBigint  Type = "bigint"
+	TypeDouble  Type = "double precision"
+	TypeTime    Type = "timestamptz"
+	TypeJSON    Type = "jsonb"
+	TypeTexts   Type = "text[]"
+	TypeCIDR    Type = "cidr"
+	TypeInet    Type = "inet"
+)
+
+// Canonical returns the canonical text of a value of this type, given either
+// as PostgreSQL prints it (arrays: as to_jsonb prints them) or as the cloud
+// sends it. Equal values have equal canonical texts. The error says why the
+// text is no value of the type.
+func (t Type) Canonical(text string) (string, error) {
+	switch t {
+	case TypeBool:
+		switch text {
+		case "true", "t":
+			return "true", nil
+		case "false", "f":
+			return "false", nil
+		}
+		return "", fmt.Errorf("%q is not a boolean", text)
+	case TypeInteger, TypeBigint:
+		i, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return "", fmt.Errorf("%q is not an integer", text)
+		}
+		return strconv.FormatInt(i, 10), nil
+	case TypeDouble:
+		f, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return "", fmt.Errorf("%q is not a number", text)
+		}
+		return strconv.FormatFloat(f, 'g', -1, 64), nil
+	case TypeTime:
+		for _, layout := range timeLayouts {
+			if at, err := time.Parse(layout, text); err == nil {
+				return at.UTC().Truncate(time.Microsecond).Format(time.RFC3339Nano), nil
+			}
+		}
+		return "", fmt.Errorf("%q is not a time", text)
+	case TypeJSON, TypeTexts:
+		return canonicalJSON(text)
+	case TypeCIDR, TypeInet:
+		if !strings.Contains(text, "/") {
+			addr, err := netip.ParseAddr(text)
+			if err != nil {
+				return "", fmt.Errorf("%q is not an IP network", text)
+			}
+			if t == TypeInet {
+				return addr.String(), nil
+			}
+			return netip.PrefixFrom(addr, addr.BitLen()).String(), nil
+		}
+		prefix, err := netip.ParsePrefix(text)
+		if err != nil {
+			return "", fmt.Errorf("%q is not an IP network", text)
+		}
+		if t == TypeInet && prefix.Bits() == prefix.Addr().BitLen() {
+			return prefix.Addr().String(), nil
+		}
+		if t == TypeCIDR {
+			prefix = prefix.Masked()
+		}
+		return prefix.String(), nil
+	default:
+		return text, nil
+	}
+}
+
+// Both spellings PostgreSQL uses with DateStyle ISO and TimeZone UTC, the one
+// to_jsonb uses, and RFC 3339.
+var timeLayouts = []string{
+	"2006-01-02 15:04:05.999999Z07", "2006-01-02T15:04:05.999999Z07:00", time.RFC3339Nano,
+}
+
+// canonicalJSON prints a JSON text with sorted keys, no spaces and numbers as
+// they were written.
+func canonicalJSON(text string) (string, error) {
+	dec := json.NewDecoder(strings.NewReader(text))
+	dec.UseNumber()
+	var v any
+	if err := dec.Decode(&v); err != nil {
+		return "", fmt.Errorf("invalid json: %w", err)
+	}
+	if dec.More() {
+		return "", fmt.Errorf("invalid json: more than one value")
+	}
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return "", fmt.Errorf("invalid json: %w", err)
+	}
+	return strings.TrimSuffix(out.String(), "\n"), nil
+}
+
+// sortJSONArray returns the canonical text of a JSON array with its members
+// sorted by their own canonical texts; any other text is returned as it is.
+func sortJSONArray(text string) string {
+	var members []json.RawMessage
+	if json.Unmarshal([]byte(text), &members) != nil {
+		return text
+	}
+	slices.SortFunc(members, func(a, b json.RawMessage) int { return bytes.Compare(a, b) })
+	out, err := json.Marshal(members)
+	if err != nil {
+		return text
+	}
+	return string(out)
+}
+
+// Row is a record or an object by column name. A column that is missing from a
+// row is unknown, which is not the same as [Null].
+type Row map[string]Value
+
+// Clone returns a copy that can be changed without changing r.
+func (r Row) Clone() Row {
+	c := make(Row, len(r))
+	for k, v := range r {
+		c[k] = v
+	}
+	return c
+}

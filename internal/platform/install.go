@@ -1,0 +1,344 @@
+package platform
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"iasql/internal/modules"
+)
+
+// UserError is an error for the person who asked: it has the fields RAISE has.
+type UserError struct {
+	Code    string // SQLSTATE
+	Message string
+	Hint    string
+}
+
+// Error returns the message.
+func (e *UserError) Error() string { return e.Message }
+
+// register tells the database which modules there are.
+func register(ctx context.Context, pool *pgxpool.Pool, registry *modules.Registry) error {
+	batch := &pgx.Batch{}
+	for _, m := range registry.Modules() {
+		var tables []string
+		for _, t := range m.Tables() {
+			tables = append(tables, t.Name)
+		}
+		batch.Queue(`
+			INSERT INTO iasql_internal.module AS m (name, version, doc, dependencies, tables) VALUES ($1, $2, $3, $4, $5)
+			ON CONFLICT (name) DO UPDATE SET version = excluded.version, doc = excluded.doc, dependencies = excluded.dependencies, tables = excluded.tables
+			WHERE (m.version, m.doc, m.dependencies, m.tables) IS DISTINCT FROM (excluded.version, excluded.doc, excluded.dependencies, excluded.tables)`,
+			m.Name, m.Version, m.Doc, append([]string{}, m.Dependencies...), append([]string{}, tables...))
+	}
+	if err := pool.SendBatch(ctx, batch).Close(); err != nil {
+		return fmt.Errorf("register modules: %w", err)
+	}
+	return nil
+}
+
+func installed(ctx context.Context, q interface {
+	Query(context.Context, string, ...any) (pgx.Rows, error)
+}) (map[string]int, error) {
+	rows, err := q.Query(ctx, `SELECT name, installed FROM iasql_internal.module WHERE installed IS NOT NULL`)
+	if err != nil {
+		return nil, err
+	}
+	versions := map[string]int{}
+	var name string
+	var version int
+	_, err = pgx.ForEachRow(rows, []any{&name, &version}, func() error {
+		versions[name] = version
+		return nil
+	})
+	return versions, err
+}
+
+// Install makes the tables of modules and of those they depend on, and returns
+// the tables it made, by module. Modules that are installed already are
+// skipped.
+func Install(ctx context.Context, pool *pgxpool.Pool, registry *modules.Registry, names []string) (map[string][]string, error) {
+	closure, err := registry.Closure(names...)
+	if err != nil {
+		return nil, &UserError{Code: "IA009", Message: err.Error(), Hint: "SELECT * FROM iasql_modules_list() lists the modules there are."}
+	}
+	made := map[string][]string{}
+	err = inDDL(ctx, pool, func(tx pgx.Tx) error {
+		have, err := installed(ctx, tx)
+		if err != nil {
+			return err
+		}
+		for _, m := range closure {
+			if _, ok := have[m.Name]; ok {
+				continue
+			}
+			if err := install(ctx, tx, registry, m); err != nil {
+				return fmt.Errorf("install module %s: %w", m.Name, err)
+			}
+			for _, t := range m.Tables() {
+				made[m.Name] = append(made[m.Name], t.Name)
+			}
+		}
+		return renewRecords(ctx, tx, registry)
+	})
+	return made, err
+}
+
+// inDDL runs f in a transaction that gives up on locks somebody holds for long.
+func inDDL(ctx context.Context, pool *pgxpool.Pool, f func(pgx.Tx) error) error {
+	err := pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `SET LOCAL lock_timeout = '5s'`); err != nil {
+			return err
+		}
+		return f(tx)
+	})
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		switch pg.Code {
+		case "55P03":
+			return &UserError{Code: "IA015", Message: "an open transaction holds locks on the tables: " + pg.Message,
+				Hint: "Commit or roll back transactions that have written managed tables, then try again."}
+		case "42P07":
+			return &UserError{Code: "IA016", Message: pg.Message, Hint: "Rename your own table of that name, or install into another database."}
+		case "2BP01":
+			return &UserError{Code: "IA016", Message: pg.Message + ": " + pg.Detail, Hint: "Drop what depends on the module's tables first."}
+		}
+	}
+	return err
+}
+
+func install(ctx context.Context, tx pgx.Tx, registry *modules.Registry, m *modules.Module) error {
+	if err := exec(ctx, tx, m.Migrations[0]); err != nil {
+		return err
+	}
+	tables := modules.Order(m.Tables())
+	for _, t := range tables {
+		if err := describe(ctx, tx, registry, m, t); err != nil {
+			return err
+		}
+		for _, statement := range t.DDL(registry.Table) {
+			if err := exec(ctx, tx, statement); err != nil {
+				return fmt.Errorf("make table %s: %w", t.Name, err)
+			}
+		}
+		if err := grant(ctx, tx, t); err != nil {
+			return err
+		}
+	}
+	for v := 1; v <= m.Version; v++ {
+		if err := exec(ctx, tx, m.Migrations[v]); err != nil {
+			return fmt.Errorf("migration %d: %w", v, err)
+		}
+	}
+	_, err := tx.Exec(ctx, `UPDATE iasql_internal.module SET installed = $2 WHERE name = $1`, m.Name, m.Version)
+	return err
+}
+
+func exec(ctx context.Context, tx pgx.Tx, statements string) error {
+	if statements == "" {
+		return nil
+	}
+	_, err := tx.Exec(ctx, statements)
+	return err
+}
+
+// describe tells the write triggers about a table.
+func describe(ctx context.Context, tx pgx.Tx, registry *modules.Registry, m *modules.Module, t *modules.Table) error {
+	_, err := tx.Exec(ctx, `INSERT INTO public.iasql_tables ("table", module) VALUES ($1, $2) ON CONFLICT DO NOTHING`, t.Name, m.Name)
+	if err != nil {
+		return err
+	}
+	res := registry.Resource(t.Name)
+	_, creates := res.(modules.Creator)
+	_, deletes := res.(modules.Deleter)
+	f := t.ColumnFlags()
+	_, err = tx.Exec(ctx, `
+		INSERT INTO iasql_internal.managed_table (name, settings, identity, assigned, write_only, columns, can_insert, can_delete, regional)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+		ON CONFLICT (name) DO UPDATE SET settings = excluded.settings, identity = excluded.identity, assigned = excluded.assigned,
+			write_only = excluded.write_only, columns = excluded.columns, can_insert = excluded.can_insert, can_delete = excluded.can_delete,
+			regional = excluded.regional`,
+		t.Name, res == nil, f.Identity, f.Assigned, f.WriteOnly, f.Columns, res == nil || creates, res == nil || deletes, t.Reach == modules.PerRegion)
+	return err
+}
+
+func grant(ctx context.Context, tx pgx.Tx, t *modules.Table) error {
+	name := pgx.Identifier{"public", t.Name}.Sanitize()
+	return exec(ctx, tx, fmt.Sprintf(`GRANT SELECT ON %[1]s TO iasql_reader; GRANT INSERT, UPDATE, DELETE ON %[1]s TO iasql_user`, name))
+}
+
+// upgrade brings installed modules to the versions this engine has, keeping
+// rows, ids and whatever users have added to the tables.
+func upgrade(ctx context.Context, pool *pgxpool.Pool, registry *modules.Registry) error {
+	return inDDL(ctx, pool, func(tx pgx.Tx) error {
+		have, err := installed(ctx, tx)
+		if err != nil {
+			return err
+		}
+		changed := false
+		for _, m := range registry.Modules() {
+			from, ok := have[m.Name]
+			if !ok {
+				continue
+			}
+			for _, t := range m.Tables() {
+				if err := describe(ctx, tx, registry, m, t); err != nil {
+					return err
+				}
+			}
+			if from >= m.Version {
+				continue
+			}
+			changed = true
+			if err := upgradeModule(ctx, tx, registry, m, from); err != nil {
+				return fmt.Errorf("upgrade module %s from version %d to %d: %w", m.Name, from, m.Version, err)
+			}
+		}
+		if !changed {
+			return nil
+		}
+		return renewRecords(ctx, tx, registry)
+	})
+}
+
+func upgradeModule(ctx context.Context, tx pgx.Tx, registry *modules.Registry, m *modules.Module, from int) error {
+	for _, t := range modules.Order(m.Tables()) {
+		var exists bool
+		if err := tx.QueryRow(ctx, `SELECT to_regclass($1) IS NOT NULL`, pgx.Identifier{"public", t.Name}.Sanitize()).Scan(&exists); err != nil {
+			return err
+		}
+		statements := t.UpgradeDDL(from, registry.Table)
+		if !exists { // a table that is new in this version
+			statements = t.DDL(registry.Table)
+		}
+		for _, statement := range statements {
+			if err := exec(ctx, tx, statement); err != nil {
+				return fmt.Errorf("table %s: %w", t.Name, err)
+			}
+		}
+		if err := grant(ctx, tx, t); err != nil {
+			return err
+		}
+	}
+	for v := from + 1; v <= m.Version; v++ {
+		if err := exec(ctx, tx, m.Migrations[v]); err != nil {
+			return fmt.Errorf("migration %d: %w", v, err)
+		}
+	}
+	_, err := tx.Exec(ctx, `UPDATE iasql_internal.module SET installed = $2 WHERE name = $1`, m.Name, m.Version)
+	return err
+}
+
+// renewRecords makes the view of all records anew.
+func renewRecords(ctx context.Context, tx pgx.Tx, registry *modules.Registry) error {
+	rows, err := tx.Query(ctx, `SELECT name FROM iasql_internal.managed_table WHERE NOT settings ORDER BY name`)
+	if err != nil {
+		return err
+	}
+	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return err
+	}
+	parts := []string{`SELECT ''::text AS table_name, 0::bigint AS record_id, ''::text AS account WHERE false`}
+	for _, name := range names {
+		parts = append(parts, fmt.Sprintf(`SELECT %s::text, id, account FROM %s`, literal(name), pgx.Identifier{"public", name}.Sanitize()))
+	}
+	return exec(ctx, tx, `CREATE OR REPLACE VIEW iasql_internal.records AS `+strings.Join(parts, " UNION ALL "))
+}
+
+// Dropped is a table that Uninstall dropped.
+type Dropped struct {
+	Module string `json:"module_name"`
+	Table  string `json:"dropped_table_name"`
+	Count  int64  `json:"record_count"`
+}
+
+// Uninstall drops the tables of modules. The cloud stays as it is. It is
+// refused while a module that stays depends on one of them.
+func Uninstall(ctx context.Context, pool *pgxpool.Pool, registry *modules.Registry, names []string) ([]Dropped, error) {
+	var dropped []Dropped
+	err := inDDL(ctx, pool, func(tx pgx.Tx) error {
+		var batch *int64
+		if err := tx.QueryRow(ctx, `SELECT iasql_internal.open_batch()`).Scan(&batch); err != nil {
+			return err
+		}
+		if batch != nil {
+			return &UserError{Code: "IA020", Message: "modules cannot be uninstalled while a batch is open", Hint: "CALL iasql_commit() or iasql_rollback() first."}
+		}
+		have, err := installed(ctx, tx)
+		if err != nil {
+			return err
+		}
+		var going []*modules.Module
+		for _, m := range registry.Modules() {
+			if _, ok := have[m.Name]; !ok {
+				if slices.Contains(names, m.Name) {
+					return &UserError{Code: "IA009", Message: fmt.Sprintf("module %s is not installed", m.Name), Hint: "SELECT * FROM iasql_modules_installed() lists the installed ones."}
+				}
+				continue
+			}
+			if slices.Contains(names, m.Name) {
+				going = append(going, m)
+				continue
+			}
+			for _, dep := range m.Dependencies {
+				if slices.Contains(names, dep) {
+					return &UserError{Code: "IA016", Message: fmt.Sprintf("module %s cannot be uninstalled: %s depends on it", dep, m.Name),
+						Hint: fmt.Sprintf("SELECT * FROM iasql_uninstall('%s', '%s')", m.Name, dep)}
+				}
+			}
+		}
+		slices.Reverse(going)
+		var tables []string
+		for _, m := range going {
+			list := modules.Order(m.Tables())
+			slices.Reverse(list)
+			for _, t := range list {
+				d := Dropped{Module: m.Name, Table: t.Name}
+				if err := tx.QueryRow(ctx, `SELECT count(*) FROM `+pgx.Identifier{"public", t.Name}.Sanitize()).Scan(&d.Count); err != nil {
+					return err
+				}
+				dropped = append(dropped, d)
+				tables = append(tables, t.Name)
+			}
+		}
+		_, err = tx.Exec(ctx, `DELETE FROM public.iasql_tables WHERE "table" = ANY ($1)`, tables)
+		if err != nil {
+			return err
+		}
+		if err := renewRecords(ctx, tx, registry); err != nil {
+			return err
+		}
+		for _, m := range going {
+			list := modules.Order(m.Tables())
+			slices.Reverse(list)
+			for _, t := range list {
+				if err := exec(ctx, tx, `DROP TABLE `+pgx.Identifier{"public", t.Name}.Sanitize()); err != nil {
+					return err
+				}
+			}
+			if err := exec(ctx, tx, m.Drop); err != nil {
+				return fmt.Errorf("uninstall module %s: %w", m.Name, err)
+			}
+			if _, err := tx.Exec(ctx, `UPDATE iasql_internal.module SET installed = NULL WHERE name = $1`, m.Name); err != nil {
+				return err
+			}
+		}
+		_, err = tx.Exec(ctx, `
+			UPDATE public.iasql_audit_log SET settled = true, settled_at = clock_timestamp() WHERE NOT settled AND table_name = ANY ($1)`, tables)
+		if err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, `
+			UPDATE public.iasql_operations SET ended = clock_timestamp(), result = 'abandoned' WHERE ended IS NULL AND table_name = ANY ($1)`, tables)
+		return err
+	})
+	return dropped, err
+}

@@ -1,0 +1,160 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"iasql/internal/sync"
+)
+
+// Keys of this system's advisory locks, first halves; "IASQ" and its
+// successor. The second half is 1 for the lock every engine shares, and the
+// hash of the account's name for its lease.
+const (
+	lockEngine = 1229017937
+	lockLease  = 1229017938
+)
+
+// Lease is a held lease: an advisory lock, which the server releases when the
+// holder's connection ends, and a fence, which keeps a holder that does not
+// know of that from writing (R15).
+type Lease struct {
+	sync.Lease
+	conn *pgxpool.Conn
+}
+
+// CycleOptions say what the lease is for.
+type CycleOptions struct {
+	Kind     string // of the cycle, as iasql_cycles shows it
+	Batch    int64  // the batch being committed, 0 for none
+	Reviewed bool   // see [sync.Lease]
+}
+
+// ErrNoAccount is returned by Acquire for an account that does not exist (any
+// more).
+var ErrNoAccount = errors.New("no such account")
+
+// Acquire takes the lease of an account for one cycle; it waits while another
+// cycle of the account runs, in this engine or another.
+func Acquire(ctx context.Context, pool *pgxpool.Pool, account, engine string, options CycleOptions) (*Lease, error) {
+	conn, err := pool.Acquire(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("connect for a lease: %w", err)
+	}
+	l := &Lease{Lease: sync.Lease{Account: account, Batch: options.Batch, Reviewed: options.Reviewed}, conn: conn}
+	if _, err := conn.Exec(ctx, `SELECT pg_advisory_lock($1, hashtext($2))`, lockLease, account); err != nil {
+		_ = conn.Conn().Close(context.WithoutCancel(ctx)) // whether the lock was got is not known
+		conn.Release()
+		return nil, fmt.Errorf("lease %s: %w", account, err)
+	}
+	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+		if err := tx.QueryRow(ctx, `
+			INSERT INTO iasql_internal.lease (account, fence, engine) VALUES ($1, 1, $2)
+			ON CONFLICT (account) DO UPDATE SET fence = lease.fence + 1, engine = excluded.engine, since = now()
+			RETURNING fence`, account, engine).Scan(&l.Fence); err != nil {
+			return err
+		}
+		// What died with an earlier engine says so.
+		if _, err := tx.Exec(ctx, `
+			UPDATE public.iasql_cycles SET ended = clock_timestamp(), message = 'the engine ended before the cycle did'
+			WHERE account = $1 AND ended IS NULL`, account); err != nil {
+			return err
+		}
+		return tx.QueryRow(ctx, `INSERT INTO public.iasql_cycles (account, kind, engine) VALUES ($1, $2, $3) RETURNING id`,
+			account, options.Kind, engine).Scan(&l.Cycle)
+	})
+	if err != nil {
+		l.unlock()
+		var pg *pgconn.PgError
+		if errors.As(err, &pg) && pg.Code == "23503" {
+			return nil, ErrNoAccount
+		}
+		return nil, fmt.Errorf("lease %s: %w", account, err)
+	}
+	return l, nil
+}
+
+// Release ends the cycle's row with what it did, and gives the lease back.
+func (l *Lease) Release(report sync.Report, failure error) error {
+	defer l.unlock()
+	ctx := context.Background() // the cycle's own context may have ended
+	message := report.Stopped
+	if failure != nil {
+		message = clip(failure.Error())
+	}
+	type detail struct {
+		Table   string `json:"table_name"`
+		Record  int64  `json:"record_id,omitempty"`
+		Scope   string `json:"scope"`
+		Message string `json:"message"`
+	}
+	var details []detail
+	for _, e := range report.Errors {
+		details = append(details, detail{e.Record.Table, e.Record.ID, e.Scope.String(), clip(e.Err.Error())})
+	}
+	_, err := l.conn.Exec(ctx, `
+		UPDATE public.iasql_cycles SET ended = clock_timestamp(), reads = $2, pushes = $3, pulls = $4, errors = $5, message = nullif($6, ''), details = $7,
+			calls = (SELECT count(*) FROM public.iasql_operations WHERE cycle_id = $1)
+		WHERE id = $1`, l.Cycle, report.Listed+report.Read, report.Pushed, report.Pulled, report.Failed, message, details)
+	if err != nil {
+		return fmt.Errorf("end cycle %d: %w", l.Cycle, err)
+	}
+	return nil
+}
+
+// unlock releases the advisory lock, by closing the connection if need be.
+func (l *Lease) unlock() {
+	ctx := context.Background()
+	if _, err := l.conn.Exec(ctx, `SELECT pg_advisory_unlock($1, hashtext($2))`, lockLease, l.Account); err != nil {
+		_ = l.conn.Conn().Close(ctx) // the server then releases it
+	}
+	l.conn.Release()
+}
+
+// Presence announces a connected engine: it holds the lock that
+// iasql_engines() looks for.
+type Presence struct {
+	conn *pgx.Conn
+}
+
+// Announce connects an engine's presence. Its connection should live as long
+// as the engine; Wait tells when it breaks.
+func Announce(ctx context.Context, pool *pgxpool.Pool, id, version, host string) (*Presence, error) {
+	conn, err := pgx.ConnectConfig(ctx, pool.Config().ConnConfig)
+	if err != nil {
+		return nil, fmt.Errorf("announce the engine: %w", err)
+	}
+	if _, err := conn.Exec(ctx, engineSettings); err != nil {
+		_ = conn.Close(ctx)
+		return nil, fmt.Errorf("announce the engine: %w", err)
+	}
+	_, err = conn.Exec(ctx, fmt.Sprintf(`LISTEN iasql_settings; SELECT pg_advisory_lock_shared(%d, 1)`, lockEngine))
+	if err == nil {
+		_, err = conn.Exec(ctx, `
+			INSERT INTO iasql_internal.engine (id, pid, version, host) VALUES ($1, pg_backend_pid(), $2, $3)
+			ON CONFLICT (id) DO UPDATE SET pid = excluded.pid, version = excluded.version, started_at = now()`, id, version, host)
+	}
+	if err == nil {
+		_, err = conn.Exec(ctx, `DELETE FROM iasql_internal.engine WHERE started_at < now() - interval '1 day'
+			AND pid NOT IN (SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND classid = $1::bigint::oid AND objid = 1)`, int64(lockEngine))
+	}
+	if err != nil {
+		_ = conn.Close(ctx)
+		return nil, fmt.Errorf("announce the engine: %w", err)
+	}
+	return &Presence{conn}, nil
+}
+
+// Wait returns when the connection breaks or ctx ends.
+func (p *Presence) Wait(ctx context.Context) error {
+	_, err := p.conn.WaitForNotification(ctx)
+	return err
+}
+
+// Close ends the presence.
+func (p *Presence) Close() { _ = p.conn.Close(context.Background()) }

@@ -1,0 +1,58 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// EngineRole owns everything of an installation; engines work as it.
+const EngineRole = "iasql_engine"
+
+// engineSettings are set on every connection of the engine. The role and the
+// origin together are what tells its writes from a user's (R4); the time zone
+// and styles make PostgreSQL print values in the form package modules reads.
+// Keepalives let the server notice a dead engine host within 25 seconds, so
+// that its lock is released (R15; manual, section 20.3.2).
+const engineSettings = `
+	SET ROLE iasql_engine;
+	SET iasql.origin = 'engine';
+	SET search_path = pg_catalog, public;
+	SET TimeZone = 'UTC';
+	SET DateStyle = 'ISO';
+	SET IntervalStyle = 'postgres';
+	SET extra_float_digits = 1;
+	SET bytea_output = 'hex';
+	SET idle_in_transaction_session_timeout = '60s';
+	SET tcp_keepalives_idle = 10;
+	SET tcp_keepalives_interval = 5;
+	SET tcp_keepalives_count = 3;`
+
+// Connect opens a pool of engine connections to the database. The login role of
+// url must be a member of iasql_engine.
+func Connect(ctx context.Context, url string, maxConns int32) (*pgxpool.Pool, error) {
+	config, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, fmt.Errorf("database url: %w", err)
+	}
+	config.MaxConns = maxConns
+	config.ConnConfig.RuntimeParams["application_name"] = "iasql engine"
+	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
+		_, err := conn.Exec(ctx, engineSettings)
+		if err != nil {
+			return fmt.Errorf("prepare the connection (has the database been migrated? engine migrate): %w", err)
+		}
+		return nil
+	}
+	pool, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil {
+		return nil, fmt.Errorf("connect: %w", err)
+	}
+	if err := pool.Ping(ctx); err != nil {
+		pool.Close()
+		return nil, fmt.Errorf("connect: %w", err)
+	}
+	return pool, nil
+}

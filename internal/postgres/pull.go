@@ -1,0 +1,261 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"iasql/internal/modules"
+	"iasql/internal/sync"
+)
+
+// pullChunk bounds the records one transaction writes.
+const pullChunk = 1000
+
+// Pull implements [sync.Database]. Pulls of one table and action that follow
+// each other are written by one statement; if that fails on a constraint of
+// the user's, it is halved until the record at fault is found (R8).
+func (d *Database) Pull(ctx context.Context, lease sync.Lease, pulls []sync.Pull) ([]sync.PullResult, error) {
+	results := make([]sync.PullResult, len(pulls))
+	for from := 0; from < len(pulls); {
+		to := from + 1
+		for to < len(pulls) && to-from < pullChunk && pulls[to].Subject.Table == pulls[from].Subject.Table && pulls[to].Action == pulls[from].Action {
+			to++
+		}
+		if err := d.pullGroup(ctx, lease, pulls[from:to], results[from:to]); err != nil {
+			return nil, err
+		}
+		from = to
+	}
+	return results, nil
+}
+
+// pullGroup writes pulls of one table and action in one transaction.
+func (d *Database) pullGroup(ctx context.Context, lease sync.Lease, pulls []sync.Pull, results []sync.PullResult) error {
+	err := d.fenced(ctx, lease, func(tx pgx.Tx) error {
+		// References among the rows of one statement are checked at its end,
+		// and nobody's open transaction holds the cycle up for long.
+		if _, err := tx.Exec(ctx, `SET LOCAL lock_timeout = '2s'; SET CONSTRAINTS ALL DEFERRED`); err != nil {
+			return err
+		}
+		var applied []bool
+		var err error
+		switch pulls[0].Action {
+		case sync.InsertRecord:
+			applied, err = insertRecords(ctx, tx, pulls)
+		case sync.UpdateRecord:
+			applied, err = updateRecords(ctx, tx, pulls)
+		case sync.DeleteRecord:
+			applied, err = deleteRecords(ctx, tx, pulls)
+		default:
+			err = fmt.Errorf("%s is no pull", pulls[0].Action)
+		}
+		if err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, `SET CONSTRAINTS ALL IMMEDIATE`); err != nil {
+			return err
+		}
+		var settlements []sync.Settlement
+		for i := range pulls {
+			results[i] = sync.PullResult{Applied: applied[i]}
+			if applied[i] && (pulls[i].Settle || len(pulls[i].Conflicts) > 0) {
+				s := pulls[i].Subject
+				settlement := sync.Settlement{Subject: s, Settle: pulls[i].Settle, Conflicts: pulls[i].Conflicts}
+				if !pulls[i].Settle {
+					settlement.State = s.State
+				}
+				if s.Change != nil || s.State != nil || len(pulls[i].Conflicts) > 0 {
+					settlements = append(settlements, settlement)
+				}
+			}
+		}
+		return d.settle(ctx, tx, settlements)
+	})
+	switch {
+	case err == nil:
+		return nil
+	case !blamesRow(err) && !lockTimedOut(err):
+		return err
+	case len(pulls) > 1:
+		half := len(pulls) / 2
+		if err := d.pullGroup(ctx, lease, pulls[:half], results[:half]); err != nil {
+			return err
+		}
+		return d.pullGroup(ctx, lease, pulls[half:], results[half:])
+	case lockTimedOut(err):
+		results[0] = sync.PullResult{}
+	default:
+		results[0] = sync.PullResult{Err: err}
+	}
+	return nil
+}
+
+// insertRecords inserts records for objects that have none. One whose identity
+// a record has got meanwhile is skipped, as is one that a user has just
+// deleted.
+func insertRecords(ctx context.Context, tx pgx.Tx, pulls []sync.Pull) ([]bool, error) {
+	t := pulls[0].Subject.Table
+	sh := shapeOf(t)
+	rows := make([]modules.Row, len(pulls))
+	keys := make([]string, len(pulls))
+	ids := make([]int64, len(pulls)) // a record that TRACK brings back keeps its id
+	own := map[int64]int64{}
+	for i := range pulls {
+		rows[i] = pulls[i].Row
+		keys[i], _ = t.Key(rows[i])
+		ids[i] = pulls[i].Subject.RecordID
+		if c := pulls[i].Subject.Change; c != nil {
+			for _, id := range c.AuditIDs {
+				own[id] = id
+			}
+		}
+	}
+	settling := make([]int64, 0, len(own))
+	for id := range own {
+		settling = append(settling, id)
+	}
+	args := []any{ids, keys, settling}
+	columns, values := []string{"id"}, []string{fmt.Sprintf(`coalesce(nullif(v.id, 0), nextval(pg_get_serial_sequence(%s, 'id')))`, literal(sh.name))}
+	var params, names []string
+	for i := range t.Columns {
+		c := &t.Columns[i]
+		known := false
+		for _, row := range rows {
+			_, has := row[c.Name]
+			known = known || has
+		}
+		if !known {
+			continue
+		}
+		args = append(args, column(rows, c.Name))
+		alias := "c" + strconv.Itoa(i)
+		params, names = append(params, fmt.Sprintf("$%d::text[]", len(args))), append(names, alias)
+		columns, values = append(columns, quote(c.Name)), append(values, fromText("v."+alias, c))
+	}
+	var scope []string
+	if t.Reach == modules.PerRegion {
+		scope = []string{modules.ColumnAccount, modules.ColumnRegion}
+	} else {
+		scope = []string{modules.ColumnAccount}
+	}
+	var target []string
+	for _, name := range append(scope, t.Identity()...) {
+		target = append(target, quote(name))
+	}
+	found, err := tx.Query(ctx, fmt.Sprintf(`
+		INSERT INTO %s AS t (%s)
+		SELECT %s FROM unnest($1::bigint[], $2::text[], %s) WITH ORDINALITY v (id, key, %s, ord)
+		WHERE NOT EXISTS (SELECT FROM public.iasql_audit_log l WHERE NOT l.settled AND l.table_name = %s AND l.key = v.key AND l.id <> ALL ($3))
+		ORDER BY v.ord
+		ON CONFLICT (%s) DO NOTHING
+		RETURNING %s`,
+		sh.name, strings.Join(columns, ", "), strings.Join(values, ", "), strings.Join(params, ", "), strings.Join(names, ", "),
+		literal(t.Name), strings.Join(target, ", "), sh.keyExpr), args...)
+	if err != nil {
+		return nil, err
+	}
+	written, err := pgx.CollectRows(found, pgx.RowTo[string])
+	if err != nil {
+		return nil, err
+	}
+	inserted := make(map[string]bool, len(written))
+	for _, key := range written {
+		inserted[key] = true
+	}
+	applied := make([]bool, len(pulls))
+	for i, key := range keys {
+		applied[i] = inserted[key]
+	}
+	return applied, nil
+}
+
+// updateRecords writes the pulled columns of records that are still the
+// version they were decided on.
+func updateRecords(ctx context.Context, tx pgx.Tx, pulls []sync.Pull) ([]bool, error) {
+	t := pulls[0].Subject.Table
+	sh := shapeOf(t)
+	ids, versions := identities(pulls)
+	rows := make([]modules.Row, len(pulls))
+	for i := range pulls {
+		rows[i] = pulls[i].Row
+	}
+	args := []any{ids, versions}
+	var sets, params, names []string
+	for i := range t.Columns {
+		c := &t.Columns[i]
+		which := make([]bool, len(rows))
+		for j, row := range rows {
+			_, which[j] = row[c.Name]
+		}
+		if !slices.Contains(which, true) {
+			continue
+		}
+		args = append(args, column(rows, c.Name), which)
+		alias := strconv.Itoa(i)
+		params = append(params, fmt.Sprintf("$%d::text[], $%d::boolean[]", len(args)-1, len(args)))
+		names = append(names, "c"+alias, "s"+alias)
+		sets = append(sets, fmt.Sprintf("%s = CASE WHEN v.s%s THEN %s ELSE t.%s END", quote(c.Name), alias, fromText("v.c"+alias, c), quote(c.Name)))
+	}
+	if len(sets) == 0 {
+		return make([]bool, len(pulls)), nil
+	}
+	return written(ctx, tx, ids, fmt.Sprintf(`
+		WITH free AS MATERIALIZED (
+			SELECT t.id FROM %s t JOIN unnest($1::bigint[], $2::text[]) v (id, version) ON t.id = v.id AND t.xmin = v.version::xid
+			FOR UPDATE OF t SKIP LOCKED
+		)
+		UPDATE %s t SET %s
+		FROM unnest($1::bigint[], $2::text[], %s) v (id, version, %s)
+		WHERE t.id = v.id AND t.id IN (SELECT id FROM free)
+		RETURNING t.id`,
+		sh.name, sh.name, strings.Join(sets, ", "), strings.Join(params, ", "), strings.Join(names, ", ")), args)
+}
+
+// deleteRecords deletes records that are still the version they were decided
+// on.
+func deleteRecords(ctx context.Context, tx pgx.Tx, pulls []sync.Pull) ([]bool, error) {
+	sh := shapeOf(pulls[0].Subject.Table)
+	ids, versions := identities(pulls)
+	return written(ctx, tx, ids, fmt.Sprintf(`
+		WITH free AS MATERIALIZED (
+			SELECT t.id FROM %s t JOIN unnest($1::bigint[], $2::text[]) v (id, version) ON t.id = v.id AND t.xmin = v.version::xid
+			FOR UPDATE OF t SKIP LOCKED
+		)
+		DELETE FROM %s t WHERE t.id IN (SELECT id FROM free)
+		RETURNING t.id`, sh.name, sh.name), []any{ids, versions})
+}
+
+func identities(pulls []sync.Pull) (ids []int64, versions []string) {
+	for i := range pulls {
+		ids = append(ids, pulls[i].Subject.RecordID)
+		versions = append(versions, pulls[i].Subject.Record.Version)
+	}
+	return ids, versions
+}
+
+// written runs a statement that returns the ids it wrote, and reports which of
+// ids are among them.
+func written(ctx context.Context, tx pgx.Tx, ids []int64, query string, args []any) ([]bool, error) {
+	found, err := tx.Query(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	list, err := pgx.CollectRows(found, pgx.RowTo[int64])
+	if err != nil {
+		return nil, err
+	}
+	set := make(map[int64]bool, len(list))
+	for _, id := range list {
+		set[id] = true
+	}
+	applied := make([]bool, len(ids))
+	for i, id := range ids {
+		applied[i] = set[id]
+	}
+	return applied, nil
+}

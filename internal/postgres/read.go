@@ -1,0 +1,629 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"iasql/internal/auditlog"
+	"iasql/internal/modes"
+	"iasql/internal/modules"
+	"iasql/internal/sync"
+)
+
+// Database implements [sync.Database].
+type Database struct {
+	Pool     *pgxpool.Pool
+	Registry *modules.Registry
+}
+
+var _ sync.Database = (*Database)(nil)
+
+// Tables implements [sync.Database].
+func (d *Database) Tables(ctx context.Context) ([]string, error) {
+	rows, err := d.Pool.Query(ctx, `SELECT name FROM iasql_internal.managed_table WHERE NOT settings ORDER BY name`)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[string])
+}
+
+// Regions implements [sync.Database].
+func (d *Database) Regions(ctx context.Context, provider, account string) ([]string, error) {
+	for _, m := range d.Registry.Modules() {
+		for _, t := range m.Tables() {
+			if !t.DefinesRegions || t.Provider != provider {
+				continue
+			}
+			rows, err := d.Pool.Query(ctx, fmt.Sprintf(
+				`SELECT region FROM %s WHERE account = $1 AND is_enabled ORDER BY region`, shapeOf(t).name), account)
+			if err != nil {
+				return nil, err
+			}
+			return pgx.CollectRows(rows, pgx.RowTo[string])
+		}
+	}
+	return nil, nil
+}
+
+// Policy implements [sync.Database].
+func (d *Database) Policy(ctx context.Context, account string) (sync.Settings, error) {
+	s := sync.Settings{Imported: map[string]bool{}}
+	batch := &pgx.Batch{}
+	batch.Queue(`SELECT id, coalesce(table_name, ''), coalesce(record_id, 0), coalesce(column_name, ''), mode FROM public.iasql_mode`).
+		Query(func(rows pgx.Rows) error {
+			rules, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (modes.Rule, error) {
+				var r modes.Rule
+				return r, row.Scan(&r.ID, &r.Table, &r.RecordID, &r.Column, &r.Mode)
+			})
+			s.Rules = modes.New(rules)
+			return err
+		})
+	batch.Queue(`
+		SELECT (SELECT value FROM public.iasql_settings WHERE name = 'conflict_policy') = 'hold',
+		       (SELECT value FROM public.iasql_settings WHERE name = 'max_deletes')::integer,
+		       (SELECT value FROM public.iasql_settings WHERE name = 'max_delete_ratio')::double precision,
+		       (SELECT value FROM public.iasql_settings WHERE name = 'delete_ratio_floor')::integer,
+		       extract(epoch FROM (SELECT value FROM public.iasql_settings WHERE name = 'consistency_window')::interval)::double precision`).
+		QueryRow(func(row pgx.Row) error {
+			var seconds float64
+			err := row.Scan(&s.HoldConflicts, &s.Deletes.Max, &s.Deletes.Ratio, &s.Deletes.Floor, &seconds)
+			s.ConsistencyWindow = time.Duration(seconds * float64(time.Second))
+			return err
+		})
+	batch.Queue(`SELECT table_name FROM iasql_internal.imported WHERE account = $1`, account).
+		Query(func(rows pgx.Rows) error {
+			names, err := pgx.CollectRows(rows, pgx.RowTo[string])
+			for _, name := range names {
+				s.Imported[name] = true
+			}
+			return err
+		})
+	return s, d.Pool.SendBatch(ctx, batch).Close()
+}
+
+// snapshot runs f in a transaction that sees one state of the database.
+func (d *Database) snapshot(ctx context.Context, f func(pgx.Tx) error) error {
+	return pgx.BeginTxFunc(ctx, d.Pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, f)
+}
+
+// Match implements [sync.Database].
+func (d *Database) Match(ctx context.Context, t *modules.Table, scope modules.Scope, objects []modules.Row) ([]*sync.Subject, error) {
+	sh := shapeOf(t)
+	subjects := make([]*sync.Subject, len(objects))
+	keys := make([]string, len(objects))
+	for i, o := range objects {
+		subjects[i] = &sync.Subject{Table: t, Scope: scope}
+		keys[i], _ = t.Key(o)
+	}
+	identity := t.Identity()
+	args := []any{scope.Account}
+	where := `t.account = $1`
+	if t.Reach == modules.PerRegion {
+		args = append(args, scope.Region)
+		where += ` AND t.region = $2`
+	}
+	var unnest, names, joins []string
+	for i, name := range identity {
+		c := t.Column(name)
+		args = append(args, column(objects, name))
+		unnest = append(unnest, fmt.Sprintf("$%d::text[]", len(args)))
+		alias := "k" + strconv.Itoa(i)
+		names = append(names, alias)
+		joins = append(joins, fmt.Sprintf("t.%s = %s", quote(name), fromText("k."+alias, c)))
+	}
+	matched := fmt.Sprintf(`SELECT k.ord::text, t.id::text, t.xmin::text, %s FROM unnest(%s) WITH ORDINALITY k (%s, ord) JOIN %s t ON %s AND %s`,
+		sh.columns, strings.Join(unnest, ", "), strings.Join(names, ", "), sh.name, strings.Join(joins, " AND "), where)
+
+	err := d.snapshot(ctx, func(tx pgx.Tx) error {
+		byKey := map[string][]int{}
+		for i, key := range keys {
+			byKey[key] = append(byKey[key], i)
+		}
+		byID := map[int64][]int{}
+		mark := func(rows pgx.Rows, what func(*sync.Subject)) error {
+			found, err := pgx.CollectRows(rows, pgx.RowTo[string])
+			for _, key := range found {
+				for _, i := range byKey[key] {
+					what(subjects[i])
+				}
+			}
+			return err
+		}
+		pending := func(s *sync.Subject) { s.Change = &sync.Change{} }
+		remembered := func(s *sync.Subject) { s.State = &sync.State{} }
+
+		first := &pgx.Batch{}
+		first.Queue(matched, args...).Query(func(rows pgx.Rows) error {
+			defer rows.Close()
+			for rows.Next() {
+				raw := rows.RawValues()
+				ord, err := strconv.Atoi(string(raw[0]))
+				if err != nil {
+					return err
+				}
+				record, err := sh.scanRow(raw[1:])
+				if err != nil {
+					return err
+				}
+				s := subjects[ord-1]
+				s.Record, s.RecordID = record, record.ID
+				byID[record.ID] = append(byID[record.ID], ord-1)
+			}
+			return rows.Err()
+		})
+		first.Queue(`SELECT key FROM public.iasql_audit_log WHERE NOT settled AND table_name = $1 AND key = ANY ($2) AND account = $3`,
+			t.Name, keys, scope.Account).Query(func(rows pgx.Rows) error { return mark(rows, pending) })
+		first.Queue(`SELECT key FROM iasql_internal.record_state WHERE table_name = $1 AND key = ANY ($2) AND account = $3`,
+			t.Name, keys, scope.Account).Query(func(rows pgx.Rows) error { return mark(rows, remembered) })
+		first.Queue(`SELECT key FROM iasql_internal.garbage WHERE table_name = $1 AND key = ANY ($2) AND account = $3 AND region = $4`,
+			t.Name, keys, scope.Account, scope.Region).Query(func(rows pgx.Rows) error {
+			return mark(rows, func(s *sync.Subject) { s.Garbage = true })
+		})
+		if err := tx.SendBatch(ctx, first).Close(); err != nil {
+			return err
+		}
+		if len(byID) == 0 {
+			return nil
+		}
+		ids := make([]int64, 0, len(byID))
+		for id := range byID {
+			ids = append(ids, id)
+		}
+		second := &pgx.Batch{}
+		byRecord := func(what func(*sync.Subject)) func(pgx.Rows) error {
+			return func(rows pgx.Rows) error {
+				found, err := pgx.CollectRows(rows, pgx.RowTo[int64])
+				for _, id := range found {
+					for _, i := range byID[id] {
+						what(subjects[i])
+					}
+				}
+				return err
+			}
+		}
+		second.Queue(`SELECT DISTINCT record_id FROM public.iasql_audit_log WHERE NOT settled AND table_name = $1 AND record_id = ANY ($2)`,
+			t.Name, ids).Query(byRecord(pending))
+		second.Queue(`SELECT record_id FROM iasql_internal.record_state WHERE table_name = $1 AND record_id = ANY ($2)`,
+			t.Name, ids).Query(byRecord(remembered))
+		return tx.SendBatch(ctx, second).Close()
+	})
+	return subjects, err
+}
+
+// Records implements [sync.Database].
+func (d *Database) Records(ctx context.Context, t *modules.Table, scope modules.Scope, each func(id int64, key string) error) error {
+	sh := shapeOf(t)
+	query := fmt.Sprintf(`SELECT t.id, %s FROM %s t WHERE t.account = $1 AND %s IS NOT NULL`, sh.keyExpr, sh.name, sh.keyExpr)
+	args := []any{scope.Account}
+	if t.Reach == modules.PerRegion {
+		query += ` AND t.region = $2`
+		args = append(args, scope.Region)
+	}
+	rows, err := d.Pool.Query(ctx, query, args...)
+	if err != nil {
+		return err
+	}
+	var id int64
+	var key string
+	_, err = pgx.ForEachRow(rows, []any{&id, &key}, func() error { return each(id, key) })
+	return err
+}
+
+// Due implements [sync.Database].
+func (d *Database) Due(ctx context.Context, account string) ([]sync.RecordRef, error) {
+	rows, err := d.Pool.Query(ctx, `
+		SELECT table_name, record_id FROM public.iasql_audit_log
+		WHERE NOT settled AND account = $1 AND change_type IN ('INSERT', 'UPDATE', 'DELETE')
+		UNION
+		SELECT table_name, record_id FROM iasql_internal.record_state WHERE account = $1
+		ORDER BY 1, 2`, account)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (sync.RecordRef, error) {
+		var r sync.RecordRef
+		return r, row.Scan(&r.Table, &r.ID)
+	})
+}
+
+// Load implements [sync.Database].
+func (d *Database) Load(ctx context.Context, t *modules.Table, ids []int64) ([]*sync.Subject, error) {
+	sh := shapeOf(t)
+	byID := make(map[int64]*sync.Subject, len(ids))
+	for _, id := range ids {
+		byID[id] = &sync.Subject{Table: t, RecordID: id}
+	}
+	refs := referenceColumns(t)
+	list := sh.columns
+	for _, c := range refs {
+		list += fmt.Sprintf(`, (SELECT coalesce(%s, s.key) FROM public.%s p LEFT JOIN iasql_internal.record_state s ON s.table_name = %s AND s.record_id = p.id WHERE p.id = t.%s)`,
+			textOf("p", d.Registry.Table(c.References.Table).Column(c.References.Key)), quote(c.References.Table),
+			literal(c.References.Table), quote(c.Name))
+	}
+	err := d.snapshot(ctx, func(tx pgx.Tx) error {
+		batch := &pgx.Batch{}
+		batch.Queue(fmt.Sprintf(`SELECT t.id::text, t.xmin::text, %s FROM %s t WHERE t.id = ANY ($1)`, list, sh.name), ids).
+			Query(func(rows pgx.Rows) error {
+				defer rows.Close()
+				for rows.Next() {
+					raw := rows.RawValues()
+					record, err := sh.scanRow(raw)
+					if err != nil {
+						return err
+					}
+					s := byID[record.ID]
+					s.Record = record
+					for i, c := range refs {
+						if s.RefKeys == nil {
+							s.RefKeys = modules.Row{}
+						}
+						if key := raw[2+len(t.Columns)+i]; key != nil {
+							s.RefKeys[c.Name] = modules.Text(string(key))
+						}
+					}
+				}
+				return rows.Err()
+			})
+		batch.Queue(auditlog.PendingQuery, t.Name, ids).Query(func(rows pgx.Rows) error {
+			changes, err := auditlog.ScanPending(t, rows)
+			for id, change := range changes {
+				byID[id].Change = change
+			}
+			return err
+		})
+		batch.Queue(`
+			SELECT record_id, state, message, code, review, attempts, next_attempt_at <= now(), failed_at, identity, replacing, unconfirmed
+			FROM iasql_internal.record_state WHERE table_name = $1 AND record_id = ANY ($2)`, t.Name, ids).
+			Query(func(rows pgx.Rows) error {
+				defer rows.Close()
+				for rows.Next() {
+					var id int64
+					var identity []byte
+					st := &sync.State{}
+					if err := rows.Scan(&id, &st.Name, &st.Message, &st.Code, &st.Review, &st.Attempts, &st.Due, &st.FailedAt, &identity, &st.Replacing, &st.Unconfirmed); err != nil {
+						return err
+					}
+					var err error
+					if st.Identity, err = auditlog.Row(t, identity); err != nil {
+						return err
+					}
+					byID[id].State = st
+				}
+				return rows.Err()
+			})
+		batch.Queue(`
+			SELECT c.record_id, c.resolved FROM public.iasql_conflicts c
+			WHERE c.table_name = $1 AND c.record_id = ANY ($2) AND c.resolved IN ('database', 'cloud')
+			  AND EXISTS (SELECT FROM public.iasql_audit_log l WHERE l.id = c.audit_id AND NOT l.settled)
+			ORDER BY c.id`, t.Name, ids).
+			Query(func(rows pgx.Rows) error {
+				var id int64
+				var resolved string
+				_, err := pgx.ForEachRow(rows, []any{&id, &resolved}, func() error {
+					if s := byID[id]; s.State != nil {
+						s.State.Resolution = resolved
+					}
+					return nil
+				})
+				return err
+			})
+		return tx.SendBatch(ctx, batch).Close()
+	})
+	if err != nil {
+		return nil, err
+	}
+	subjects := make([]*sync.Subject, 0, len(ids))
+	for _, id := range ids {
+		s := byID[id]
+		if s.Record == nil && s.Change == nil && s.State == nil {
+			continue
+		}
+		if s.State != nil && s.Change.Latest() > s.State.FailedAt {
+			s.State.Due = true // a user changed something since
+			s.State.Unconfirmed = 0
+		}
+		subjects = append(subjects, s)
+	}
+	return subjects, nil
+}
+
+// referenceColumns returns the columns that reference records by id.
+func referenceColumns(t *modules.Table) []*modules.Column {
+	var list []*modules.Column
+	for i := range t.Columns {
+		if ref := t.Columns[i].References; ref != nil && !ref.ByKey {
+			list = append(list, &t.Columns[i])
+		}
+	}
+	return list
+}
+
+func literal(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
+
+// Garbage implements [sync.Database].
+func (d *Database) Garbage(ctx context.Context, account string) ([]*sync.Subject, error) {
+	rows, err := d.Pool.Query(ctx, `
+		SELECT table_name, record_id, identity, state, message, code, review, attempts, next_attempt_at <= now()
+		FROM iasql_internal.garbage WHERE account = $1 ORDER BY id`, account)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var subjects []*sync.Subject
+	for rows.Next() {
+		var table string
+		var identity []byte
+		s := &sync.Subject{Garbage: true, State: &sync.State{}}
+		if err := rows.Scan(&table, &s.RecordID, &identity, &s.State.Name, &s.State.Message, &s.State.Code, &s.State.Review, &s.State.Attempts, &s.State.Due); err != nil {
+			return nil, err
+		}
+		if s.Table = d.Registry.Table(table); s.Table == nil {
+			continue
+		}
+		if s.State.Identity, err = auditlog.Row(s.Table, identity); err != nil {
+			return nil, err
+		}
+		subjects = append(subjects, s)
+	}
+	return subjects, rows.Err()
+}
+
+// Dependents implements [sync.Database].
+func (d *Database) Dependents(ctx context.Context, table string, ids []int64) ([]sync.RecordRef, error) {
+	installed, err := d.Tables(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var parts []string
+	for _, name := range installed {
+		t := d.Registry.Table(name)
+		if t == nil {
+			continue
+		}
+		for _, c := range referenceColumns(t) {
+			if c.References.Table == table {
+				parts = append(parts, fmt.Sprintf(`SELECT %s::text, id FROM %s WHERE %s = ANY ($1)`, literal(name), shapeOf(t).name, quote(c.Name)))
+			}
+		}
+	}
+	if len(parts) == 0 {
+		return nil, nil
+	}
+	rows, err := d.Pool.Query(ctx, strings.Join(parts, " UNION ")+" ORDER BY 1, 2", ids)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (sync.RecordRef, error) {
+		var r sync.RecordRef
+		return r, row.Scan(&r.Table, &r.ID)
+	})
+}
+
+// Count implements [sync.Database].
+func (d *Database) Count(ctx context.Context, table, account string) (n int, err error) {
+	err = d.Pool.QueryRow(ctx, fmt.Sprintf(`SELECT count(*) FROM public.%s WHERE account = $1`, quote(table)), account).Scan(&n)
+	return n, err
+}
+
+// ToDatabase implements [sync.Database].
+func (d *Database) ToDatabase(ctx context.Context, t *modules.Table, scope modules.Scope, objects []modules.Row) ([]map[string]bool, error) {
+	stranded := make([]map[string]bool, len(objects))
+	refs := referenceColumns(t)
+	if len(refs) == 0 || len(objects) == 0 {
+		return stranded, nil
+	}
+	batch := &pgx.Batch{}
+	for _, c := range refs {
+		keys := distinct(objects, c.Name)
+		if len(keys) == 0 {
+			continue
+		}
+		parent := d.Registry.Table(c.References.Table)
+		key := textOf("p", parent.Column(c.References.Key))
+		where, args := `p.account = $2`, []any{keys, scope.Account}
+		if parent.Reach == modules.PerRegion && !c.References.AnyScope {
+			where, args = where+` AND p.region = $3`, append(args, scope.Region)
+		}
+		query := fmt.Sprintf(`
+			SELECT %s, p.id, false FROM %s p WHERE p.%s = ANY ($1::text[]) AND %s
+			UNION ALL SELECT s.key, s.record_id, false FROM iasql_internal.record_state s WHERE s.table_name = %s AND s.key = ANY ($1) AND s.account = $2
+			UNION ALL SELECT g.key, g.record_id, true FROM iasql_internal.garbage g WHERE g.table_name = %s AND g.key = ANY ($1) AND g.account = $2`,
+			key, shapeOf(parent).name, quote(c.References.Key), where, literal(parent.Name), literal(parent.Name))
+		batch.Queue(query, args...).Query(func(rows pgx.Rows) error {
+			type hit struct {
+				id      int64
+				garbage bool
+			}
+			ids := map[string]hit{}
+			var key string
+			var h hit
+			_, err := pgx.ForEachRow(rows, []any{&key, &h.id, &h.garbage}, func() error {
+				if old, known := ids[key]; !known || old.garbage {
+					ids[key] = h
+				}
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+			for i, o := range objects {
+				v, ok := o[c.Name]
+				if !ok || v.IsNull() {
+					continue
+				}
+				switch h, known := ids[v.String()]; {
+				case !known:
+					delete(o, c.Name)
+				case h.garbage:
+					delete(o, c.Name)
+					o[c.Name] = modules.Text("replaced:" + strconv.FormatInt(h.id, 10))
+					if stranded[i] == nil {
+						stranded[i] = map[string]bool{}
+					}
+					stranded[i][c.Name] = true
+				default:
+					o[c.Name] = modules.Int(h.id)
+				}
+			}
+			return nil
+		})
+	}
+	if batch.Len() == 0 {
+		return stranded, nil
+	}
+	return stranded, d.Pool.SendBatch(ctx, batch).Close()
+}
+
+func distinct(rows []modules.Row, name string) []string {
+	seen := map[string]bool{}
+	var list []string
+	for _, row := range rows {
+		if v := row[name]; !v.IsNull() && !seen[v.String()] {
+			seen[v.String()] = true
+			list = append(list, v.String())
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// ToCloud implements [sync.Database].
+func (d *Database) ToCloud(ctx context.Context, t *modules.Table, rows []modules.Row) error {
+	batch := &pgx.Batch{}
+	for _, c := range referenceColumns(t) {
+		var ids []int64
+		for _, id := range distinct(rows, c.Name) {
+			if n, err := strconv.ParseInt(id, 10, 64); err == nil {
+				ids = append(ids, n)
+			}
+		}
+		if len(ids) == 0 {
+			continue
+		}
+		parent := d.Registry.Table(c.References.Table)
+		batch.Queue(fmt.Sprintf(`
+			SELECT p.id, coalesce(%s, s.key) FROM %s p
+			LEFT JOIN iasql_internal.record_state s ON s.table_name = %s AND s.record_id = p.id
+			WHERE p.id = ANY ($1)`, textOf("p", parent.Column(c.References.Key)), shapeOf(parent).name, literal(parent.Name)), ids).
+			Query(func(found pgx.Rows) error {
+				keys := map[string]*string{}
+				var id int64
+				var key *string
+				_, err := pgx.ForEachRow(found, []any{&id, &key}, func() error {
+					keys[strconv.FormatInt(id, 10)] = key
+					return nil
+				})
+				for _, row := range rows {
+					if v := row[c.Name]; !v.IsNull() {
+						row[c.Name] = modules.TextPtr(keys[v.String()])
+					}
+				}
+				return err
+			})
+	}
+	if batch.Len() == 0 {
+		return nil
+	}
+	return d.Pool.SendBatch(ctx, batch).Close()
+}
+
+// OwnWrites implements [sync.Database].
+func (d *Database) OwnWrites(ctx context.Context, account string) ([]sync.LoggedWrite, error) {
+	rows, err := d.Pool.Query(ctx, `
+		SELECT id, table_name, coalesce(record_id, 0), kind, account, region, coalesce(key, ''), columns, up_to
+		FROM public.iasql_operations
+		WHERE account = $1 AND result = 'ok'
+		  AND ended > now() - (SELECT value::interval FROM public.iasql_settings WHERE name = 'consistency_window')
+		ORDER BY id`, account)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (sync.LoggedWrite, error) {
+		var w sync.LoggedWrite
+		var columns []byte
+		err := row.Scan(&w.ID, &w.Record.Table, &w.Record.ID, &w.Kind, &w.Scope.Account, &w.Scope.Region, &w.Key, &columns, &w.UpTo)
+		if err != nil {
+			return w, err
+		}
+		w.Columns, err = d.changes(w.Record.Table, columns)
+		return w, err
+	})
+}
+
+// change is the JSON form of a [sync.ValueChange].
+type change struct {
+	From json.RawMessage `json:"from"`
+	To   json.RawMessage `json:"to"`
+}
+
+func (d *Database) changes(table string, image []byte) (map[string]sync.ValueChange, error) {
+	t := d.Registry.Table(table)
+	if t == nil {
+		return nil, nil
+	}
+	var raw map[string]change
+	if err := json.Unmarshal(image, &raw); err != nil {
+		return nil, fmt.Errorf("journal of %s: %w", table, err)
+	}
+	out := make(map[string]sync.ValueChange, len(raw))
+	for name, v := range raw {
+		c := t.Column(name)
+		if c == nil {
+			continue
+		}
+		var vc sync.ValueChange
+		var err error
+		if vc.From, err = auditlog.FromJSON(c, v.From); err != nil {
+			return nil, fmt.Errorf("journal of %s: column %s: %w", table, name, err)
+		}
+		if vc.To, err = auditlog.FromJSON(c, v.To); err != nil {
+			return nil, fmt.Errorf("journal of %s: column %s: %w", table, name, err)
+		}
+		out[name] = vc
+	}
+	return out, nil
+}
+
+func (d *Database) changesJSON(table string, changes map[string]sync.ValueChange) ([]byte, error) {
+	t := d.Registry.Table(table)
+	raw := make(map[string]change, len(changes))
+	for name, v := range changes {
+		c := t.Column(name)
+		raw[name] = change{auditlog.ToJSON(c, v.From), auditlog.ToJSON(c, v.To)}
+	}
+	return json.Marshal(raw)
+}
+
+// Unfinished implements [sync.Database].
+func (d *Database) Unfinished(ctx context.Context, account string) ([]sync.LoggedOp, error) {
+	rows, err := d.Pool.Query(ctx, `
+		SELECT array_agg(id ORDER BY id), table_name, coalesce(record_id, 0), kind, account, region, coalesce(max(key), ''), coalesce(token, ''),
+		       (array_agg(columns ORDER BY id))[1], max(up_to), bool_or(replaces),
+		       max(started) < now() - (SELECT value::interval FROM public.iasql_settings WHERE name = 'consistency_window')
+		FROM public.iasql_operations
+		WHERE account = $1 AND ended IS NULL
+		GROUP BY table_name, record_id, kind, account, region, token
+		ORDER BY min(id)`, account)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (sync.LoggedOp, error) {
+		var op sync.LoggedOp
+		var columns []byte
+		err := row.Scan(&op.IDs, &op.Record.Table, &op.Record.ID, &op.Kind, &op.Scope.Account, &op.Scope.Region, &op.Key, &op.Token,
+			&columns, &op.UpTo, &op.Replaces, &op.Settled)
+		if err != nil {
+			return op, err
+		}
+		op.Columns, err = d.changes(op.Record.Table, columns)
+		return op, err
+	})
+}

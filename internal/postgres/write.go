@@ -1,0 +1,376 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"iasql/internal/auditlog"
+	"iasql/internal/modules"
+	"iasql/internal/sync"
+)
+
+// fenced runs f in a transaction that fails once the lease is lost: it holds
+// the lease's row, which a successor has to change first.
+func (d *Database) fenced(ctx context.Context, lease sync.Lease, f func(pgx.Tx) error) error {
+	return pgx.BeginFunc(ctx, d.Pool, func(tx pgx.Tx) error {
+		var one int
+		err := tx.QueryRow(ctx, `SELECT 1 FROM iasql_internal.lease WHERE account = $1 AND fence = $2 FOR SHARE`, lease.Account, lease.Fence).Scan(&one)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return sync.ErrLeaseLost
+		}
+		if err != nil {
+			return err
+		}
+		return f(tx)
+	})
+}
+
+// Begin implements [sync.Database]. The row is written only if the call may be
+// made at this very moment: that is what keeps a mode or a batch that came up
+// during the cycle from being overtaken.
+func (d *Database) Begin(ctx context.Context, lease sync.Lease, call sync.LoggedCall) (int64, error) {
+	columns, err := d.changesJSON(call.Record.Table, call.Columns)
+	if err != nil {
+		return 0, err
+	}
+	var id int64
+	err = d.Pool.QueryRow(ctx, `
+		WITH fence AS (
+			SELECT 1 FROM iasql_internal.lease WHERE account = $1 AND fence = $2 FOR SHARE
+		)
+		INSERT INTO public.iasql_operations
+			(cycle_id, account, region, table_name, record_id, kind, service, action, token, key, columns, up_to, replaces, transaction_id)
+		SELECT $3, $1, $4, $5, nullif($6::bigint, 0), $7, $8, $9, nullif($10, ''), nullif($11, ''), $12, $13, $14, nullif($15::bigint, 0)
+		WHERE EXISTS (SELECT FROM fence)
+		  AND public.iasql_mode_of($5, nullif($6, 0)) <> 'TRACK'
+		  AND coalesce(iasql_internal.open_batch(), 0) = $15
+		RETURNING id`,
+		lease.Account, lease.Fence, lease.Cycle, call.Scope.Region, call.Record.Table, call.Record.ID, call.Kind,
+		call.Call.Service, call.Call.Action, call.Token, call.Key, columns, call.UpTo, call.Replaces, lease.Batch).Scan(&id)
+	if !errors.Is(err, pgx.ErrNoRows) {
+		return id, err
+	}
+	err = d.fenced(ctx, lease, func(pgx.Tx) error { return nil })
+	if err == nil {
+		err = sync.ErrRefused
+	}
+	return 0, err
+}
+
+// Finish implements [sync.Database].
+func (d *Database) Finish(ctx context.Context, lease sync.Lease, outcomes []sync.Outcome) error {
+	return d.fenced(ctx, lease, func(tx pgx.Tx) error { return d.finish(ctx, tx, outcomes) })
+}
+
+// Resolve implements [sync.Database].
+func (d *Database) Resolve(ctx context.Context, lease sync.Lease, found []sync.Outcome) error {
+	return d.fenced(ctx, lease, func(tx pgx.Tx) error { return d.finish(ctx, tx, found) })
+}
+
+func (d *Database) finish(ctx context.Context, tx pgx.Tx, outcomes []sync.Outcome) error {
+	var (
+		calls   []int64
+		results []string
+		errs    []*string
+		keys    []*string
+		states  []sync.Settlement
+		created = map[*modules.Table][]sync.Outcome{}
+		cleared = map[*modules.Table][]int64{}
+	)
+	for _, o := range outcomes {
+		var text, key *string
+		if o.Err != nil {
+			message := clip(o.Err.Error())
+			text = &message
+		}
+		if o.Object != nil {
+			if k, ok := o.Subject.Table.Key(o.Object); ok {
+				key = &k
+			}
+		}
+		for _, id := range o.Calls {
+			calls, results, errs, keys = append(calls, id), append(results, string(o.Result)), append(errs, text), append(keys, key)
+		}
+		if o.State != nil && o.Subject.RecordID != 0 {
+			states = append(states, sync.Settlement{Subject: o.Subject, State: o.State})
+		}
+		if o.Result != sync.ResultOK {
+			continue
+		}
+		switch {
+		case o.Kind == sync.OpCreate:
+			created[o.Subject.Table] = append(created[o.Subject.Table], o)
+		case o.Kind == sync.OpDelete && o.Replaces:
+			cleared[o.Subject.Table] = append(cleared[o.Subject.Table], o.Subject.RecordID)
+		}
+	}
+	_, err := tx.Exec(ctx, `
+		UPDATE public.iasql_operations o
+		SET result = v.result, error = v.error, key = coalesce(v.key, o.key),
+		    ended = CASE WHEN v.result = 'unknown' THEN NULL ELSE clock_timestamp() END
+		FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[]) v (id, result, error, key)
+		WHERE o.id = v.id`, calls, results, errs, keys)
+	if err != nil {
+		return fmt.Errorf("end operations: %w", err)
+	}
+	for t, list := range created {
+		if err := d.recordCreated(ctx, tx, t, list); err != nil {
+			return err
+		}
+	}
+	for t, ids := range cleared {
+		if err := d.clearAssigned(ctx, tx, t, ids); err != nil {
+			return err
+		}
+	}
+	return d.settle(ctx, tx, states)
+}
+
+func clip(s string) string {
+	s = strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", "\uFFFD"), "\uFFFD")
+	if len(s) > 4000 {
+		s = strings.ToValidUTF8(s[:4000], "") + " … (cut)"
+	}
+	return s
+}
+
+// recordCreated writes what the cloud assigned to new objects to their
+// records, and turns the predecessors of replaced ones into garbage. A record
+// that somebody's open transaction holds is left for the next pass: its state
+// knows the identity.
+func (d *Database) recordCreated(ctx context.Context, tx pgx.Tx, t *modules.Table, outcomes []sync.Outcome) error {
+	var (
+		rows    []modules.Row
+		ids     []int64
+		garbage = &pgx.Batch{}
+	)
+	for _, o := range outcomes {
+		ids, rows = append(ids, o.Subject.RecordID), append(rows, o.Object)
+		old := o.Subject.Object
+		if key, ok := t.Key(old); ok && o.Replaces {
+			identity, err := identityJSON(t, old)
+			if err != nil {
+				return err
+			}
+			garbage.Queue(`
+				INSERT INTO iasql_internal.garbage (table_name, account, region, key, identity, record_id)
+				VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (table_name, account, region, key) DO NOTHING`,
+				t.Name, o.Subject.Scope.Account, o.Subject.Scope.Region, key, identity, o.Subject.RecordID)
+		}
+	}
+	if garbage.Len() > 0 {
+		if err := tx.SendBatch(ctx, garbage).Close(); err != nil {
+			return fmt.Errorf("note replaced objects of %s: %w", t.Name, err)
+		}
+	}
+	var sets, params, names []string
+	args := []any{ids}
+	for i := range t.Columns {
+		c := &t.Columns[i]
+		if !c.Assigned {
+			continue
+		}
+		known := false
+		for _, row := range rows {
+			_, has := row[c.Name]
+			known = known || has
+		}
+		if !known {
+			continue
+		}
+		args = append(args, column(rows, c.Name))
+		alias := "c" + strconv.Itoa(i)
+		params, names = append(params, fmt.Sprintf("$%d::text[]", len(args))), append(names, alias)
+		sets = append(sets, fmt.Sprintf("%s = coalesce(%s, t.%s)", quote(c.Name), fromText("v."+alias, c), quote(c.Name)))
+	}
+	if len(sets) == 0 {
+		return nil
+	}
+	sh := shapeOf(t)
+	_, err := tx.Exec(ctx, fmt.Sprintf(`
+		WITH free AS MATERIALIZED (SELECT id FROM %s WHERE id = ANY ($1) FOR NO KEY UPDATE SKIP LOCKED)
+		UPDATE %s t SET %s
+		FROM unnest($1::bigint[], %s) v (id, %s)
+		WHERE t.id = v.id AND t.id IN (SELECT id FROM free)`,
+		sh.name, sh.name, strings.Join(sets, ", "), strings.Join(params, ", "), strings.Join(names, ", ")), args...)
+	if err != nil {
+		return fmt.Errorf("write what the cloud assigned to %s: %w", t.Name, err)
+	}
+	return nil
+}
+
+// clearAssigned blanks what the cloud had assigned to objects that are gone to
+// make room for their successors.
+func (d *Database) clearAssigned(ctx context.Context, tx pgx.Tx, t *modules.Table, ids []int64) error {
+	var sets []string
+	for i := range t.Columns {
+		if c := &t.Columns[i]; c.Assigned && !c.Required {
+			sets = append(sets, quote(c.Name)+" = NULL")
+		}
+	}
+	if len(sets) == 0 {
+		return nil
+	}
+	sh := shapeOf(t)
+	_, err := tx.Exec(ctx, fmt.Sprintf(`
+		UPDATE %s SET %s WHERE id IN (SELECT id FROM %s WHERE id = ANY ($1) FOR NO KEY UPDATE SKIP LOCKED)`,
+		sh.name, strings.Join(sets, ", "), sh.name), ids)
+	if err != nil {
+		return fmt.Errorf("blank what the cloud had assigned to %s: %w", t.Name, err)
+	}
+	return nil
+}
+
+func identityJSON(t *modules.Table, row modules.Row) ([]byte, error) {
+	if row == nil {
+		return nil, nil
+	}
+	image := map[string]json.RawMessage{}
+	for i := range t.Columns {
+		c := &t.Columns[i]
+		if c.Identity || c.Name == modules.ColumnAccount || c.Name == modules.ColumnRegion {
+			image[c.Name] = auditlog.ToJSON(c, row[c.Name])
+		}
+	}
+	return json.Marshal(image)
+}
+
+// Settle implements [sync.Database].
+func (d *Database) Settle(ctx context.Context, lease sync.Lease, settlements []sync.Settlement) error {
+	return d.fenced(ctx, lease, func(tx pgx.Tx) error { return d.settle(ctx, tx, settlements) })
+}
+
+func (d *Database) settle(ctx context.Context, tx pgx.Tx, settlements []sync.Settlement) error {
+	var audit []int64
+	batch := &pgx.Batch{}
+	for _, s := range settlements {
+		sub := s.Subject
+		if s.Settle && sub.Change != nil {
+			audit = append(audit, sub.Change.AuditIDs...)
+		}
+		d.queueConflicts(batch, sub, s.Conflicts)
+		switch {
+		case sub.Garbage && s.State == nil && s.Settle:
+			key, _ := sub.Table.Key(sub.State.Identity)
+			batch.Queue(`DELETE FROM iasql_internal.garbage WHERE table_name = $1 AND account = $2 AND region = $3 AND key = $4`,
+				sub.Table.Name, sub.Scope.Account, sub.Scope.Region, key)
+		case sub.Garbage && s.State != nil:
+			key, _ := sub.Table.Key(sub.State.Identity)
+			batch.Queue(`
+				UPDATE iasql_internal.garbage SET state = $5, message = $6, code = $7, review = $8, attempts = $9, next_attempt_at = `+nextAttempt+`
+				WHERE table_name = $1 AND account = $2 AND region = $3 AND key = $4`,
+				sub.Table.Name, sub.Scope.Account, sub.Scope.Region, key, s.State.Name, s.State.Message, s.State.Code, s.State.Review,
+				s.State.Attempts, s.State.Backoff.Seconds())
+		case s.State == nil && sub.State != nil:
+			batch.Queue(`DELETE FROM iasql_internal.record_state WHERE table_name = $1 AND record_id = $2`, sub.Table.Name, sub.RecordID)
+		case s.State != nil && sub.RecordID != 0:
+			if err := queueState(batch, sub, s.State); err != nil {
+				return err
+			}
+		}
+		if s.Settle && sub.State != nil && sub.State.Name == sync.StateConflict {
+			batch.Queue(`
+				UPDATE public.iasql_conflicts SET resolved = 'pulled', resolved_at = clock_timestamp(), resolved_by = current_user
+				WHERE table_name = $1 AND record_id = $2 AND resolved IS NULL`, sub.Table.Name, sub.RecordID)
+		}
+	}
+	if err := auditlog.Settle(ctx, tx, audit); err != nil {
+		return fmt.Errorf("settle changes: %w", err)
+	}
+	if batch.Len() > 0 {
+		if err := tx.SendBatch(ctx, batch).Close(); err != nil {
+			return fmt.Errorf("remember states: %w", err)
+		}
+	}
+	return nil
+}
+
+// nextAttempt computes next_attempt_at: $10 is the backoff in seconds, $8
+// review; a record that needs a person and has no backoff is not tried again.
+const nextAttempt = `CASE WHEN $10::double precision > 0 THEN clock_timestamp() + make_interval(secs => $10) WHEN $8 THEN 'infinity'::timestamptz ELSE now() END`
+
+func queueState(batch *pgx.Batch, s *sync.Subject, st *sync.State) error {
+	identity, err := identityJSON(s.Table, st.Identity)
+	if err != nil {
+		return err
+	}
+	var key *string
+	if k, ok := s.Table.Key(st.Identity); ok {
+		key = &k
+	}
+	// "since" is when the state began, not when it was last written.
+	batch.Queue(`
+		INSERT INTO iasql_internal.record_state AS r
+			(table_name, record_id, account, region, state, message, code, review, attempts, next_attempt_at, failed_at, identity, key, replacing, unconfirmed)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, `+nextAttempt+`, $11, $12, $13, $14, $15)
+		ON CONFLICT (table_name, record_id) DO UPDATE SET
+			account = excluded.account, region = excluded.region, state = excluded.state, message = excluded.message, code = excluded.code,
+			review = excluded.review, attempts = excluded.attempts, next_attempt_at = excluded.next_attempt_at, failed_at = excluded.failed_at,
+			identity = excluded.identity, key = excluded.key, replacing = excluded.replacing, unconfirmed = excluded.unconfirmed,
+			since = CASE WHEN r.state = excluded.state THEN r.since ELSE excluded.since END`,
+		s.Table.Name, s.RecordID, s.Scope.Account, s.Scope.Region, st.Name, st.Message, st.Code, st.Review, st.Attempts, st.Backoff.Seconds(),
+		st.FailedAt, identity, key, st.Replacing, st.Unconfirmed)
+	return nil
+}
+
+func (d *Database) queueConflicts(batch *pgx.Batch, s *sync.Subject, conflicts []sync.Conflict) {
+	for _, c := range conflicts {
+		var name *string
+		var have, cloud, base []byte
+		if c.Column != "" {
+			col := s.Table.Column(c.Column)
+			name = &c.Column
+			have, cloud, base = auditlog.ToJSON(col, c.Database), auditlog.ToJSON(col, c.Cloud), auditlog.ToJSON(col, c.Base)
+		}
+		var resolved *string
+		if !c.Open {
+			how := "pushed"
+			if c.PulledAnyway {
+				how = "pulled"
+			}
+			resolved = &how
+		}
+		batch.Queue(`
+			INSERT INTO public.iasql_conflicts (table_name, record_id, column_name, database_value, cloud_value, base, audit_id, resolved, resolved_at, resolved_by)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, CASE WHEN $8 IS NOT NULL THEN now() END, CASE WHEN $8 IS NOT NULL THEN current_user END)
+			ON CONFLICT (table_name, record_id, column_name, audit_id, cloud_value) DO NOTHING`,
+			s.Table.Name, s.RecordID, name, have, cloud, base, s.Change.Latest(), resolved)
+	}
+}
+
+// Imported implements [sync.Database].
+func (d *Database) Imported(ctx context.Context, lease sync.Lease, tables []string) error {
+	return d.fenced(ctx, lease, func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, `
+			INSERT INTO iasql_internal.imported (account, table_name) SELECT $1, unnest($2::text[]) ON CONFLICT DO NOTHING`,
+			lease.Account, tables)
+		return err
+	})
+}
+
+// constraintErrors are the SQLSTATE classes that blame the row: integrity
+// constraint violations, data exceptions, and what a user's trigger raises.
+func blamesRow(err error) bool {
+	var pg *pgconn.PgError
+	if !errors.As(err, &pg) {
+		return false
+	}
+	switch pg.Code[:2] {
+	case "23", "22", "P0", "44", "42":
+		return true
+	}
+	return strings.HasPrefix(pg.Code, "IA") || pg.Code[0] >= 'I' && pg.Code[0] != 'X'
+}
+
+// lockTimedOut: somebody's open transaction holds what the write needs.
+func lockTimedOut(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && (pg.Code == "55P03" || pg.Code == "40P01")
+}

@@ -1,0 +1,451 @@
+package sync
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	gosync "sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"iasql/internal/modules"
+)
+
+// running is an operation under way.
+type running struct {
+	*Op
+	done    chan struct{} // closed when the outcome is in the database
+	ok      bool
+	created modules.Row // what a creation returned, in cloud terms
+}
+
+// apply runs a plan: every operation after those it depends on, independent
+// ones side by side. Outcomes are written in batches, and an operation counts
+// as done only when its outcome is in the database. One that fails leaves
+// those that depend on it waiting (R8).
+func (c *cycle) apply(ctx context.Context, plan Plan) error {
+	ops := make(map[*Op]*running, len(plan.Ops))
+	for _, op := range plan.Ops {
+		ops[op] = &running{Op: op, done: make(chan struct{})}
+	}
+	if c.Serial {
+		for _, op := range plan.Ops {
+			r := ops[op]
+			out, waiting := c.runOp(ctx, r, ops)
+			if err := c.finish(ctx, []finished{{r, out, waiting}}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	var (
+		results = make(chan finished)
+		slots   = make(chan struct{}, c.concurrency())
+		wg      gosync.WaitGroup
+	)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	for _, op := range plan.Ops {
+		r := ops[op]
+		wg.Go(func() {
+			for _, before := range r.After {
+				select {
+				case <-ops[before].done:
+				case <-ctx.Done():
+					return
+				}
+			}
+			select {
+			case slots <- struct{}{}:
+			case <-ctx.Done():
+				return
+			}
+			out, waiting := c.runOp(ctx, r, ops)
+			<-slots
+			select {
+			case results <- finished{r, out, waiting}:
+			case <-ctx.Done():
+			}
+		})
+	}
+	go func() {
+		wg.Wait()
+		close(results)
+	}()
+	var failure error
+	for first := range results {
+		batch := []finished{first}
+		for more := true; more && len(batch) < 256; {
+			select {
+			case next, open := <-results:
+				if open {
+					batch = append(batch, next)
+				}
+				more = open
+			default:
+				more = false
+			}
+		}
+		if failure != nil {
+			continue
+		}
+		if failure = c.finish(ctx, batch); failure != nil {
+			cancel(failure)
+		}
+	}
+	if failure == nil {
+		failure = context.Cause(ctx)
+	}
+	return failure
+}
+
+type finished struct {
+	run     *running
+	outcome *Outcome // nil: nothing was called
+	waiting *Waiting
+}
+
+// finish writes a batch of outcomes and lets the operations that wait for them
+// go on.
+func (c *cycle) finish(ctx context.Context, batch []finished) error {
+	var outcomes []Outcome
+	var waiting []Waiting
+	for _, f := range batch {
+		if f.outcome != nil {
+			outcomes = append(outcomes, *f.outcome)
+		}
+		if f.waiting != nil {
+			waiting = append(waiting, *f.waiting)
+		}
+	}
+	if len(outcomes) > 0 {
+		if err := c.Database.Finish(ctx, c.lease, outcomes); err != nil {
+			return fmt.Errorf("record outcomes: %w", err)
+		}
+	}
+	if err := c.settleWaiting(ctx, waiting); err != nil {
+		return err
+	}
+	for _, f := range batch {
+		if f.outcome != nil {
+			switch f.outcome.Result {
+			case ResultOK:
+				c.report.Pushed++
+			default:
+				c.fail(f.run.Subject.Ref(), f.run.Subject.Scope, f.outcome.Err)
+			}
+			if f.outcome.Result == ResultOK || f.outcome.Result == ResultUnknown {
+				c.noteOwn(f.run, f.outcome)
+			}
+			f.run.ok = f.outcome.Result == ResultOK
+		}
+		close(f.run.done)
+	}
+	return nil
+}
+
+// noteOwn adds a write of this very cycle to the own writes, so that the next
+// pass knows it.
+func (c *cycle) noteOwn(r *running, out *Outcome) {
+	w := LoggedWrite{
+		OwnWrite: OwnWrite{Kind: r.Kind, Columns: r.changes(), UpTo: r.Subject.Change.Latest()},
+		Record:   r.Subject.Ref(), Scope: r.Subject.Scope,
+	}
+	if out.Result == ResultUnknown && r.Kind != OpUpdate {
+		return
+	}
+	for _, id := range out.Calls {
+		w.ID = max(w.ID, id)
+	}
+	identity := r.Subject.Object
+	if r.Kind == OpCreate {
+		identity = out.Object
+	}
+	w.Key, _ = r.Subject.Table.Key(identity)
+	if r.Kind == OpCreate {
+		w.Scope = r.Subject.Table.Scope(identity)
+	}
+	if w.Record.ID != 0 {
+		c.own.byRecord[w.Record] = append(c.own.byRecord[w.Record], w)
+	}
+	if w.Key != "" {
+		ref := objectRef{w.Record.Table, w.Scope, w.Key}
+		c.own.byObject[ref] = append(c.own.byObject[ref], w)
+	}
+}
+
+// changes returns the columns the operation writes, without the values of
+// secrets (R16).
+func (op *Op) changes() map[string]ValueChange {
+	changes := map[string]ValueChange{}
+	s := op.Subject
+	for i := range s.Table.Columns {
+		col := &s.Table.Columns[i]
+		var v ValueChange
+		switch op.Kind {
+		case OpUpdate:
+			if !contains(op.Columns, col.Name) {
+				continue
+			}
+			v = ValueChange{From: s.Object[col.Name], To: s.Record.Row[col.Name]}
+		case OpCreate:
+			if col.Assigned || col.Local || contains(op.Omit, col.Name) || s.Record.Row[col.Name].IsNull() {
+				continue
+			}
+			v = ValueChange{To: s.Record.Row[col.Name]}
+		default:
+			continue
+		}
+		if col.WriteOnly {
+			v = ValueChange{}
+		}
+		changes[col.Name] = v
+	}
+	return changes
+}
+
+func contains(list []string, s string) bool {
+	for _, x := range list {
+		if x == s {
+			return true
+		}
+	}
+	return false
+}
+
+// opJournal journals the calls of one operation.
+type opJournal struct {
+	c     *cycle
+	call  LoggedCall
+	lock  gosync.Mutex
+	calls []int64
+	err   error // a refusal or a failure of the journal itself
+}
+
+// Begin implements [modules.Journal].
+func (j *opJournal) Begin(ctx context.Context, call modules.Call) (func(error), error) {
+	entry := j.call
+	entry.Call = call
+	id, err := j.c.Database.Begin(ctx, j.c.lease, entry)
+	j.lock.Lock()
+	defer j.lock.Unlock()
+	if err != nil {
+		j.err = err
+		return nil, err
+	}
+	j.calls = append(j.calls, id)
+	return func(error) {}, nil
+}
+
+// runOp makes the calls of one operation and says how it ended. It returns a
+// Waiting instead when something it depends on did not succeed.
+func (c *cycle) runOp(ctx context.Context, r *running, ops map[*Op]*running) (*Outcome, *Waiting) {
+	s := r.Subject
+	for _, before := range r.After {
+		if b := ops[before]; !b.ok {
+			on := b.Subject.Ref()
+			return nil, &Waiting{Subject: s, On: on, Reason: fmt.Sprintf("waits for %s %d, which failed", on.Table, on.ID)}
+		}
+	}
+	scope := s.Scope
+	if r.Kind == OpCreate {
+		scope = s.Table.Scope(s.Record.Row)
+	}
+	key, _ := s.Table.Key(s.Object)
+	j := &opJournal{c: c, call: LoggedCall{
+		Record: s.Ref(), Kind: r.Kind, Scope: scope, Key: key, Columns: r.changes(),
+		UpTo: s.Change.Latest(), Replaces: r.Replaces,
+	}}
+	if r.Kind == OpCreate {
+		j.call.Token = c.token(s.Ref())
+	}
+	object, err := c.call(modules.WithMutations(ctx, j), r, ops, scope, j.call.Token)
+	out := &Outcome{Calls: j.calls, Subject: s, Kind: r.Kind, Replaces: r.Replaces, Result: ResultOK, Err: err}
+	if err == nil {
+		err = c.succeed(ctx, r, out, scope, object)
+		if err == nil {
+			return out, nil
+		}
+		// The object exists and cannot be described: look for it again.
+		err = &modules.Error{Class: modules.MayHaveHappened, Message: err.Error(), Err: err}
+		out.Err = err
+	}
+	if j.err != nil && len(j.calls) == 0 && (errors.Is(j.err, ErrRefused) || errors.Is(j.err, ErrLeaseLost)) {
+		return nil, nil // nothing was called: the next cycle looks again
+	}
+	class := modules.ClassOf(err)
+	out.Result = ResultFailed
+	if class == modules.MayHaveHappened && len(j.calls) > 0 {
+		out.Result = ResultUnknown
+	}
+	out.State = c.failed(s, stateOf(r.Op), err)
+	return out, nil
+}
+
+// succeed fills in the outcome of an operation that was answered with success.
+func (c *cycle) succeed(ctx context.Context, r *running, out *Outcome, scope modules.Scope, object modules.Row) error {
+	s := r.Subject
+	st := s.remember(State{Name: stateOf(r.Op), Due: true})
+	switch r.Kind {
+	case OpCreate:
+		fillScope(s.Table, scope, object)
+		r.created = object
+		db := object.Clone()
+		if _, err := c.Database.ToDatabase(ctx, s.Table, scope, []modules.Row{db}); err != nil {
+			return fmt.Errorf("translate the created object: %w", err)
+		}
+		if _, ok := s.Table.Key(db); !ok {
+			return errors.New("the creation was answered without an identity")
+		}
+		out.Object = db
+		st.Identity, st.Replacing = identityOf(s.Table, db), false
+	case OpUpdate:
+		st.Unconfirmed++
+	case OpDelete:
+		if r.Replaces {
+			st.Identity, st.Replacing = nil, true
+		}
+	}
+	out.State = st
+	return nil
+}
+
+// identityOf returns the identity columns of a row, with account and region.
+func identityOf(t *modules.Table, row modules.Row) modules.Row {
+	id := modules.Row{}
+	for i := range t.Columns {
+		c := &t.Columns[i]
+		if c.Identity || c.Name == modules.ColumnAccount || c.Name == modules.ColumnRegion {
+			id[c.Name] = row[c.Name]
+		}
+	}
+	return id
+}
+
+// call makes the operation's calls.
+func (c *cycle) call(ctx context.Context, r *running, ops map[*Op]*running, scope modules.Scope, token string) (modules.Row, error) {
+	s := r.Subject
+	res := c.Registry.Resource(s.Table.Name)
+	switch r.Kind {
+	case OpCreate:
+		want, err := c.want(ctx, r, ops)
+		if err != nil {
+			return nil, err
+		}
+		return res.(modules.Creator).Create(ctx, scope, want, token)
+	case OpUpdate:
+		want, err := c.want(ctx, r, ops)
+		if err != nil {
+			return nil, err
+		}
+		return nil, res.(modules.Updater).Update(ctx, scope, s.Cloud, want, r.Columns)
+	default:
+		return nil, res.(modules.Deleter).Delete(ctx, scope, s.Cloud)
+	}
+}
+
+// want returns what the record asks for, in cloud terms: parents created by
+// this very plan included.
+func (c *cycle) want(ctx context.Context, r *running, ops map[*Op]*running) (modules.Row, error) {
+	s := r.Subject
+	want := s.Record.Row.Clone()
+	for i := range s.Table.Columns {
+		col := &s.Table.Columns[i]
+		ref := col.References
+		if ref == nil || ref.ByKey || want[col.Name].IsNull() {
+			continue
+		}
+		if contains(r.Omit, col.Name) {
+			want[col.Name] = modules.Null
+			continue
+		}
+		key := s.RefKeys[col.Name]
+		for _, before := range r.After {
+			b := ops[before]
+			if b.Kind == OpCreate && b.Subject.Table.Name == ref.Table && b.Subject.RecordID == want[col.Name].Int() {
+				key = b.created[ref.Key]
+			}
+		}
+		want[col.Name] = key
+	}
+	return want, nil
+}
+
+func (c *cycle) token(ref RecordRef) string {
+	if token, ok := c.tokens[ref]; ok {
+		return token
+	}
+	return uuid.NewString()
+}
+
+func stateOf(op *Op) StateName {
+	switch {
+	case op.Replaces:
+		return StateReplacing
+	case op.Kind == OpCreate:
+		return StateCreating
+	case op.Kind == OpUpdate:
+		return StateUpdating
+	}
+	return StateRemoving
+}
+
+// failed returns what to remember of a record whose operation failed: healing
+// errors back off, others wait for a person (design.md §6).
+func (c *cycle) failed(s *Subject, name StateName, err error) *State {
+	class := modules.ClassOf(err)
+	st := State{Name: name, Message: message(err), Code: class.String()}
+	if s.State != nil {
+		st.Attempts = s.State.Attempts
+	}
+	st.Attempts++
+	if class.Heals() {
+		st.Backoff = c.backoff(st.Attempts, err)
+		return s.remember(st)
+	}
+	st.Review = true
+	switch name {
+	case StateCreating:
+		st.Name = StateCreatingFailed
+	case StateUpdating:
+		st.Name = StateUpdatingFailed
+	case StateRemoving:
+		st.Name = StateRemovingFailed
+	}
+	return s.remember(st)
+}
+
+// The limits of a record's backoff.
+const (
+	backoffBase = time.Second
+	backoffCap  = 5 * time.Minute
+)
+
+// backoff returns how long to wait after the n-th failure: exponential with
+// full jitter on its upper half, capped, and never less than the API asked for.
+func (c *cycle) backoff(n int, err error) time.Duration {
+	d := backoffCap
+	if n < 10 {
+		d = min(backoffBase<<(n-1), backoffCap)
+	}
+	d = d/2 + time.Duration(c.random()*float64(d/2))
+	var e *modules.Error
+	if errors.As(err, &e) && e.RetryAfter > d {
+		d = e.RetryAfter
+	}
+	return d
+}
+
+// maxMessage bounds the error texts that are kept, in bytes.
+const maxMessage = 2000
+
+// message returns an error's text, fit for a column.
+func message(err error) string {
+	text := strings.ToValidUTF8(strings.ReplaceAll(err.Error(), "\x00", "\uFFFD"), "\uFFFD")
+	if len(text) > maxMessage {
+		text = strings.ToValidUTF8(text[:maxMessage], "") + " … (cut)"
+	}
+	return text
+}

@@ -1,0 +1,277 @@
+package sync
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+
+	"iasql/internal/modules"
+)
+
+// Kind is how much a cycle looks at.
+type Kind string
+
+// The kinds of cycles.
+const (
+	Full Kind = "full" // everything: finds what changed in the cloud
+	Push Kind = "push" // only records with pending changes or a state
+)
+
+// Engine runs cycles. Its fields must not change while it does.
+type Engine struct {
+	Database Database
+	Registry *modules.Registry
+	Log      *slog.Logger
+	// Concurrency bounds the operations of one cycle that are under way at
+	// once. 0 means 16.
+	Concurrency int
+	// Random returns a number in [0,1) for jitter; nil means math/rand.
+	Random func() float64
+	// ReadOnly: cycles decide and plan but never apply; pulls are held back
+	// too, and Report.Steps lists everything that would have been done (R9,
+	// R10).
+	ReadOnly bool
+	// Serial: nothing runs concurrently, for reproducible simulation.
+	Serial bool
+}
+
+// MaxPasses bounds the passes of one cycle; what is left then is for the next.
+const MaxPasses = 24
+
+// Report is what a cycle did.
+type Report struct {
+	Passes   int
+	Listed   int // objects listed
+	Read     int // objects read directly
+	Pushed   int // operations that succeeded
+	Pulled   int // record writes
+	Settled  int
+	Failed   int
+	Errors   []RecordError // capped at MaxErrors
+	Steps    []Step        // with ReadOnly only
+	Stopped  string        // why R7 stopped the cycle, "" if it did not
+	NextWait bool          // something backs off: look again before the next full cycle
+}
+
+// MaxErrors bounds the errors a report carries.
+const MaxErrors = 1000
+
+// RecordError is an error and where it happened; ID is 0 when it was a whole
+// listing (Scope says which) or an object without record.
+type RecordError struct {
+	Record RecordRef
+	Scope  modules.Scope
+	Err    error
+}
+
+// cycle is the state of one run.
+type cycle struct {
+	*Engine
+	lease     Lease
+	kind      Kind
+	settings  Settings
+	tables    []*modules.Table // parents first
+	rank      map[string]int
+	own       ownIndex
+	tokens    map[RecordRef]string // of creations that may have happened
+	undecided map[RecordRef]bool   // creations whose effect is still being looked for
+	// hold are the tables and scopes in which an object without a record may be
+	// one of undecided: it is neither inserted nor deleted.
+	hold   map[objectRef]bool
+	report Report
+}
+
+// Cycle makes the account's cloud and tables equal as far as it can, and
+// reports what it did. It returns an error only when the cycle as a whole could
+// not go on; what fails for one record stays with it (R8). A cycle may be
+// abandoned at any instant.
+func (e *Engine) Cycle(ctx context.Context, lease Lease, kind Kind) (Report, error) {
+	c := &cycle{Engine: e, lease: lease, kind: kind, tokens: map[RecordRef]string{}, undecided: map[RecordRef]bool{}, hold: map[objectRef]bool{}, rank: map[string]int{}}
+	err := c.run(ctx)
+	return c.report, err
+}
+
+func (c *cycle) run(ctx context.Context) error {
+	if err := c.prepare(ctx); err != nil {
+		return err
+	}
+	if err := c.recoverJournal(ctx); err != nil {
+		return err
+	}
+	var steps []Step
+	if c.kind == Full {
+		found, err := c.scan(ctx)
+		if err != nil {
+			return err
+		}
+		steps = found
+	}
+	for c.report.Passes < MaxPasses {
+		c.report.Passes++
+		due, err := c.snapshot(ctx, c.kind == Full && c.report.Passes == 1)
+		if err != nil {
+			return err
+		}
+		if err := c.observe(ctx, due); err != nil {
+			return err
+		}
+		for _, s := range due {
+			steps = append(steps, Step{s, Decide(s, c.policy(s))})
+		}
+		if steps, err = c.expandReplacements(ctx, steps); err != nil {
+			return err
+		}
+		if c.ReadOnly {
+			c.report.Steps = append(c.report.Steps, steps...)
+			return nil
+		}
+		progressed, err := c.carryOut(ctx, steps)
+		if err != nil {
+			return err
+		}
+		if !progressed {
+			return nil
+		}
+		steps = nil
+	}
+	return nil
+}
+
+// prepare reads what holds for the whole cycle.
+func (c *cycle) prepare(ctx context.Context) error {
+	names, err := c.Database.Tables(ctx)
+	if err != nil {
+		return fmt.Errorf("read installed tables: %w", err)
+	}
+	for _, name := range names {
+		if res := c.Registry.Resource(name); res != nil {
+			c.tables = append(c.tables, res.Table())
+		}
+	}
+	c.tables = modules.Order(c.tables)
+	for i, t := range c.tables {
+		c.rank[t.Name] = i
+	}
+	if c.settings, err = c.Database.Policy(ctx, c.lease.Account); err != nil {
+		return fmt.Errorf("read settings and modes: %w", err)
+	}
+	return c.readOwnWrites(ctx)
+}
+
+func (c *cycle) readOwnWrites(ctx context.Context) error {
+	writes, err := c.Database.OwnWrites(ctx, c.lease.Account)
+	if err != nil {
+		return fmt.Errorf("read own writes: %w", err)
+	}
+	c.own = indexOwn(writes)
+	return nil
+}
+
+func (c *cycle) policy(s *Subject) Policy {
+	return Policy{
+		Rules:         c.settings.Rules,
+		HoldConflicts: c.settings.HoldConflicts,
+		Imported:      c.settings.Imported[s.Table.Name],
+	}
+}
+
+// carryOut does what was decided: pulls and settlements first, then the
+// operations. It reports whether anything was written, so that another pass is
+// worth while.
+func (c *cycle) carryOut(ctx context.Context, steps []Step) (bool, error) {
+	pulled, err := c.pullAndSettle(ctx, steps)
+	if err != nil {
+		return false, err
+	}
+	var pushes []Step
+	for _, step := range steps {
+		if step.Decision.Action.Pushes() && step.Subject.due() && !c.undecided[step.Subject.Ref()] {
+			pushes = append(pushes, step)
+		}
+	}
+	plan := NewPlan(pushes)
+	if err := c.settleWaiting(ctx, plan.Waiting); err != nil {
+		return false, err
+	}
+	if len(plan.Ops) == 0 {
+		return pulled, nil
+	}
+	if stop, err := c.guard(ctx, plan); err != nil || stop {
+		return false, err
+	}
+	return true, c.apply(ctx, plan)
+}
+
+// due reports whether the subject may be acted upon now: it does not back off.
+func (s *Subject) due() bool { return s.State == nil || s.State.Due }
+
+// guard is R7 before the first operation of a plan.
+func (c *cycle) guard(ctx context.Context, plan Plan) (stop bool, err error) {
+	if c.lease.Reviewed {
+		return false, nil
+	}
+	why := plan.Guard(c.settings.Deletes, func(table string) int {
+		n, countErr := c.Database.Count(ctx, table, c.lease.Account)
+		err = errors.Join(err, countErr)
+		return n
+	})
+	if err != nil || why == "" {
+		return false, err
+	}
+	c.report.Stopped = why
+	settlements := make([]Settlement, 0, len(plan.Ops))
+	for _, op := range plan.Ops {
+		if op.Kind != OpDelete || op.Subject.RecordID == 0 {
+			continue
+		}
+		settlements = append(settlements, Settlement{
+			Subject: op.Subject,
+			State: op.Subject.remember(State{
+				Name: StateRemoving, Review: true, Code: "delete_guard",
+				Message: "this cycle " + why + "; nothing was done. If that is meant, raise the setting or commit the change in a batch after looking at its preview",
+			}),
+		})
+	}
+	return true, c.Database.Settle(ctx, c.lease, settlements)
+}
+
+// remember returns st with what must outlive it from the subject's state.
+func (s *Subject) remember(st State) *State {
+	if s.State != nil {
+		st.Identity, st.Replacing = s.State.Identity, s.State.Replacing
+		if st.Unconfirmed == 0 {
+			st.Unconfirmed = s.State.Unconfirmed
+		}
+	}
+	if st.FailedAt == 0 {
+		st.FailedAt = s.Change.Latest()
+	}
+	return &st
+}
+
+// fail notes an error that belongs to one record or one listing.
+func (c *cycle) fail(ref RecordRef, scope modules.Scope, err error) {
+	c.report.Failed++
+	if len(c.report.Errors) < MaxErrors {
+		c.report.Errors = append(c.report.Errors, RecordError{ref, scope, err})
+	}
+}
+
+func (e *Engine) random() float64 {
+	if e.Random != nil {
+		return e.Random()
+	}
+	return rand.Float64()
+}
+
+func (e *Engine) concurrency() int {
+	switch {
+	case e.Serial:
+		return 1
+	case e.Concurrency > 0:
+		return e.Concurrency
+	}
+	return 16
+}

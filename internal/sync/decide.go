@@ -1,0 +1,426 @@
+package sync
+
+import (
+	"slices"
+	"sort"
+
+	"iasql/internal/modes"
+	"iasql/internal/modules"
+)
+
+// Action is what a decision does to a record or an object.
+type Action int
+
+// The actions. The first group changes the cloud, the second the database.
+const (
+	Nothing Action = iota
+	Create
+	Update
+	Replace
+	Delete
+
+	InsertRecord
+	UpdateRecord
+	DeleteRecord
+)
+
+var actionNames = [...]string{"nothing", "create", "update", "replace", "delete", "insert record", "update record", "delete record"}
+
+// String returns the action in words.
+func (a Action) String() string { return actionNames[a] }
+
+// Pushes reports whether the action changes the cloud.
+func (a Action) Pushes() bool { return a >= Create && a <= Delete }
+
+// Conflict is a column that moved on both sides. Nothing is lost: it keeps the
+// value that did not win.
+type Conflict struct {
+	Column   string // "" for the record as a whole
+	Database modules.Value
+	Cloud    modules.Value
+	Base     modules.Value
+	// Open: neither side is written until a person resolves it.
+	Open bool
+	// PulledAnyway: the cloud's value won (adoption of an object whose column
+	// is fixed at creation).
+	PulledAnyway bool
+}
+
+// Decision is what to do about one subject.
+type Decision struct {
+	Action Action
+	Push   []string    // the columns an Update or Replace pushes, sorted
+	Pull   modules.Row // the columns to write to the record (database terms)
+	// Settle: the subject's pending change is dealt with once this decision's
+	// database part is done.
+	Settle    bool
+	Conflicts []Conflict
+	// State and Reason: what to show of a record that is not settled. Review:
+	// a person is needed.
+	State  StateName
+	Review bool
+	Reason string
+	// Wait: nothing can be decided from this observation; look again later.
+	Wait bool
+	// Deleting by the engine's own account (ENFORCE, garbage) rather than by a
+	// user's pending DELETE.
+	OwnAccount bool
+}
+
+// MaxUnconfirmed is how often a value is pushed that the cloud accepts and
+// does not keep, before a person is asked.
+const MaxUnconfirmed = 3
+
+// Decide says what to do about a subject: the tables of design.md §3. It is
+// pure.
+func Decide(s *Subject, p Policy) Decision {
+	mode := p.Rules.Of(s.Table.Name, s.RecordID, "")
+	if s.Garbage {
+		return decideGarbage(s)
+	}
+	switch {
+	case s.Record == nil && s.Change != nil && !s.Change.Delete:
+		return Decision{Settle: true, Reason: "the record is gone"}
+	case s.Record == nil && s.Change != nil:
+		return decideDeleted(s, mode)
+	case s.Record == nil:
+		return decideUnrecorded(s, p, mode)
+	case s.Presence == Present && s.deletedLast():
+		// A read that still shows what this engine deleted a moment ago (R13).
+		return decideAbsent(s, mode)
+	case s.Presence == Unknown:
+		return Decision{Wait: true, State: StateCheckPresentFailed, Reason: "the cloud could not be read"}
+	case s.Presence == Absent:
+		return decideAbsent(s, mode)
+	}
+	return decideColumns(s, p)
+}
+
+// deletedLast reports whether the newest thing this engine did to the object's
+// existence, within the consistency window, was to delete it.
+func (s *Subject) deletedLast() bool {
+	for i := len(s.Own) - 1; i >= 0; i-- {
+		switch s.Own[i].Kind {
+		case OpDelete:
+			return true
+		case OpCreate:
+			return false
+		}
+	}
+	return false
+}
+
+// decideGarbage: the old object of a replacement.
+func decideGarbage(s *Subject) Decision {
+	switch s.Presence {
+	case Present:
+		if s.deletedLast() {
+			return Decision{Wait: true, State: StateReplacing, Reason: "deletion under way"}
+		}
+		return Decision{Action: Delete, State: StateReplacing, Reason: "replaced by a new object", OwnAccount: true}
+	case Absent:
+		return Decision{Settle: true}
+	}
+	return Decision{Wait: true, State: StateReplacing, Reason: "the cloud could not be read"}
+}
+
+// decideDeleted: a user deleted the record, and that is not settled.
+func decideDeleted(s *Subject, mode modes.Mode) Decision {
+	if _, named := s.Identity(); !named {
+		return Decision{Settle: true, Reason: "was never created"}
+	}
+	switch s.Presence {
+	case Unknown:
+		return Decision{Wait: true, State: StateCheckAbsentFailed, Reason: "the cloud could not be read"}
+	case Absent:
+		return Decision{Settle: true, Reason: "is gone"}
+	}
+	if mode == modes.Track {
+		if s.deletedLast() {
+			return Decision{Wait: true, State: StateRemoving, Reason: "deletion under way"}
+		}
+		return Decision{Action: InsertRecord, Pull: s.Object, Settle: true, Reason: "TRACK: the cloud wins"}
+	}
+	if s.deletedLast() {
+		return Decision{Wait: true, State: StateRemoving, Reason: "deletion under way"}
+	}
+	if !s.CanDelete {
+		return Decision{Wait: true, State: StateRemovingFailed, Review: true,
+			Reason: "objects of " + s.Table.Name + " cannot be deleted from here"}
+	}
+	return Decision{Action: Delete, State: StateRemoving, Reason: "deleted here"}
+}
+
+// decideUnrecorded: an object without a record, and nobody deleted one.
+func decideUnrecorded(s *Subject, p Policy, mode modes.Mode) Decision {
+	if s.Presence != Present {
+		return Decision{}
+	}
+	for _, w := range s.Own {
+		switch w.Kind {
+		case OpDelete: // a stale listing still shows what was just deleted (R13)
+			return Decision{Wait: true, Reason: "deleted a moment ago"}
+		case OpCreate: // its record is about to learn its identity
+			return Decision{Wait: true, Reason: "created a moment ago"}
+		}
+	}
+	if mode == modes.Enforce && p.Imported && s.CanDelete && s.Protected == "" {
+		return Decision{Action: Delete, State: StateRemoving, Reason: "ENFORCE: no record asks for it", OwnAccount: true}
+	}
+	return Decision{Action: InsertRecord, Pull: s.Object, Reason: "found in the cloud"}
+}
+
+// decideAbsent: a record whose object is proven not to exist.
+func decideAbsent(s *Subject, mode modes.Mode) Decision {
+	created := slices.ContainsFunc(s.Own, func(w OwnWrite) bool { return w.Kind == OpCreate })
+	if created && !s.deletedLast() { // not visible yet (R13)
+		return Decision{Wait: true, State: StateCreating, Reason: "created, not visible yet"}
+	}
+	inserted := s.Change != nil && s.Change.Insert
+	wasCreated := s.State != nil && s.State.Identity != nil && s.Table.AssignedIdentity()
+	replacing := s.State != nil && s.State.Replacing
+	switch {
+	case mode == modes.Track:
+		return Decision{Action: DeleteRecord, Settle: true, Reason: "TRACK: the cloud has no such object"}
+	case replacing:
+		return createOrRefuse(s, StateReplacing, "replacing")
+	case inserted && !wasCreated:
+		if _, named := s.Identity(); named && s.Table.AssignedIdentity() {
+			return Decision{Wait: true, State: StateCreatingFailed, Review: true,
+				Reason: "the cloud has no object with the identity given by the INSERT; delete the row, or insert it without " + s.Table.Identity()[0]}
+		}
+		return createOrRefuse(s, StateCreating, "inserted here")
+	case mode == modes.Enforce:
+		return createOrRefuse(s, StateCreating, "ENFORCE: gone from the cloud")
+	case s.Change != nil && len(s.Change.Base) > 0 && !inserted:
+		switch resolution(s) {
+		case "database":
+			return createOrRefuse(s, StateCreating, "conflict resolved in favour of the database")
+		case "cloud":
+			return Decision{Action: DeleteRecord, Settle: true, Reason: "conflict resolved in favour of the cloud"}
+		}
+		return Decision{Wait: true, State: StateConflict, Review: true, Conflicts: []Conflict{{Open: true}},
+			Reason: "deleted in the cloud while it was changed here"}
+	}
+	return Decision{Action: DeleteRecord, Settle: true, Reason: "gone from the cloud"}
+}
+
+func resolution(s *Subject) string {
+	if s.State == nil {
+		return ""
+	}
+	return s.State.Resolution
+}
+
+func createOrRefuse(s *Subject, state StateName, reason string) Decision {
+	if !s.CanCreate {
+		return Decision{Wait: true, State: StateCreatingFailed, Review: true,
+			Reason: "objects of " + s.Table.Name + " cannot be created from here"}
+	}
+	return Decision{Action: Create, State: state, Reason: reason}
+}
+
+// decideColumns: record and object are both there; the decision falls column
+// by column.
+func decideColumns(s *Subject, p Policy) Decision {
+	var (
+		d       = Decision{Pull: modules.Row{}}
+		replace bool
+		stale   bool
+		held    bool
+		rules   = p.Rules.Any()
+	)
+	for i := range s.Table.Columns {
+		c := &s.Table.Columns[i]
+		if c.Local || c.Name == modules.ColumnAccount {
+			continue
+		}
+		m := modes.Normal
+		if rules {
+			m = p.Rules.Of(s.Table.Name, s.RecordID, c.Name)
+		}
+		have := s.Record.Row[c.Name] // D
+		if c.WriteOnly {
+			switch {
+			case have.IsNull():
+			case secretPushed(s, c): // blank it (R16)
+				d.Pull[c.Name] = modules.Null
+			case m != modes.Track:
+				d.Push = append(d.Push, c.Name)
+			}
+			continue
+		}
+		cloud, known := s.Object[c.Name] // C
+		if !known {
+			continue
+		}
+		v, base := compare(s, c, m, have, cloud, p.HoldConflicts)
+		switch v {
+		case verdictPull:
+			d.Pull[c.Name] = cloud
+		case verdictPush:
+			d.Push = append(d.Push, c.Name)
+			replace = replace || c.CreateOnly
+		case verdictPushConflict:
+			d.Conflicts = append(d.Conflicts, Conflict{Column: c.Name, Database: have, Cloud: cloud, Base: base})
+			d.Push = append(d.Push, c.Name)
+			replace = replace || c.CreateOnly
+		case verdictPullConflict:
+			d.Conflicts = append(d.Conflicts, Conflict{Column: c.Name, Database: have, Cloud: cloud, Base: base, PulledAnyway: true})
+			d.Pull[c.Name] = cloud
+		case verdictHold:
+			d.Conflicts = append(d.Conflicts, Conflict{Column: c.Name, Database: have, Cloud: cloud, Base: base, Open: true})
+			held = true
+		case verdictStale:
+			stale = true
+		}
+	}
+	sort.Strings(d.Push)
+	switch {
+	case len(d.Push) > 0 && s.State != nil && s.State.Unconfirmed >= MaxUnconfirmed && s.Change.Latest() <= s.State.FailedAt:
+		return d.refuse(StateUpdatingFailed, "the cloud accepts "+d.Push[0]+" but does not keep it")
+	case len(d.Push) > 0 && replace && !(s.CanCreate && s.CanDelete), len(d.Push) > 0 && !replace && !s.CanUpdate:
+		return d.refuse(StateUpdatingFailed, "column "+d.Push[0]+" of "+s.Table.Name+" cannot be changed from here")
+	case len(d.Push) > 0 && replace:
+		d.Action, d.State, d.Reason = Replace, StateReplacing, "a column that is fixed at creation changed"
+	case len(d.Push) > 0:
+		d.Action, d.State, d.Reason = Update, StateUpdating, "changed here"
+		if s.Change == nil {
+			d.Reason = "ENFORCE: changed in the cloud"
+		}
+	case held:
+		d.State, d.Review, d.Reason, d.Wait = StateConflict, true, "changed on both sides", true
+	case stale:
+		d.State, d.Reason, d.Wait = StateUpdating, "pushed, not visible yet", true
+	case len(d.Pull) > 0:
+		d.Action, d.Reason, d.Settle = UpdateRecord, "changed in the cloud", true
+	default:
+		d.Settle = true
+	}
+	return d
+}
+
+// refuse turns the decision into one that a person has to look at; what was to
+// be pulled is kept.
+func (d Decision) refuse(state StateName, reason string) Decision {
+	return Decision{Pull: d.Pull, Wait: true, State: state, Review: true, Reason: reason}
+}
+
+// secretPushed reports whether the journal shows that the newest secret of the
+// record has gone out.
+func secretPushed(s *Subject, c *modules.Column) bool {
+	for _, w := range s.Own {
+		if _, ok := w.Columns[c.Name]; ok && w.UpTo >= s.Change.Latest() {
+			return true
+		}
+	}
+	return false
+}
+
+// pendingBase returns the base of a column and whether a user's change of it is
+// pending. A column left NULL by an INSERT was not asked for: the cloud's
+// default is pulled.
+func pendingBase(s *Subject, c *modules.Column, have modules.Value) (base modules.Value, pending bool) {
+	if s.Change == nil {
+		return modules.Null, false
+	}
+	base, pending = s.Change.Base[c.Name]
+	if s.Change.Insert && !pending {
+		return modules.Null, !have.IsNull()
+	}
+	return base, pending
+}
+
+type verdict int
+
+const (
+	verdictSame verdict = iota
+	verdictPull
+	verdictPush
+	verdictPushConflict
+	verdictPullConflict
+	verdictHold
+	verdictStale // the read is older than our own write: look again
+)
+
+// compare is the table of design.md §3 for one column.
+func compare(s *Subject, c *modules.Column, m modes.Mode, have, cloud modules.Value, hold bool) (verdict, modules.Value) {
+	base, pending := pendingBase(s, c, have)
+	if s.Stranded[c.Name] && m != modes.Track {
+		return verdictPush, base // it still names an object that was replaced
+	}
+	written, wrote, stale := lastWrite(s, c, cloud)
+	if stale { // the cloud holds what we wrote, or will (R13)
+		if pending && m != modes.Track && !c.Same(have, written) {
+			return verdictPush, written
+		}
+		if c.Assigned || m == modes.Track && c.Same(have, cloud) {
+			return verdictSame, base
+		}
+		return verdictStale, base
+	}
+	switch {
+	case c.Same(have, cloud):
+		return verdictSame, base
+	case c.Assigned, m == modes.Track:
+		return verdictPull, base
+	case m == modes.Enforce:
+		return verdictPush, base
+	case !pending:
+		return verdictPull, base
+	case wrote && c.Same(written, have):
+		return verdictPull, base // our value arrived, and the cloud moved on
+	case wrote && c.Same(written, cloud):
+		return verdictPush, written // our value arrived, and the user moved on
+	case s.adopting():
+		// The INSERT met an object that was there already. What it did not say
+		// is taken from the cloud; what it said wins, short of destroying what
+		// is there.
+		switch {
+		case c.IsDefault(have):
+			return verdictPull, base
+		case c.CreateOnly:
+			return verdictPullConflict, base
+		}
+		return verdictPushConflict, base
+	case s.Change.Insert, c.Same(cloud, base):
+		return verdictPush, base
+	case resolution(s) == "database":
+		return verdictPush, base
+	case resolution(s) == "cloud":
+		return verdictPull, base
+	case hold:
+		return verdictHold, base
+	}
+	return verdictPushConflict, base
+}
+
+// adopting reports whether a pending INSERT met an object this engine did not
+// create for it.
+func (s *Subject) adopting() bool {
+	if s.Change == nil || !s.Change.Insert || s.State != nil && (s.State.Identity != nil || s.State.Replacing) {
+		return false
+	}
+	return !slices.ContainsFunc(s.Own, func(w OwnWrite) bool { return w.Kind == OpCreate })
+}
+
+// lastWrite looks the column up among this engine's updates within the
+// consistency window: what it last wrote, and whether the value read is older
+// than that. Creations do not count: an object may be created without a
+// column's value and be given it afterwards.
+func lastWrite(s *Subject, c *modules.Column, cloud modules.Value) (written modules.Value, wrote, stale bool) {
+	for i := range s.Own {
+		if w, ok := s.Own[i].Columns[c.Name]; ok && s.Own[i].Kind == OpUpdate {
+			written, wrote = w.To, true
+		}
+	}
+	if !wrote || c.Same(written, cloud) {
+		return written, wrote, false
+	}
+	for i := range s.Own {
+		if w, ok := s.Own[i].Columns[c.Name]; ok && s.Own[i].Kind == OpUpdate && (c.Same(w.From, cloud) || c.Same(w.To, cloud)) {
+			return written, true, true
+		}
+	}
+	return written, true, false
+}

@@ -1,0 +1,222 @@
+package sync
+
+import (
+	"context"
+	"fmt"
+
+	"iasql/internal/modules"
+)
+
+// recoverJournal looks for the effect of every operation whose end is not
+// known, because an engine died or an answer was lost (R6):
+//
+//   - A creation is looked for by its name or its tag, or is left to be made
+//     again with the same client token. Until the consistency window has
+//     passed, not finding it proves nothing, and the record waits.
+//   - A deletion that makes room for a replacement has happened if its object
+//     is gone.
+//   - Updates and other deletions are derived anew from what is observed.
+func (c *cycle) recoverJournal(ctx context.Context) error {
+	unfinished, err := c.Database.Unfinished(ctx, c.lease.Account)
+	if err != nil {
+		return fmt.Errorf("read the journal: %w", err)
+	}
+	if len(unfinished) == 0 || c.ReadOnly {
+		for _, op := range unfinished {
+			if op.Kind == OpCreate {
+				c.undecided[op.Record] = true
+				c.hold[objectRef{table: op.Record.Table, scope: op.Scope}] = true
+			}
+		}
+		return nil
+	}
+	type group struct {
+		table string
+		scope modules.Scope
+	}
+	creations := map[group][]LoggedOp{}
+	var order []group
+	var resolved []Outcome
+	for _, op := range unfinished {
+		if _, installed := c.rank[op.Record.Table]; !installed {
+			continue
+		}
+		switch {
+		case op.Kind == OpCreate:
+			g := group{op.Record.Table, op.Scope}
+			if creations[g] == nil {
+				order = append(order, g)
+			}
+			creations[g] = append(creations[g], op)
+		case op.Kind == OpDelete && op.Replaces:
+			out, err := c.recoverRoom(ctx, op)
+			if err != nil {
+				return err
+			}
+			if out != nil {
+				resolved = append(resolved, *out)
+			}
+		default:
+			resolved = append(resolved, Outcome{Calls: op.IDs, Kind: op.Kind, Result: ResultAbandoned})
+		}
+	}
+	for _, g := range order {
+		found, err := c.recoverCreations(ctx, c.Registry.Table(g.table), g.scope, creations[g])
+		if err != nil {
+			return err
+		}
+		resolved = append(resolved, found...)
+	}
+	if len(resolved) == 0 {
+		return nil
+	}
+	if err := c.Database.Resolve(ctx, c.lease, resolved); err != nil {
+		return fmt.Errorf("resolve the journal: %w", err)
+	}
+	return c.readOwnWrites(ctx)
+}
+
+// subject loads the subject of a journaled operation; one of a record that is
+// gone with nothing pending has only its name.
+func (c *cycle) subject(ctx context.Context, op LoggedOp) (*Subject, error) {
+	t := c.Registry.Table(op.Record.Table)
+	if op.Record.ID != 0 {
+		loaded, err := c.Database.Load(ctx, t, []int64{op.Record.ID})
+		if err != nil {
+			return nil, fmt.Errorf("load %s %d: %w", t.Name, op.Record.ID, err)
+		}
+		if len(loaded) == 1 {
+			c.complete(loaded[0])
+			return loaded[0], nil
+		}
+	}
+	return &Subject{Table: t, Scope: op.Scope, RecordID: op.Record.ID}, nil
+}
+
+// recoverRoom finds out whether a deletion that was to make room happened; nil
+// means that it cannot be told yet.
+func (c *cycle) recoverRoom(ctx context.Context, op LoggedOp) (*Outcome, error) {
+	s, err := c.subject(ctx, op)
+	if err != nil {
+		return nil, err
+	}
+	out := &Outcome{Calls: op.IDs, Subject: s, Kind: op.Kind, Result: ResultAbandoned}
+	if s.Record == nil {
+		return out, nil
+	}
+	if err := c.observe(ctx, []*Subject{s}); err != nil {
+		return nil, err
+	}
+	switch s.Presence {
+	case Unknown:
+		return nil, nil
+	case Absent:
+		out.Result, out.Replaces = ResultOK, true
+		out.State = s.remember(State{Name: StateReplacing, Due: true})
+		out.State.Identity, out.State.Replacing = nil, true
+	}
+	return out, nil
+}
+
+// recoverCreations looks for creations in one scope. Those that can be neither
+// found nor given up yet are noted in c.undecided.
+func (c *cycle) recoverCreations(ctx context.Context, t *modules.Table, scope modules.Scope, ops []LoggedOp) ([]Outcome, error) {
+	subjects := make([]*Subject, len(ops))
+	for i, op := range ops {
+		s, err := c.subject(ctx, op)
+		if err != nil {
+			return nil, err
+		}
+		subjects[i] = s
+	}
+	found, err := c.findCreations(ctx, t, scope, ops, subjects)
+	if err != nil { // the cloud cannot be read: nothing is known yet
+		c.fail(RecordRef{Table: t.Name}, scope, err)
+		for _, op := range ops {
+			c.undecided[op.Record] = true
+			c.hold[objectRef{table: t.Name, scope: scope}] = true
+		}
+		return nil, nil
+	}
+	var out []Outcome
+	for i, op := range ops {
+		o := Outcome{Calls: op.IDs, Subject: subjects[i], Kind: OpCreate, Replaces: op.Replaces}
+		object, ok := found[op.Token]
+		switch {
+		case ok:
+			fillScope(t, scope, object)
+			db := object.Clone()
+			if _, err := c.Database.ToDatabase(ctx, t, scope, []modules.Row{db}); err != nil {
+				return nil, fmt.Errorf("translate a recovered %s: %w", t.Name, err)
+			}
+			o.Result, o.Object = ResultOK, db
+			o.State = subjects[i].remember(State{Name: StateCreating, Due: true})
+			o.State.Identity, o.State.Replacing = identityOf(t, db), false
+		case t.Creation == modules.ByToken:
+			// Repeating the call with the same token is how to find out.
+			c.tokens[op.Record] = op.Token
+			o.Result = ResultAbandoned
+		case op.Settled, t.Creation == modules.ByName:
+			o.Result = ResultAbandoned
+		default:
+			c.undecided[op.Record] = true
+			c.hold[objectRef{table: t.Name, scope: scope}] = true
+			c.report.NextWait = true
+			continue
+		}
+		out = append(out, o)
+	}
+	return out, nil
+}
+
+// findCreations returns the objects that creations made, by token.
+func (c *cycle) findCreations(ctx context.Context, t *modules.Table, scope modules.Scope, ops []LoggedOp, subjects []*Subject) (map[string]modules.Row, error) {
+	res := c.Registry.Resource(t.Name)
+	switch t.Creation {
+	case modules.ByTag:
+		tokens := make([]string, len(ops))
+		for i, op := range ops {
+			tokens[i] = op.Token
+		}
+		return res.(modules.Finder).FindCreated(ctx, scope, tokens)
+	case modules.ByName:
+		found := map[string]modules.Row{}
+		var identities []modules.Row
+		var tokens []string
+		for i, op := range ops {
+			row := modules.Row{}
+			switch s := subjects[i]; {
+			case s.Record != nil:
+				row = identityOf(t, s.Record.Row)
+			case s.Change != nil:
+				row = identityOf(t, s.Change.Last)
+			}
+			if _, ok := t.Key(row); ok {
+				identities, tokens = append(identities, row), append(tokens, op.Token)
+			}
+		}
+		if len(identities) == 0 {
+			return found, nil
+		}
+		if err := c.Database.ToCloud(ctx, t, identities); err != nil {
+			return nil, err
+		}
+		objects, err := res.Get(ctx, scope, identities)
+		if err != nil {
+			return nil, err
+		}
+		byKey := map[string]modules.Row{}
+		for _, o := range objects {
+			if key, ok := t.Key(o); ok {
+				byKey[key] = o
+			}
+		}
+		for i, row := range identities {
+			if key, ok := t.Key(row); ok && byKey[key] != nil {
+				found[tokens[i]] = byKey[key]
+			}
+		}
+		return found, nil
+	}
+	return nil, nil
+}

@@ -1,0 +1,177 @@
+package sync
+
+import (
+	"context"
+	"fmt"
+
+	"iasql/internal/modules"
+)
+
+// matchPage pairs a page of listed objects with their records, decides, and
+// pulls what is to be pulled. It adds the records it saw to seen, and returns
+// the steps that push.
+func (c *cycle) matchPage(ctx context.Context, t *modules.Table, scope modules.Scope, cloud []modules.Row, seen map[int64]struct{}) ([]Step, error) {
+	objects := cloud
+	if translated(t) {
+		objects = make([]modules.Row, len(cloud))
+		for i := range cloud {
+			fillScope(t, scope, cloud[i])
+			objects[i] = cloud[i].Clone()
+		}
+	} else {
+		for i := range cloud {
+			fillScope(t, scope, cloud[i])
+		}
+	}
+	stranded, err := c.Database.ToDatabase(ctx, t, scope, objects)
+	if err != nil {
+		return nil, fmt.Errorf("translate objects of %s: %w", t.Name, err)
+	}
+	subjects, err := c.Database.Match(ctx, t, scope, objects)
+	if err != nil {
+		return nil, fmt.Errorf("match objects of %s in %s: %w", t.Name, scope, err)
+	}
+	c.count(func(r *Report) { r.Listed += len(objects) })
+	protector, _ := c.Registry.Resource(t.Name).(modules.Protector)
+	var pulls, pushes []Step
+	for i, s := range subjects {
+		if s.Record != nil {
+			seen[s.RecordID] = struct{}{}
+		}
+		if s.Change != nil || s.State != nil || s.Garbage {
+			continue // the snapshot's
+		}
+		if _, named := t.Key(objects[i]); !named {
+			continue // its identity names a parent that has no record yet
+		}
+		if s.Record == nil && c.hold[objectRef{table: t.Name, scope: scope}] {
+			continue // it may be what a creation made whose answer was lost
+		}
+		s.Presence, s.Object, s.Cloud, s.Stranded = Present, objects[i], cloud[i], stranded[i]
+		s.Scope = scope
+		c.complete(s)
+		if protector != nil {
+			s.Protected = protector.Protected(cloud[i])
+		}
+		step := Step{s, Decide(s, c.policy(s))}
+		switch {
+		case step.Decision.Action.Pushes():
+			pushes = append(pushes, step)
+			if len(step.Decision.Pull) > 0 {
+				pulls = append(pulls, step)
+			}
+		case step.Decision.Action != Nothing:
+			pulls = append(pulls, step)
+		}
+	}
+	if c.ReadOnly {
+		for _, step := range pulls {
+			if !step.Decision.Action.Pushes() {
+				pushes = append(pushes, step)
+			}
+		}
+		return pushes, nil
+	}
+	_, err = c.pullAndSettle(ctx, pulls)
+	return pushes, err
+}
+
+// translated reports whether the table has references that differ between the
+// two vocabularies.
+func translated(t *modules.Table) bool {
+	for i := range t.Columns {
+		if ref := t.Columns[i].References; ref != nil && !ref.ByKey {
+			return true
+		}
+	}
+	return false
+}
+
+// expandReplacements adds to steps the records that have to follow a record
+// that is replaced, because they name its object by a column that is fixed at
+// creation (they are replaced too) or not (they are updated), until no more
+// are found.
+func (c *cycle) expandReplacements(ctx context.Context, steps []Step) ([]Step, error) {
+	have := map[RecordRef]int{}
+	for i, step := range steps {
+		have[step.Subject.Ref()] = i
+	}
+	done := map[RecordRef]bool{}
+	for {
+		replaced := map[string][]int64{}
+		for _, step := range steps {
+			if step.Decision.Action == Replace && !done[step.Subject.Ref()] {
+				done[step.Subject.Ref()] = true
+				replaced[step.Subject.Table.Name] = append(replaced[step.Subject.Table.Name], step.Subject.RecordID)
+			}
+		}
+		if len(replaced) == 0 {
+			return steps, nil
+		}
+		var fresh []*Subject
+		strand := map[RecordRef][]string{}
+		for table, ids := range replaced {
+			refs, err := c.Database.Dependents(ctx, table, ids)
+			if err != nil {
+				return nil, fmt.Errorf("read what depends on %s: %w", table, err)
+			}
+			byTable := map[string][]int64{}
+			for _, ref := range refs {
+				res := c.Registry.Resource(ref.Table)
+				if res == nil {
+					continue
+				}
+				for _, col := range res.Table().Columns {
+					if col.References != nil && col.References.Table == table && !col.References.ByKey {
+						strand[ref] = append(strand[ref], col.Name)
+					}
+				}
+				if _, known := have[ref]; !known {
+					byTable[ref.Table] = append(byTable[ref.Table], ref.ID)
+				}
+			}
+			for name, ids := range byTable {
+				loaded, err := c.Database.Load(ctx, c.Registry.Table(name), ids)
+				if err != nil {
+					return nil, fmt.Errorf("load records of %s: %w", name, err)
+				}
+				for _, s := range loaded {
+					c.complete(s)
+				}
+				fresh = append(fresh, loaded...)
+			}
+		}
+		if err := c.observe(ctx, fresh); err != nil {
+			return nil, err
+		}
+		for _, s := range fresh {
+			have[s.Ref()] = len(steps)
+			steps = append(steps, Step{Subject: s})
+		}
+		for ref, columns := range strand {
+			i, ok := have[ref]
+			if !ok {
+				continue
+			}
+			s := steps[i].Subject
+			if s.Stranded == nil {
+				s.Stranded = map[string]bool{}
+			}
+			for _, name := range columns {
+				if v := s.Record; v != nil && containsID(replaced[s.Table.Column(name).References.Table], v.Row[name].Int()) {
+					s.Stranded[name] = true
+				}
+			}
+			steps[i].Decision = Decide(s, c.policy(s))
+		}
+	}
+}
+
+func containsID(ids []int64, id int64) bool {
+	for _, x := range ids {
+		if x == id {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,95 @@
+#!/usr/bin/env bash
+# Installs what the project needs and the machine lacks; see `make deps`.
+# When nothing is missing it only looks, which takes a fraction of a second.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+oldest=15
+moto='moto[server]==5.2.1'
+awscli='awscli==1.45.11'
+
+die() { echo "deps: $*" >&2; exit 1; }
+say() { echo "deps: $*"; }
+
+# The major version of the PostgreSQL programs in a directory; fails below $oldest.
+major_of() {
+	[[ -x $1/postgres && -x $1/initdb && -x $1/pg_ctl ]] || return 1
+	local version
+	version=$("$1/postgres" --version 2>/dev/null) || return 1
+	[[ $version =~ \(PostgreSQL\)\ ([0-9]+) ]] && ((BASH_REMATCH[1] >= oldest)) && echo "${BASH_REMATCH[1]}"
+}
+
+# Sets pg_bin and pg_major to the installation that the engine would choose: the
+# one on PATH, else the newest.
+find_postgres() {
+	pg_bin='' pg_major=0
+	local path dir major
+	if path=$(command -v postgres); then
+		dir=$(dirname "$(readlink -f "$path")")
+		if major=$(major_of "$dir"); then
+			pg_bin=$dir pg_major=$major
+			return 0
+		fi
+	fi
+	for dir in /usr/lib/postgresql/*/bin /usr/pgsql-*/bin /opt/homebrew/opt/postgresql@*/bin /usr/local/opt/postgresql@*/bin; do
+		if major=$(major_of "$dir") && ((major > pg_major)); then
+			pg_bin=$dir pg_major=$major
+		fi
+	done
+	[[ -n $pg_bin ]]
+}
+
+has_cron() {
+	local dir
+	dir=$("$pg_bin/pg_config" --pkglibdir 2>/dev/null) || dir=$pg_bin/../lib
+	[[ -e $dir/pg_cron.so || -e $dir/pg_cron.dylib ]]
+}
+
+has_tool() { command -v "$1" >/dev/null || [[ -x .venv/bin/$1 ]]; }
+
+updated=
+apt_install() {
+	command -v apt-get >/dev/null || die "missing: $*; there is no apt-get here: install them with your package manager"
+	local root=()
+	if ((EUID != 0)); then
+		command -v sudo >/dev/null || die "missing: $*; run as root: apt-get install $*"
+		root=(sudo)
+	fi
+	if [[ -z $updated ]]; then
+		"${root[@]}" apt-get update -qq || die "apt-get update failed"
+		updated=yes
+	fi
+	say "installing $*"
+	"${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null ||
+		die "apt-get install $* failed"
+}
+
+if ! find_postgres; then
+	apt_install postgresql
+	find_postgres || die "the newest packaged PostgreSQL is older than $oldest: add https://apt.postgresql.org and run make deps again"
+fi
+command -v psql >/dev/null || apt_install postgresql-client
+if ! has_cron; then
+	# Schedules from inside the database; without it the engine schedules itself.
+	if command -v apt-get >/dev/null && [[ -n $(apt-cache search --names-only "^postgresql-$pg_major-cron\$" 2>/dev/null) || $pg_bin == /usr/lib/postgresql/* ]]; then
+		apt_install "postgresql-$pg_major-cron"
+	else
+		say "pg_cron for PostgreSQL $pg_major is not installed: the engine will do its own scheduling"
+	fi
+fi
+
+packages=()
+has_tool moto_server || packages+=("$moto")
+has_tool aws || packages+=("$awscli")
+if ((${#packages[@]})); then
+	command -v python3 >/dev/null || apt_install python3 python3-venv
+	if [[ ! -x .venv/bin/pip ]]; then
+		# Debian's python3 comes without the part of venv that brings pip.
+		python3 -c 'import ensurepip' 2>/dev/null || apt_install python3-venv
+		rm -rf .venv
+		python3 -m venv .venv || die "python3 -m venv .venv failed"
+	fi
+	say "installing ${packages[*]} into .venv"
+	out=$(.venv/bin/pip install --quiet --disable-pip-version-check "${packages[@]}" 2>&1) ||
+		die "pip install ${packages[*]} failed: ${out##*$'\n'}"
+fi

@@ -1,0 +1,17 @@
+CREATE OR REPLACE FUNCTION public.iasql_engines()
+RETURNS TABLE (engine text, version text, host text, connected_at timestamptz, doing text)
+LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+BEGIN ATOMIC
+    SELECT e.id, e.version, e.host, e.started_at,
+           coalesce((SELECT string_agg(format('%s cycle of %s since %s', c.kind, c.account, date_trunc('second', c.started)), ', ' ORDER BY c.id)
+                     FROM public.iasql_cycles c WHERE c.engine = e.id AND c.ended IS NULL), 'idle')
+           || coalesce((SELECT format('; batch %s open since %s, by %s', b.id, date_trunc('second', b.opened_at), b.opened_by)
+                        FROM iasql_internal.batch b WHERE b.closed_at IS NULL), '')
+    FROM iasql_internal.engine e
+    WHERE EXISTS (SELECT FROM pg_locks l WHERE l.locktype = 'advisory' AND l.pid = e.pid AND l.classid = 1229017937 AND l.objid = 1 AND l.granted
+                  AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database()))
+    ORDER BY e.started_at;
+END;
+COMMENT ON FUNCTION public.iasql_engines() IS
+$$The engines connected now, and what they are doing.
+Sample: SELECT * FROM iasql_engines()$$;

@@ -1,0 +1,51 @@
+CREATE OR REPLACE FUNCTION public.iasql_install(VARIADIC modules text[])
+RETURNS TABLE (module_name text, created_table_name text, record_count bigint)
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    PERFORM iasql_internal.check_modules(modules);
+    RETURN QUERY
+    SELECT r.module_name, r.created_table_name, r.record_count
+    FROM jsonb_to_recordset(iasql_internal.ask('install', jsonb_build_object('modules', modules)))
+        AS r (module_name text, created_table_name text, record_count bigint);
+END
+$$;
+COMMENT ON FUNCTION public.iasql_install(text[]) IS
+$$Installs modules and those they depend on, and imports what the cloud has: the tables created and their record counts.
+Sample: SELECT * FROM iasql_install('aws_vpc', 'aws_s3')$$;
+
+CREATE OR REPLACE FUNCTION public.iasql_uninstall(VARIADIC modules text[])
+RETURNS TABLE (module_name text, dropped_table_name text, record_count bigint)
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    PERFORM iasql_internal.check_modules(modules);
+    RETURN QUERY
+    SELECT r.module_name, r.dropped_table_name, r.record_count
+    FROM jsonb_to_recordset(iasql_internal.ask('uninstall', jsonb_build_object('modules', modules)))
+        AS r (module_name text, dropped_table_name text, record_count bigint);
+END
+$$;
+COMMENT ON FUNCTION public.iasql_uninstall(text[]) IS
+$$Drops the tables of modules and leaves the cloud as it is; refused while another module depends on one or a batch is open.
+Sample: SELECT * FROM iasql_uninstall('aws_sqs')$$;
+
+CREATE OR REPLACE FUNCTION iasql_internal.check_modules(modules text[]) RETURNS void
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    wrong   text;
+    nearest text;
+BEGIN
+    IF coalesce(cardinality(modules), 0) = 0 THEN
+        RAISE EXCEPTION 'no module is named' USING ERRCODE = 'IA009', HINT = 'SELECT * FROM iasql_modules_list() lists the modules there are.';
+    END IF;
+    SELECT coalesce(m, 'NULL') INTO wrong FROM unnest(modules) m
+    WHERE m IS NULL OR NOT EXISTS (SELECT FROM iasql_internal.module k WHERE k.name = m) LIMIT 1;
+    IF FOUND THEN
+        SELECT k.name INTO nearest FROM iasql_internal.module k
+        ORDER BY @extschema:fuzzystrmatch@.levenshtein(left(lower(wrong), 255), k.name), k.name LIMIT 1;
+        RAISE EXCEPTION 'unknown module %', quote_literal(wrong)
+            USING ERRCODE = 'IA009',
+                  HINT = concat('Did you mean ' || quote_literal(nearest) || '? ', 'SELECT * FROM iasql_modules_list() lists the modules there are.');
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION iasql_internal.check_modules(text[]) IS 'Raises for a module name that does not exist, suggesting the nearest.';

@@ -1,0 +1,39 @@
+-- Not SECURITY DEFINER: the condition runs with the caller's own rights.
+CREATE OR REPLACE FUNCTION public.iasql_wait_for("table" text, id bigint, condition text, seconds double precision DEFAULT 300)
+RETURNS boolean
+LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    query   text;
+    met     boolean;
+    failure text;
+    until   timestamptz := clock_timestamp() + make_interval(secs => seconds);
+BEGIN
+    IF NOT EXISTS (SELECT FROM public.iasql_tables t WHERE t."table" = iasql_wait_for."table") THEN
+        RAISE EXCEPTION 'table % is not managed', "table"
+            USING ERRCODE = 'IA006', HINT = 'SELECT "table" FROM iasql_tables lists the managed tables.';
+    END IF;
+    query := format('SELECT EXISTS (SELECT FROM public.%I WHERE id = $1 AND (%s))', "table", condition);
+    LOOP
+        EXECUTE query INTO met USING id;
+        IF met THEN
+            RETURN true;
+        END IF;
+        failure := iasql_internal.failure("table", id);
+        IF failure IS NOT NULL THEN
+            RAISE EXCEPTION 'record % of % has failed: %', id, "table", failure
+                USING ERRCODE = 'IA012', TABLE = "table",
+                      HINT = format('Change the record, or SELECT iasql_retry(%L, %s) once the cause is gone.', "table", id);
+        END IF;
+        IF clock_timestamp() >= until THEN
+            RAISE EXCEPTION 'record % of % did not meet the condition within % seconds: %', id, "table", seconds, condition
+                USING ERRCODE = 'IA011', TABLE = "table",
+                      HINT = CASE WHEN iasql_internal.engine_connected() THEN format('SELECT * FROM iasql_status WHERE table_name = %L AND record_id = %s tells how far it is.', "table", id)
+                                  ELSE 'No engine is connected: start one with engine serve.' END;
+        END IF;
+        PERFORM pg_sleep(0.02);
+    END LOOP;
+END
+$$;
+COMMENT ON FUNCTION public.iasql_wait_for(text, bigint, text, double precision) IS
+$$Waits until a record meets an SQL condition: true then; an error after that many seconds, or at once if the record has failed for good.
+Sample: SELECT iasql_wait_for('vpc', 1, 'vpc_id IS NOT NULL')$$;

@@ -1,0 +1,81 @@
+-- Requests to the engine. A request must be seen by the engine while the asking transaction is still open, so it is made
+-- from a second session: dblink, through a loopback server and a user mapping that only this function's owner may use.
+CREATE OR REPLACE FUNCTION iasql_internal.engine_connected() RETURNS boolean
+LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+BEGIN ATOMIC
+    SELECT EXISTS (
+        SELECT FROM pg_locks l JOIN pg_database d ON d.oid = l.database
+        WHERE l.locktype = 'advisory' AND d.datname = current_database() AND l.granted
+          AND l.classid = 1229017937 AND l.objid = 1 AND l.objsubid = 2);
+END;
+COMMENT ON FUNCTION iasql_internal.engine_connected() IS 'Whether an engine is connected now: each holds a shared advisory lock (1229017937 is "IASQ").';
+
+CREATE OR REPLACE FUNCTION iasql_internal.submit(kind text, args jsonb, asked_by text) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    request bigint;
+BEGIN
+    INSERT INTO iasql_internal.request (kind, args, asked_by) VALUES (submit.kind, submit.args, submit.asked_by) RETURNING id INTO request;
+    INSERT INTO iasql_river.river_job (args, kind, max_attempts, queue, priority)
+    VALUES (jsonb_build_object('request', request), 'request', 1, 'iasql_requests', 1);
+    PERFORM pg_notify('iasql_river.river_insert', '{"queue": "iasql_requests"}');
+    RETURN request;
+END
+$$;
+COMMENT ON FUNCTION iasql_internal.submit(text, jsonb, text) IS 'Queues a request; called through the loopback connection.';
+
+CREATE OR REPLACE FUNCTION iasql_internal.ask(kind text, args jsonb, seconds double precision DEFAULT NULL) RETURNS jsonb
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    request  bigint;
+    answer   record;
+    begun    timestamptz := clock_timestamp();
+    missing  timestamptz;
+    pause    double precision := 0.005;
+    session  text := 'iasql_' || pg_backend_pid();
+BEGIN
+    IF NOT iasql_internal.engine_connected() THEN
+        RAISE EXCEPTION 'no engine is connected to database %', current_database()
+            USING ERRCODE = 'IA010', HINT = 'Start one: engine serve, with DATABASE_URL naming this database. SELECT * FROM iasql_engines() lists them.';
+    END IF;
+    IF session = ANY (coalesce(@extschema:dblink@.dblink_get_connections(), '{}')) THEN
+        PERFORM @extschema:dblink@.dblink_disconnect(session);
+    END IF;
+    BEGIN
+        PERFORM @extschema:dblink@.dblink_connect(session, 'iasql_loopback');
+        SELECT r.id INTO request FROM @extschema:dblink@.dblink(session,
+            format('SELECT iasql_internal.submit(%L, %L, %L)', kind, args, iasql_internal.writer())) AS r (id bigint);
+        PERFORM @extschema:dblink@.dblink_disconnect(session);
+    EXCEPTION WHEN sqlclient_unable_to_establish_sqlconnection OR undefined_object THEN
+        RAISE EXCEPTION 'the database cannot open a connection to itself: %', SQLERRM
+            USING ERRCODE = 'IA014',
+                  HINT = 'Role iasql_loopback must be allowed to log in with its password from this server; check pg_hba.conf, then run engine migrate.';
+    END;
+    LOOP
+        SELECT r.ended, r.result, r.error INTO answer FROM iasql_internal.request r WHERE r.id = request;
+        EXIT WHEN answer.ended IS NOT NULL;
+        IF iasql_internal.engine_connected() THEN
+            missing := NULL;
+        ELSIF missing IS NULL THEN
+            missing := clock_timestamp();
+        ELSIF clock_timestamp() > missing + interval '3 seconds' THEN
+            RAISE EXCEPTION 'the engine went away while it worked on %', kind
+                USING ERRCODE = 'IA010', HINT = 'Start it again: engine serve. What was begun is finished or undone by the next cycle.';
+        END IF;
+        IF clock_timestamp() > begun + make_interval(secs => seconds) THEN
+            RAISE EXCEPTION '% did not end within % seconds', kind, seconds
+                USING ERRCODE = 'IA011', HINT = 'It goes on in the engine; SELECT * FROM iasql_engines() shows what it is doing.';
+        END IF;
+        PERFORM pg_sleep(pause);
+        pause := least(pause * 1.5, 0.1);
+    END LOOP;
+    IF answer.error IS NOT NULL THEN
+        RAISE EXCEPTION '%', answer.error ->> 'message'
+            USING ERRCODE = coalesce(answer.error ->> 'code', 'IA013'),
+                  DETAIL = coalesce(answer.error ->> 'detail', ''),
+                  HINT = coalesce(answer.error ->> 'hint', 'SELECT * FROM iasql_get_errors() shows what failed.');
+    END IF;
+    RETURN answer.result;
+END
+$$;
+COMMENT ON FUNCTION iasql_internal.ask(text, jsonb, double precision) IS 'Asks the engine for something and waits for its answer, or raises its error.';

@@ -1,0 +1,174 @@
+-- One trigger function for every managed table, once a statement: transition tables make it set-based (PostgreSQL manual,
+-- CREATE TRIGGER, REFERENCING). It refuses what must not be written, logs the rest, and wakes the engine.
+CREATE OR REPLACE FUNCTION iasql_internal.audit() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    managed   iasql_internal.managed_table;
+    by_engine boolean := iasql_internal.writer_is_engine();
+    writer    text := iasql_internal.writer();
+    batch     bigint;
+    settled   boolean;
+    at        timestamptz := clock_timestamp();
+    tracking  boolean;
+    before    bigint;
+    bad       record;
+    account   text;
+BEGIN
+    SELECT * INTO STRICT managed FROM iasql_internal.managed_table m WHERE m.name = TG_TABLE_NAME;
+    settled := by_engine OR managed.settings;
+    IF NOT by_engine THEN
+        batch := iasql_internal.open_batch();
+        tracking := EXISTS (SELECT FROM public.iasql_mode m WHERE m.mode = 'TRACK');
+    END IF;
+
+    IF TG_OP = 'INSERT' THEN
+        IF NOT by_engine AND NOT managed.can_insert AND EXISTS (SELECT FROM new_rows) THEN
+            RAISE EXCEPTION 'records of % cannot be inserted: they are read from the cloud', TG_TABLE_NAME
+                USING ERRCODE = 'IA003', SCHEMA = TG_TABLE_SCHEMA, TABLE = TG_TABLE_NAME,
+                      HINT = 'SELECT iasql_sync_now() reads them anew.';
+        END IF;
+        IF tracking THEN
+            SELECT n.id INTO bad FROM new_rows n WHERE public.iasql_mode_of(TG_TABLE_NAME, n.id) = 'TRACK' LIMIT 1;
+            IF FOUND THEN
+                RAISE EXCEPTION 'table % is tracked: the cloud decides what is in it', TG_TABLE_NAME
+                    USING ERRCODE = 'IA002', SCHEMA = TG_TABLE_SCHEMA, TABLE = TG_TABLE_NAME,
+                          HINT = format('SELECT * FROM iasql_mode_explain(%L, %s) shows the rule of iasql_mode that says so.', TG_TABLE_NAME, bad.id);
+            END IF;
+        END IF;
+        INSERT INTO public.iasql_audit_log (ts, "user", table_name, record_id, account, change_type, change, transaction_id, origin, settled, settled_at)
+        SELECT at, writer, TG_TABLE_NAME, (r.j ->> 'id')::bigint, coalesce(r.j ->> 'account', r.j ->> 'name'), 'INSERT',
+               jsonb_build_object('change', CASE WHEN managed.write_only = '{}' THEN r.j ELSE iasql_internal.mask(r.j, managed.write_only) END),
+               batch, CASE WHEN by_engine THEN 'engine' ELSE 'user' END, settled, CASE WHEN settled THEN at END
+        FROM (SELECT to_jsonb(n) AS j FROM new_rows n) r;
+
+    ELSIF TG_OP = 'DELETE' THEN
+        IF NOT by_engine AND NOT managed.can_delete AND EXISTS (SELECT FROM old_rows) THEN
+            RAISE EXCEPTION 'records of % cannot be deleted: they are read from the cloud', TG_TABLE_NAME
+                USING ERRCODE = 'IA003', SCHEMA = TG_TABLE_SCHEMA, TABLE = TG_TABLE_NAME,
+                      HINT = 'A record disappears by itself when the cloud no longer has it.';
+        END IF;
+        IF tracking THEN
+            SELECT o.id INTO bad FROM old_rows o WHERE public.iasql_mode_of(TG_TABLE_NAME, o.id) = 'TRACK' LIMIT 1;
+            IF FOUND THEN
+                RAISE EXCEPTION 'record % of % is tracked: the cloud decides about it', bad.id, TG_TABLE_NAME
+                    USING ERRCODE = 'IA002', SCHEMA = TG_TABLE_SCHEMA, TABLE = TG_TABLE_NAME,
+                          HINT = format('SELECT * FROM iasql_mode_explain(%L, %s) shows the rule of iasql_mode that says so.', TG_TABLE_NAME, bad.id);
+            END IF;
+        END IF;
+        INSERT INTO public.iasql_audit_log (ts, "user", table_name, record_id, account, change_type, change, transaction_id, origin, key, settled, settled_at)
+        SELECT at, writer, TG_TABLE_NAME, (r.j ->> 'id')::bigint, coalesce(r.j ->> 'account', r.j ->> 'name'), 'DELETE',
+               jsonb_build_object('original', CASE WHEN managed.write_only = '{}' THEN r.j ELSE iasql_internal.mask(r.j, managed.write_only) END),
+               batch, CASE WHEN by_engine THEN 'engine' ELSE 'user' END, iasql_internal.key(r.j, managed.identity),
+               settled, CASE WHEN settled THEN at END
+        FROM (SELECT to_jsonb(o) AS j FROM old_rows o) r;
+
+    ELSE
+        IF NOT by_engine THEN
+            -- Both sides are joined by id, so an id that changes would fall through.
+            SELECT n.id INTO bad FROM new_rows n WHERE NOT EXISTS (SELECT FROM old_rows o WHERE o.id = n.id) LIMIT 1;
+            IF FOUND THEN
+                RAISE EXCEPTION 'column id of % cannot be changed: it is stable for the life of a record', TG_TABLE_NAME
+                    USING ERRCODE = 'IA005', SCHEMA = TG_TABLE_SCHEMA, TABLE = TG_TABLE_NAME, COLUMN = 'id',
+                          HINT = 'Insert a new record and delete the old one.';
+            END IF;
+        END IF;
+        WITH diff AS (
+            SELECT r.o, r.n, d.original, d.change
+            FROM (SELECT to_jsonb(o) AS o, to_jsonb(n) AS n FROM new_rows n JOIN old_rows o USING (id)) r
+            CROSS JOIN LATERAL (
+                SELECT jsonb_object_agg(e.key, r.o -> e.key) AS original, jsonb_object_agg(e.key, e.value) AS change
+                FROM jsonb_each(r.n) e
+                WHERE r.o -> e.key IS DISTINCT FROM e.value
+            ) d
+            WHERE r.n IS DISTINCT FROM r.o
+        )
+        INSERT INTO public.iasql_audit_log (ts, "user", table_name, record_id, account, change_type, change, transaction_id, origin, key, settled, settled_at)
+        SELECT at, writer, TG_TABLE_NAME, (n ->> 'id')::bigint, coalesce(n ->> 'account', n ->> 'name'), 'UPDATE',
+               jsonb_build_object(
+                   'original', CASE WHEN managed.write_only = '{}' THEN original ELSE iasql_internal.mask(original, managed.write_only) END,
+                   'change', CASE WHEN managed.write_only = '{}' THEN change ELSE iasql_internal.mask(change, managed.write_only) END),
+               batch, CASE WHEN by_engine THEN 'engine' ELSE 'user' END,
+               CASE WHEN change ?| managed.identity THEN iasql_internal.key(o, managed.identity) END,
+               settled OR NOT change ?| managed.columns, CASE WHEN settled OR NOT change ?| managed.columns THEN at END
+        FROM diff;
+
+        IF NOT by_engine THEN
+            SELECT l.record_id, c.name INTO bad
+            FROM public.iasql_audit_log l CROSS JOIN LATERAL jsonb_object_keys(l.change -> 'change') AS c (name)
+            WHERE l.table_name = TG_TABLE_NAME AND l.xid = pg_current_xact_id() AND l.ts = at AND l.change_type = 'UPDATE'
+              AND NOT l.settled AND (c.name = ANY (managed.assigned) OR c.name = 'account')
+            LIMIT 1;
+            IF FOUND THEN
+                RAISE EXCEPTION 'column % of % (record %) cannot be changed: %', bad.name, TG_TABLE_NAME, bad.record_id,
+                        CASE bad.name WHEN 'account' THEN 'an object cannot move to another account' ELSE 'the cloud assigns it' END
+                    USING ERRCODE = 'IA001', SCHEMA = TG_TABLE_SCHEMA, TABLE = TG_TABLE_NAME, COLUMN = bad.name,
+                          HINT = CASE bad.name WHEN 'account' THEN 'Insert a record with the other account and delete this one.'
+                                 ELSE format('Leave %I out of the SET list; its value follows the cloud.', bad.name) END;
+            END IF;
+        END IF;
+        IF tracking THEN
+            SELECT l.record_id, c.name INTO bad
+            FROM public.iasql_audit_log l CROSS JOIN LATERAL jsonb_object_keys(l.change -> 'change') AS c (name)
+            WHERE l.table_name = TG_TABLE_NAME AND l.xid = pg_current_xact_id() AND l.ts = at AND l.change_type = 'UPDATE'
+              AND c.name = ANY (managed.columns) AND public.iasql_mode_of(TG_TABLE_NAME, l.record_id, c.name) = 'TRACK'
+            LIMIT 1;
+            IF FOUND THEN
+                RAISE EXCEPTION 'column % of % (record %) is tracked: the cloud decides its value', bad.name, TG_TABLE_NAME, bad.record_id
+                    USING ERRCODE = 'IA002', SCHEMA = TG_TABLE_SCHEMA, TABLE = TG_TABLE_NAME, COLUMN = bad.name,
+                          HINT = format('SELECT * FROM iasql_mode_explain(%L, %s, %L) shows the rule of iasql_mode that says so.', TG_TABLE_NAME, bad.record_id, bad.name);
+            END IF;
+        END IF;
+    END IF;
+
+    IF NOT settled AND batch IS NULL THEN
+        IF TG_OP = 'DELETE' THEN
+            FOR account IN SELECT DISTINCT to_jsonb(o) ->> 'account' FROM old_rows o LOOP
+                PERFORM iasql_internal.enqueue('push', account);
+            END LOOP;
+        ELSE
+            FOR account IN SELECT DISTINCT to_jsonb(n) ->> 'account' FROM new_rows n LOOP
+                PERFORM iasql_internal.enqueue('push', account);
+            END LOOP;
+        END IF;
+    END IF;
+    RETURN NULL;
+END
+$$;
+COMMENT ON FUNCTION iasql_internal.audit() IS 'Statement trigger of every managed table: refuses, logs, wakes the engine.';
+
+CREATE OR REPLACE FUNCTION iasql_internal.mask(j jsonb, secrets text[]) RETURNS jsonb
+LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp
+RETURN j || coalesce((SELECT jsonb_object_agg(s, CASE WHEN j ->> s IS NULL THEN 'null'::jsonb ELSE '"********"'::jsonb END)
+                      FROM unnest(secrets) s WHERE j ? s), '{}');
+COMMENT ON FUNCTION iasql_internal.mask(jsonb, text[]) IS 'The row with its secrets masked (R16).';
+
+CREATE OR REPLACE FUNCTION iasql_internal.key(j jsonb, identity text[]) RETURNS text
+LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp
+RETURN (SELECT CASE WHEN count(*) = count(j ->> c.name) THEN string_agg(j ->> c.name, E'\x1f' ORDER BY c.ord) END
+        FROM unnest(identity) WITH ORDINALITY c (name, ord));
+COMMENT ON FUNCTION iasql_internal.key(jsonb, text[]) IS 'The identity of a row as one text; NULL while it names no object.';
+
+CREATE OR REPLACE FUNCTION iasql_internal.refuse_truncate() RETURNS trigger
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RAISE EXCEPTION 'table % cannot be truncated: it would leave no trace of what was deleted', TG_TABLE_NAME
+        USING ERRCODE = 'IA004', SCHEMA = TG_TABLE_SCHEMA, TABLE = TG_TABLE_NAME,
+              HINT = format('Use DELETE FROM %I to delete its objects from the cloud, or iasql_uninstall to let go of them.', TG_TABLE_NAME);
+END
+$$;
+COMMENT ON FUNCTION iasql_internal.refuse_truncate() IS 'TRUNCATE fires no row or transition-table triggers, so it is refused.';
+
+CREATE OR REPLACE FUNCTION iasql_internal.account_changed() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF TG_OP = 'DELETE' OR TG_OP = 'UPDATE' AND OLD.name <> NEW.name THEN
+        DELETE FROM iasql_internal.account a WHERE a.name = OLD.name;
+    END IF;
+    IF TG_OP <> 'DELETE' THEN
+        INSERT INTO iasql_internal.account (name, provider) VALUES (NEW.name, TG_ARGV[0]) ON CONFLICT (name) DO NOTHING;
+        PERFORM iasql_internal.enqueue('sync', NEW.name);
+    END IF;
+    RETURN NULL;
+END
+$$;
+COMMENT ON FUNCTION iasql_internal.account_changed() IS 'Row trigger of tables that define accounts.';

@@ -1,0 +1,75 @@
+-- A job of River's, inserted as its own client inserts one. Its migration 006 says what unique_states means, one bit a
+-- state: here available, pending and scheduled, so that a job that is running already never swallows a new one.
+--
+-- A push job is unique within its transaction only. A key shared by transactions would make every writer wait for the
+-- commit of the first (a unique index waits for the other transaction's fate); the engine instead takes all waiting push
+-- jobs of an account at once.
+CREATE OR REPLACE FUNCTION iasql_internal.enqueue(kind text, account text, delay interval DEFAULT '0') RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    INSERT INTO iasql_river.river_job AS river_job (args, kind, max_attempts, queue, state, unique_key, unique_states, scheduled_at)
+    VALUES (
+        jsonb_build_object('account', account), kind, 3, 'iasql',
+        CASE WHEN delay > '0' THEN 'scheduled' ELSE 'available' END::iasql_river.river_job_state,
+        sha256(convert_to(concat_ws(':', 'iasql', kind, account,
+            CASE WHEN kind = 'push' AND delay = '0' THEN pg_current_xact_id()::text
+                 WHEN delay > '0' THEN 'later' END), 'UTF8')),
+        B'10010001'::bit(8),
+        now() + delay
+    )
+    ON CONFLICT (unique_key) WHERE unique_key IS NOT NULL AND unique_states IS NOT NULL
+        AND iasql_river.river_job_state_in_bitmask(unique_states, state)
+        DO UPDATE SET scheduled_at = excluded.scheduled_at WHERE river_job.state = 'scheduled' AND river_job.scheduled_at > excluded.scheduled_at;
+    IF delay = '0' THEN
+        PERFORM pg_notify('iasql_river.river_insert', '{"queue": "iasql"}');
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION iasql_internal.enqueue(text, text, interval) IS 'Queues a push or sync job for an account, unless the same is queued and has not started.';
+
+CREATE OR REPLACE FUNCTION iasql_internal.enqueue_sync() RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    n bigint := 0;
+    account text;
+BEGIN
+    IF iasql_internal.open_batch() IS NOT NULL THEN
+        RETURN 0;
+    END IF;
+    FOR account IN SELECT a.name FROM iasql_internal.account a ORDER BY a.name LOOP
+        PERFORM iasql_internal.enqueue('sync', account);
+        n := n + 1;
+    END LOOP;
+    RETURN n;
+END
+$$;
+COMMENT ON FUNCTION iasql_internal.enqueue_sync() IS 'Queues a full cycle for every account, unless a batch is open. pg_cron calls it.';
+
+-- pg_cron does the scheduling where it is there and can count in the interval: whole minutes and hours, and from version
+-- 1.5 on seconds. Elsewhere River's elected leader does.
+CREATE OR REPLACE FUNCTION iasql_internal.schedule_sync() RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    seconds  integer := extract(epoch FROM iasql_internal.setting('sync_interval')::interval)::integer;
+    wanted   text;
+    cron     text := (SELECT extversion FROM pg_extension WHERE extname = 'pg_cron');
+BEGIN
+    IF cron IS NULL OR NOT has_schema_privilege('cron', 'USAGE') THEN
+        RETURN 'river';
+    END IF;
+    wanted := CASE
+        WHEN seconds < 60 AND string_to_array(cron, '.')::integer[] >= ARRAY[1, 5] THEN format('%s seconds', seconds)
+        WHEN seconds % 60 = 0 AND seconds <= 3600 AND 60 % (seconds / 60) = 0 THEN CASE seconds WHEN 3600 THEN '0 * * * *' ELSE format('*/%s * * * *', seconds / 60) END
+        WHEN seconds % 3600 = 0 AND seconds <= 86400 AND 24 % (seconds / 3600) = 0 THEN CASE seconds WHEN 86400 THEN '0 0 * * *' ELSE format('0 */%s * * *', seconds / 3600) END
+    END;
+    IF wanted IS NULL THEN
+        PERFORM cron.unschedule(j.jobid) FROM cron.job j WHERE j.jobname = 'iasql-sync';
+        RETURN 'river';
+    END IF;
+    IF NOT EXISTS (SELECT FROM cron.job j WHERE j.jobname = 'iasql-sync' AND j.schedule = wanted) THEN
+        PERFORM cron.schedule('iasql-sync', wanted, 'SELECT iasql_internal.enqueue_sync()');
+    END IF;
+    RETURN 'pg_cron';
+END
+$$;
+COMMENT ON FUNCTION iasql_internal.schedule_sync() IS 'Puts the sync_interval in force; returns who keeps it, pg_cron or river.';

@@ -1,0 +1,99 @@
+CREATE OR REPLACE FUNCTION iasql_internal.check_mode() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    managed iasql_internal.managed_table;
+    found_it boolean;
+BEGIN
+    IF NEW.table_name IS NULL THEN
+        RETURN NEW;
+    END IF;
+    SELECT * INTO managed FROM iasql_internal.managed_table m WHERE m.name = NEW.table_name;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'table % is not managed', NEW.table_name
+            USING ERRCODE = 'IA006', TABLE = 'iasql_mode', COLUMN = 'table_name', HINT = 'SELECT "table" FROM iasql_tables lists the managed tables.';
+    END IF;
+    IF NEW.column_name IS NOT NULL AND NOT NEW.column_name = ANY (managed.columns) THEN
+        RAISE EXCEPTION 'table % has no managed column %', NEW.table_name, NEW.column_name
+            USING ERRCODE = 'IA006', TABLE = 'iasql_mode', COLUMN = 'column_name',
+                  HINT = 'Its managed columns are ' || array_to_string(managed.columns, ', ') || '.';
+    END IF;
+    IF NEW.record_id IS NOT NULL THEN
+        EXECUTE format('SELECT EXISTS (SELECT FROM public.%I WHERE id = $1)', NEW.table_name) INTO found_it USING NEW.record_id;
+        IF NOT found_it THEN
+            RAISE EXCEPTION 'table % has no record %', NEW.table_name, NEW.record_id
+                USING ERRCODE = 'IA006', TABLE = 'iasql_mode', COLUMN = 'record_id', HINT = format('SELECT id FROM %I lists its records.', NEW.table_name);
+        END IF;
+    END IF;
+    RETURN NEW;
+END
+$$;
+COMMENT ON FUNCTION iasql_internal.check_mode() IS 'Checks that a rule of iasql_mode names what exists.';
+
+CREATE OR REPLACE FUNCTION iasql_internal.mode_changed() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF TG_TABLE_NAME = 'iasql_settings' THEN
+        PERFORM iasql_internal.schedule_sync();
+        PERFORM pg_notify('iasql_settings', '');
+    END IF;
+    PERFORM iasql_internal.enqueue_sync();
+    RETURN NULL;
+END
+$$;
+COMMENT ON FUNCTION iasql_internal.mode_changed() IS 'A changed rule or setting takes effect with a full cycle at once.';
+
+CREATE OR REPLACE FUNCTION iasql_internal.check_setting() RETURNS trigger
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    span interval;
+    wants text;
+BEGIN
+    IF TG_OP = 'DELETE' OR NEW.name <> OLD.name THEN
+        RAISE EXCEPTION 'settings can be neither deleted nor renamed'
+            USING ERRCODE = 'IA007', TABLE = 'iasql_settings', COLUMN = 'name', HINT = 'UPDATE iasql_settings SET value = … WHERE name = …';
+    END IF;
+    BEGIN
+        CASE NEW.name
+            WHEN 'sync_interval' THEN
+                wants := 'an interval between 1 second and 1 day';
+                span := NEW.value::interval;
+                IF span < '1 second' OR span > '1 day' THEN RAISE numeric_value_out_of_range; END IF;
+            WHEN 'consistency_window' THEN
+                wants := 'an interval between 0 seconds and 1 hour';
+                span := NEW.value::interval;
+                IF span < '0' OR span > '1 hour' THEN RAISE numeric_value_out_of_range; END IF;
+            WHEN 'audit_retention' THEN
+                wants := 'an interval of at least 1 day';
+                span := NEW.value::interval;
+                IF span < '1 day' THEN RAISE numeric_value_out_of_range; END IF;
+            WHEN 'batch_timeout' THEN
+                wants := 'an interval of at least 1 minute';
+                span := NEW.value::interval;
+                IF span < '1 minute' THEN RAISE numeric_value_out_of_range; END IF;
+            WHEN 'max_deletes', 'delete_ratio_floor' THEN
+                wants := 'a whole number of at least 0';
+                IF NEW.value::integer < 0 THEN RAISE numeric_value_out_of_range; END IF;
+            WHEN 'max_delete_ratio' THEN
+                wants := 'a number between 0 and 1';
+                IF NEW.value::double precision NOT BETWEEN 0 AND 1 THEN RAISE numeric_value_out_of_range; END IF;
+            WHEN 'conflict_policy' THEN
+                wants := 'push or hold';
+                IF NEW.value NOT IN ('push', 'hold') THEN RAISE numeric_value_out_of_range; END IF;
+        END CASE;
+    EXCEPTION WHEN data_exception THEN
+        RAISE EXCEPTION 'setting % cannot be %', NEW.name, quote_literal(NEW.value)
+            USING ERRCODE = 'IA007', TABLE = 'iasql_settings', COLUMN = 'value', HINT = 'It must be ' || wants || '.';
+    END;
+    RETURN NEW;
+END
+$$;
+COMMENT ON FUNCTION iasql_internal.check_setting() IS 'Checks the value of a setting.';
+
+CREATE OR REPLACE TRIGGER iasql_check BEFORE INSERT OR UPDATE ON public.iasql_mode
+    FOR EACH ROW EXECUTE FUNCTION iasql_internal.check_mode();
+CREATE OR REPLACE TRIGGER iasql_changed AFTER INSERT OR UPDATE OR DELETE ON public.iasql_mode
+    FOR EACH STATEMENT EXECUTE FUNCTION iasql_internal.mode_changed();
+CREATE OR REPLACE TRIGGER iasql_check BEFORE UPDATE OR DELETE ON public.iasql_settings
+    FOR EACH ROW EXECUTE FUNCTION iasql_internal.check_setting();
+CREATE OR REPLACE TRIGGER iasql_changed AFTER UPDATE ON public.iasql_settings
+    FOR EACH STATEMENT EXECUTE FUNCTION iasql_internal.mode_changed();

@@ -1,0 +1,22 @@
+-- Who writes: the role that was set, else the one that logged in. (In a SECURITY DEFINER function current_user is the
+-- function's owner.)
+CREATE OR REPLACE FUNCTION iasql_internal.writer() RETURNS text
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
+RETURN CASE current_setting('role') WHEN 'none' THEN session_user::text ELSE current_setting('role') END;
+COMMENT ON FUNCTION iasql_internal.writer() IS 'The role that makes the current change.';
+
+-- The setting alone could be made by anybody; the role cannot.
+CREATE OR REPLACE FUNCTION iasql_internal.writer_is_engine() RETURNS boolean
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
+RETURN current_setting('iasql.origin', true) = 'engine' AND pg_has_role(session_user, 'iasql_engine', 'MEMBER');
+COMMENT ON FUNCTION iasql_internal.writer_is_engine() IS 'Whether the current change is the engine''s own and no user''s intention (R4).';
+
+CREATE OR REPLACE FUNCTION iasql_internal.setting(name text) RETURNS text
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+RETURN (SELECT s.value FROM public.iasql_settings s WHERE s.name = setting.name);
+COMMENT ON FUNCTION iasql_internal.setting(text) IS 'Value of a setting.';
+
+CREATE OR REPLACE FUNCTION iasql_internal.open_batch() RETURNS bigint
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+RETURN (SELECT b.id FROM iasql_internal.batch b WHERE b.closed_at IS NULL);
+COMMENT ON FUNCTION iasql_internal.open_batch() IS 'id of the open batch, NULL if none is.';

@@ -1,0 +1,38 @@
+-- The states of records (design: desired and detected). A record without a row in record_state and without a pending
+-- change is Present. iasql_internal.records is made anew whenever a module is installed.
+CREATE OR REPLACE VIEW public.iasql_status AS
+WITH pending AS (
+    SELECT l.table_name, l.record_id, max(l.account) AS account, bool_or(l.change_type = 'INSERT') AS inserted,
+           bool_or(l.change_type = 'UPDATE') AS updated, min(l.ts) AS since
+    FROM public.iasql_audit_log l
+    WHERE NOT l.settled AND l.change_type IN ('INSERT', 'UPDATE', 'DELETE')
+    GROUP BY l.table_name, l.record_id
+)
+SELECT coalesce(r.table_name, s.table_name, p.table_name) AS table_name,
+       coalesce(r.record_id, s.record_id, p.record_id) AS record_id,
+       coalesce(r.account, s.account, p.account) AS account,
+       CASE WHEN r.record_id IS NULL THEN 'absent' ELSE 'present' END AS desired,
+       CASE WHEN s.state IN ('CheckPresentFailed', 'CheckAbsentFailed') THEN 'unknown'
+            WHEN s.state IN ('Creating', 'CreatingFailed') AND s.identity IS NULL THEN 'absent'
+            WHEN s.replacing THEN 'absent'
+            WHEN s.state IS NULL AND p.inserted THEN 'absent'
+            WHEN s.state = 'WaitingForDependencies' AND p.inserted AND s.identity IS NULL THEN 'absent'
+            WHEN s.state = 'Conflict' AND s.code = 'gone' THEN 'absent'
+            WHEN s.state IN ('Updating', 'UpdatingFailed', 'Replacing', 'Conflict') OR s.state IS NULL AND p.updated THEN 'present, different'
+            ELSE 'present' END AS detected,
+       coalesce(s.state, CASE WHEN p.record_id IS NULL THEN 'Present' WHEN r.record_id IS NULL THEN 'Removing'
+                              WHEN p.inserted THEN 'Creating' ELSE 'Updating' END) AS state,
+       coalesce(s.review, false) AS review,
+       coalesce(s.message, '') AS message,
+       coalesce(s.attempts, 0) AS attempts,
+       CASE WHEN s.next_attempt_at < 'infinity' THEN s.next_attempt_at END AS next_attempt_at,
+       coalesce(s.since, p.since) AS since,
+       public.iasql_mode_of(coalesce(r.table_name, s.table_name, p.table_name), coalesce(r.record_id, s.record_id, p.record_id)) AS mode
+FROM iasql_internal.records r
+FULL JOIN iasql_internal.record_state s ON s.table_name = r.table_name AND s.record_id = r.record_id
+FULL JOIN pending p ON p.table_name = coalesce(r.table_name, s.table_name) AND p.record_id = coalesce(r.record_id, s.record_id);
+COMMENT ON VIEW public.iasql_status IS 'The state of every record: what the tables ask for, what was last seen, and whether a person must look (review).';
+COMMENT ON COLUMN public.iasql_status.desired IS 'What the tables ask for: present or absent.';
+COMMENT ON COLUMN public.iasql_status.detected IS 'What was last seen in the cloud: present, present and different, absent, or unknown.';
+COMMENT ON COLUMN public.iasql_status.review IS 'A person is needed; otherwise the state is expected to resolve itself.';
+COMMENT ON COLUMN public.iasql_status.next_attempt_at IS 'When the record is tried again; NULL: after a change of it or iasql_retry.';
