@@ -60,8 +60,9 @@ apt_install() {
 		updated=yes
 	fi
 	say "installing $*"
-	"${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null ||
-		die "apt-get install $* failed"
+	local out # apt is chatty even when told to be quiet
+	out=$("${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" 2>&1) ||
+		die "apt-get install $* failed: ${out##*$'\n'}"
 }
 
 if ! find_postgres; then

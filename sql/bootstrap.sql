@@ -41,9 +41,6 @@ BEGIN
     -- pg_cron can live in one database of a cluster only, and only where it was preloaded.
     IF current_setting('cron.database_name', true) = current_database() THEN
         CREATE EXTENSION IF NOT EXISTS pg_cron;
-        GRANT USAGE ON SCHEMA cron TO iasql_engine;
-        GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA cron TO iasql_engine;
-        GRANT SELECT ON cron.job TO iasql_engine;
     END IF;
 END
 $$;

@@ -28,7 +28,6 @@ var codes = map[string]modules.Class{
 	// Asked to slow down: the request was turned away before it was looked at.
 	"BandwidthLimitExceeded":                 modules.Throttled,
 	"EC2ThrottledException":                  modules.Throttled,
-	"LimitExceededException.RequestRate":     modules.Throttled,
 	"PriorRequestNotComplete":                modules.Throttled,
 	"ProvisionedThroughputExceededException": modules.Throttled,
 	"RequestLimitExceeded":                   modules.Throttled,

@@ -266,6 +266,7 @@ func (c *Clients) refresh(ctx context.Context, a *account) error {
 	if c.options.Endpoint != "" {
 		cfg.BaseEndpoint = &c.options.Endpoint
 	}
+	cfg.HTTPClient = detached{cfg.HTTPClient}
 	cfg.Credentials = creds.assume(cfg)
 	a.creds, a.base, a.regions, a.id, a.checked = creds, cfg, map[string]*regional{}, "", time.Now()
 	return nil

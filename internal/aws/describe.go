@@ -43,7 +43,7 @@ func RegionColumn() modules.Column {
 // AWS resources"); the engine's own key is as little the user's.
 func TagsColumn() modules.Column {
 	return modules.Column{
-		Name: modules.ColumnTags, Type: modules.TypeJSON,
+		Name: modules.ColumnTags, Type: modules.TypeJSON, EmptyIsNull: true,
 		// Strict: in lax mode the filter would look into arrays. Silent: what
 		// strict mode finds fault with is no object, which the first test says.
 		Check: `jsonb_typeof(tags) = 'object'` +

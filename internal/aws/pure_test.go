@@ -3,6 +3,7 @@ package aws
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -90,19 +91,19 @@ func TestLimit(t *testing.T) {
 		if l.rate != startRate/2 {
 			t.Errorf("rate %g, want %g", l.rate, startRate/2)
 		}
-		time.Sleep(2 * time.Second) // the bubble's clock
+		<-time.After(2 * time.Second) // the bubble's clock
 		l.throttled(0)
 		if want := (startRate/2 + 2*recovery) / 2; l.rate != want {
 			t.Errorf("rate %g, want %g", l.rate, want)
 		}
 		for range 50 {
-			time.Sleep(cutInterval)
+			<-time.After(cutInterval)
 			l.throttled(0)
 		}
 		if l.rate < leastRate || l.rate > 2*leastRate {
 			t.Errorf("rate %g, want about %g", l.rate, leastRate)
 		}
-		time.Sleep(time.Duration(startRate/recovery) * time.Second)
+		<-time.After(time.Duration(startRate/recovery) * time.Second)
 		calls(1)
 		if l.rate != startRate {
 			t.Errorf("rate %g after recovery", l.rate)
@@ -119,7 +120,7 @@ func TestLimit(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		time.Sleep(longestPause + time.Minute)
+		<-time.After(longestPause + time.Minute)
 		l.throttled(time.Second)
 		if err := l.wait(ctx); !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v", err)
@@ -131,7 +132,7 @@ func TestLimitsAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ls := newLimits(slog.New(slog.DiscardHandler))
 		ls.of(limitKey{action: "A"})
-		time.Sleep(3 * idleLimits)
+		<-time.After(3 * idleLimits)
 		b := ls.of(limitKey{action: "B"})
 		if len(ls.all) != 1 || ls.of(limitKey{action: "B"}) != b {
 			t.Errorf("%d limits are kept", len(ls.all))
@@ -246,5 +247,48 @@ func TestScopeColumns(t *testing.T) {
 	global := &modules.Table{Name: "t", Doc: "d", Columns: PerAccount(modules.Column{Name: "n", Type: modules.TypeText, Identity: true, Doc: "d"})}
 	if err := global.Validate(); err != nil {
 		t.Error(err)
+	}
+}
+
+type doer func(*http.Request) (*http.Response, error)
+
+func (d doer) Do(r *http.Request) (*http.Response, error) { return d(r) }
+
+type closable struct {
+	*strings.Reader
+	closed bool
+}
+
+func (c *closable) Close() error { c.closed = true; return nil }
+
+func (c *closable) Read(p []byte) (int, error) {
+	if c.closed {
+		return 0, http.ErrBodyReadAfterClose
+	}
+	return c.Reader.Read(p)
+}
+
+// What was sent can be read after the SDK has closed its request.
+func TestDetached(t *testing.T) {
+	var sent *http.Request
+	client := detached{doer(func(r *http.Request) (*http.Response, error) { sent = r; return nil, nil })}
+	body := &closable{Reader: strings.NewReader("Action=CreateVpc")}
+	req, err := http.NewRequestWithContext(t.Context(), "POST", "http://aws/", body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.ContentLength = int64(body.Len())
+	if _, err := client.Do(req); err != nil {
+		t.Fatal(err)
+	}
+	req.Body.Close()
+	if got, err := io.ReadAll(sent.Body); string(got) != "Action=CreateVpc" || err != nil || sent.ContentLength != int64(len(got)) {
+		t.Errorf("got %q, %v", got, err)
+	}
+	// Uploads are not held in memory.
+	large, _ := http.NewRequestWithContext(t.Context(), "PUT", "http://aws/", &closable{Reader: strings.NewReader("")})
+	large.ContentLength = longestDetached + 1
+	if _, err := client.Do(large); err != nil || sent != large {
+		t.Errorf("sent a copy, %v", err)
 	}
 }

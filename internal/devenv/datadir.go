@@ -140,7 +140,11 @@ func mkdirAll(path string, mode os.FileMode) error {
 		if err := mkdirAll(filepath.Dir(path), mode); err != nil {
 			return err
 		}
-		return mkdirAll(path, mode)
+		// Once more and no more: below /proc the parent is there and nothing
+		// can be made in it, which looks the same.
+		if err = os.Mkdir(path, mode); err == nil {
+			return os.Chmod(path, mode)
+		}
 	}
 	if st, serr := os.Stat(path); serr == nil && st.IsDir() {
 		return nil

@@ -213,7 +213,13 @@ func (e *Engine) keepPresence(ctx context.Context) error {
 func (e *Engine) schedule(ctx context.Context) error {
 	var by string
 	var seconds float64
-	err := e.pool.QueryRow(ctx, `SELECT iasql_internal.schedule_sync(), extract(epoch FROM iasql_internal.setting('sync_interval')::interval)::double precision`).Scan(&by, &seconds)
+	err := pgx.BeginFunc(ctx, e.pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `SET LOCAL ROLE NONE`); err != nil { // pg_cron's job belongs to the login role
+			return err
+		}
+		return tx.QueryRow(ctx, `
+			SELECT iasql_internal.schedule_sync(), extract(epoch FROM iasql_internal.setting('sync_interval')::interval)::double precision`).Scan(&by, &seconds)
+	})
 	if err != nil {
 		return fmt.Errorf("schedule full cycles: %w", err)
 	}

@@ -81,7 +81,7 @@ func (t *Table) commentDDL(c *Column) string {
 	case c.Assigned:
 		doc += " (assigned by the cloud)"
 	case c.WriteOnly:
-		doc += " (write-only: blanked once it has been pushed)"
+		doc += " (write-only)"
 	case c.CreateOnly && c.Name != ColumnAccount:
 		doc += " (changing it replaces the object)"
 	}

@@ -19,7 +19,8 @@ type Module struct {
 	Settings []*Table
 	// Migrations are the statements that bring an installed module to a
 	// version, by version, beyond the columns that Column.Since adds by itself.
-	// Those of version 1 run after the tables have been made.
+	// Those of version 1 run after the tables have been made; those of version
+	// 0 before, on the first install: functions that columns default to.
 	Migrations map[int]string
 	// Drop is run after the tables have been dropped: it removes what Migrations
 	// made besides tables.

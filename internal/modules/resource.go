@@ -10,8 +10,9 @@ import (
 // delete refuses the INSERT or DELETE when it is written.
 //
 // All rows are in cloud terms. A row of an object holds every described column
-// except Local and WriteOnly ones; account and region may be left out, the
-// engine fills them in from the scope. Methods must be safe for concurrent
+// except Local and WriteOnly ones, and except those that could not be read:
+// what is missing is unknown and left alone. Account and region may be left
+// out, the engine fills them in from the scope. Methods must be safe for concurrent
 // use and must not keep or change the rows they are given. Errors should be
 // or wrap [*Error]; any other error counts as [Transient].
 type Resource interface {

@@ -68,12 +68,16 @@ type Column struct {
 	Enum       []string // the values allowed; a CHECK is made from it
 	References *Reference
 
-	Identity   bool // with account and region: tells which object a record is
-	Assigned   bool // the cloud decides it: always pulled, never written by users
-	CreateOnly bool // changing it replaces the object
-	WriteOnly  bool // a secret: pushed, then blanked; never read, never logged
-	Unordered  bool // a list whose order means nothing
-	Local      bool // belongs to the database alone; from the cloud only when the record is first inserted
+	Identity    bool // with account and region: tells which object a record is
+	Assigned    bool // the cloud decides it: always pulled, never written by users
+	CreateOnly  bool // changing it replaces the object
+	WriteOnly   bool // a secret: pushed, then blanked; never read, never logged
+	Unordered   bool // a list whose order means nothing
+	EmptyIsNull bool // {} and [] mean the same as NULL (tags)
+	// Chosen: NULL lets the cloud choose, and what it chose is then pulled;
+	// NULL is never pushed (a subnet's availability zone).
+	Chosen bool
+	Local  bool // belongs to the database alone; from the cloud only when the record is first inserted
 	// Equal tells whether two non-NULL values mean the same to the cloud; nil
 	// means their canonical texts are equal.
 	Equal func(a, b string) bool `json:"-"`
@@ -84,6 +88,9 @@ type Column struct {
 // Same reports whether two values of the column are the same to the cloud.
 func (c *Column) Same(a, b Value) bool {
 	if a == b {
+		return true
+	}
+	if c.EmptyIsNull && a.empty() && b.empty() {
 		return true
 	}
 	if !a.valid || !b.valid {

@@ -142,6 +142,9 @@ func Strings[S ~string](list []S) Value {
 // IsNull reports whether the value is NULL.
 func (v Value) IsNull() bool { return !v.valid }
 
+// empty reports whether the value is NULL, an empty object or an empty list.
+func (v Value) empty() bool { return !v.valid || v.text == "{}" || v.text == "[]" }
+
 // String returns the canonical text, "" for NULL.
 func (v Value) String() string { return v.text }
 

@@ -362,7 +362,7 @@ func compare(s *Subject, c *modules.Column, m modes.Mode, have, cloud modules.Va
 	switch {
 	case c.Same(have, cloud):
 		return verdictSame, base
-	case c.Assigned, m == modes.Track:
+	case c.Assigned, m == modes.Track, c.Chosen && have.IsNull():
 		return verdictPull, base
 	case m == modes.Enforce:
 		return verdictPush, base

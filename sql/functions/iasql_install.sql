@@ -1,4 +1,4 @@
-CREATE OR REPLACE FUNCTION public.iasql_install(VARIADIC modules text[])
+CREATE OR REPLACE FUNCTION public.iasql_install(VARIADIC modules text[] DEFAULT '{}')
 RETURNS TABLE (module_name text, created_table_name text, record_count bigint)
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -13,7 +13,7 @@ COMMENT ON FUNCTION public.iasql_install(text[]) IS
 $$Installs modules and those they depend on, and imports what the cloud has: the tables created and their record counts.
 Sample: SELECT * FROM iasql_install('aws_vpc', 'aws_s3')$$;
 
-CREATE OR REPLACE FUNCTION public.iasql_uninstall(VARIADIC modules text[])
+CREATE OR REPLACE FUNCTION public.iasql_uninstall(VARIADIC modules text[] DEFAULT '{}')
 RETURNS TABLE (module_name text, dropped_table_name text, record_count bigint)
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN

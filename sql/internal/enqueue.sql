@@ -46,9 +46,10 @@ $$;
 COMMENT ON FUNCTION iasql_internal.enqueue_sync() IS 'Queues a full cycle for every account, unless a batch is open. pg_cron calls it.';
 
 -- pg_cron does the scheduling where it is there and can count in the interval: whole minutes and hours, and from version
--- 1.5 on seconds. Elsewhere River's elected leader does.
+-- 1.5 on seconds. Elsewhere River's elected leader does. Not SECURITY DEFINER: pg_cron runs a job as the role that made it,
+-- which must be one that may log in.
 CREATE OR REPLACE FUNCTION iasql_internal.schedule_sync() RETURNS text
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     seconds  integer := extract(epoch FROM iasql_internal.setting('sync_interval')::interval)::integer;
     wanted   text;
@@ -63,10 +64,10 @@ BEGIN
         WHEN seconds % 3600 = 0 AND seconds <= 86400 AND 24 % (seconds / 3600) = 0 THEN CASE seconds WHEN 86400 THEN '0 0 * * *' ELSE format('0 */%s * * *', seconds / 3600) END
     END;
     IF wanted IS NULL THEN
-        PERFORM cron.unschedule(j.jobid) FROM cron.job j WHERE j.jobname = 'iasql-sync';
+        PERFORM cron.unschedule(j.jobid) FROM cron.job j WHERE j.jobname = 'iasql-sync' AND j.username = current_user;
         RETURN 'river';
     END IF;
-    IF NOT EXISTS (SELECT FROM cron.job j WHERE j.jobname = 'iasql-sync' AND j.schedule = wanted) THEN
+    IF NOT EXISTS (SELECT FROM cron.job j WHERE j.jobname = 'iasql-sync' AND j.schedule = wanted AND j.username = current_user) THEN
         PERFORM cron.schedule('iasql-sync', wanted, 'SELECT iasql_internal.enqueue_sync()');
     END IF;
     RETURN 'pg_cron';

@@ -33,7 +33,6 @@ CREATE OR REPLACE FUNCTION iasql_internal.mode_changed() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     IF TG_TABLE_NAME = 'iasql_settings' THEN
-        PERFORM iasql_internal.schedule_sync();
         PERFORM pg_notify('iasql_settings', '');
     END IF;
     PERFORM iasql_internal.enqueue_sync();

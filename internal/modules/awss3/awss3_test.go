@@ -1,6 +1,7 @@
 package awss3
 
 import (
+	"crypto/rand"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -19,6 +20,10 @@ import (
 
 func TestMain(m *testing.M) { testaws.Main(m) }
 
+// unique returns a name that no other account in the emulator has: names are
+// shared by all.
+func unique(prefix string) string { return prefix + "-" + strings.ToLower(rand.Text()) }
+
 func policy(t *testing.T, bucket, action string) modules.Value {
 	t.Helper()
 	v, err := modules.JSONText(`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"AWS":"123456789012"},"Action":"` + action + `","Resource":"arn:aws:s3:::` + bucket + `/*"}]}`)
@@ -33,7 +38,7 @@ func TestBucketLifecycle(t *testing.T) {
 	for _, region := range []string{"us-east-1", "eu-central-1"} {
 		t.Run(region, func(t *testing.T) {
 			t.Parallel()
-			name := "lifecycle-" + region
+			name := unique("lifecycle")
 			awstest.Lifecycle(t, awstest.Case{
 				Resource: newBucket(awstest.Clients(t)),
 				Scope:    awstest.Scope(""),
@@ -56,7 +61,7 @@ func TestHiddenTagsStay(t *testing.T) {
 	c := awstest.Clients(t)
 	r, scope := newBucket(c), awstest.Scope("")
 	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
-	row := modules.Row{"name": modules.Text("hidden-tags"), "region": modules.Text("us-east-1")}
+	row := modules.Row{"name": modules.Text(unique("hidden-tags")), "region": modules.Text("us-east-1")}
 	if _, err := r.Create(ctx, scope, row, ""); err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +94,7 @@ func TestDeleteOfAFullBucket(t *testing.T) {
 	c := awstest.Clients(t)
 	r, scope := newBucket(c), awstest.Scope("")
 	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
-	row := modules.Row{"name": modules.Text("full"), "region": modules.Text("us-east-1")}
+	row := modules.Row{"name": modules.Text(unique("full")), "region": modules.Text("us-east-1")}
 	if _, err := r.Create(ctx, scope, row, ""); err != nil {
 		t.Fatal(err)
 	}

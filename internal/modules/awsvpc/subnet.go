@@ -58,7 +58,7 @@ func describeSubnet() *modules.Table {
 			modules.Column{Name: "cidr_block", Type: modules.TypeCIDR, CreateOnly: true,
 				Check: "family(cidr_block) = 4 AND masklen(cidr_block) BETWEEN 16 AND 28",
 				Doc:   "Its IPv4 network, from /16 to /28, a part of the VPC's. NULL only for subnets with IPv6 alone, which are not created here."},
-			modules.Column{Name: "availability_zone", Type: modules.TypeText, CreateOnly: true,
+			modules.Column{Name: "availability_zone", Type: modules.TypeText, CreateOnly: true, Chosen: true,
 				Doc: "Its availability zone, such as us-east-1a; AWS picks one if left out."},
 			modules.Column{Name: "map_public_ip_on_launch", Type: modules.TypeBool, Required: true, Default: "false",
 				Doc: "Whether instances started in it get a public IPv4 address."},

@@ -1,0 +1,120 @@
+package acceptance
+
+import (
+	"bufio"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// dev is a running "engine dev".
+type dev struct {
+	cmd *exec.Cmd
+	log *lockedBuffer
+	URL string
+}
+
+// startDev starts it in the world's AWS account and waits until it is ready.
+func startDev(t *testing.T, w *world, dir string) *dev {
+	t.Helper()
+	d := &dev{cmd: exec.Command(engineBinary, "dev", "--data-dir", dir, "--pg-port", "0", "--aws-endpoint", w.AWS.Endpoint), log: &lockedBuffer{}}
+	d.cmd.Stderr, d.cmd.Env = d.log, append(os.Environ(), w.AWS.Env()...)
+	stdout, err := d.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.cmd.Process.Kill() })
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	if err != nil || !strings.HasPrefix(line, "ready: postgres://") {
+		t.Fatalf("engine dev printed %q (%v):\n%s", line, err, d.log)
+	}
+	d.URL = strings.TrimSpace(strings.TrimPrefix(line, "ready: "))
+	return d
+}
+
+// stop sends SIGTERM, as systemd and Docker do, and expects a clean end.
+func (d *dev) stop(t *testing.T) {
+	t.Helper()
+	if err := d.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.cmd.Wait(); err != nil {
+		t.Errorf("engine dev ended with %v:\n%s", err, d.log)
+	}
+}
+
+// dataDir is reachable for the unprivileged user that root's PostgreSQL runs as.
+func dataDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "iasql-dev")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return filepath.Join(dir, "data")
+}
+
+// engine dev brings everything up, pg_cron's job finds what changed in the
+// cloud within a scheduled cycle, and a second start finds everything as it was.
+func TestDev(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t) // for its AWS account, which outlives both starts
+	dir := dataDir(t)
+	first := startDev(t, w, dir)
+	w.UserURL = first.URL
+	w.install([]string{"us-east-1"}, "aws_vpc")
+	if got := w.psql(`SELECT version <> '' FROM iasql_version()`); got != "t" {
+		t.Errorf("iasql_version: %s", got)
+	}
+	vpc := w.aws("ec2", "create-vpc", "--cidr-block", "10.44.0.0/16")["Vpc"].(map[string]any)["VpcId"].(string)
+	w.becomes(75*time.Second, "1", `SELECT count(*) FROM vpc WHERE vpc_id = '`+vpc+`'`)
+	id := w.psql(`SELECT id FROM vpc WHERE vpc_id = '` + vpc + `'`)
+	first.stop(t)
+
+	second := startDev(t, w, dir)
+	w.UserURL = second.URL
+	if got := w.psql(`SELECT id FROM vpc WHERE vpc_id = '` + vpc + `'`); got != id {
+		t.Errorf("after a second start the record is %q, was %q", got, id)
+	}
+	w.psql(`UPDATE vpc SET tags = '{"second": "start"}' WHERE id = ` + id)
+	w.becomes(10*time.Second, "0", `SELECT count(*) FROM iasql_audit_log WHERE NOT settled`)
+	second.stop(t)
+}
+
+// A port that is taken is said in one line.
+func TestDevPortTaken(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	port := strconv.Itoa(listener.Addr().(*net.TCPAddr).Port)
+	out, err := exec.Command(engineBinary, "--log-level", "error", "dev", "--data-dir", dataDir(t), "--pg-port", port).CombinedOutput()
+	text := strings.TrimSpace(string(out))
+	if err == nil || !strings.Contains(text, port) || !strings.Contains(text, "--pg-port") || strings.Contains(text, "\n") {
+		t.Errorf("says %q (%v)", text, err)
+	}
+}
+
+// So is a data directory that cannot be.
+func TestDevUnreachableDirectory(t *testing.T) {
+	t.Parallel()
+	out, err := exec.Command(engineBinary, "--log-level", "error", "dev", "--data-dir", "/proc/none", "--pg-port", "0").CombinedOutput()
+	text := strings.TrimSpace(string(out))
+	if err == nil || !strings.Contains(text, "/proc/none") || strings.Contains(text, "\n") {
+		t.Errorf("says %q (%v)", text, err)
+	}
+}
