@@ -324,6 +324,13 @@ func Uninstall(ctx context.Context, pool *pgxpool.Pool, registry *modules.Regist
 					return err
 				}
 			}
+			for _, t := range list {
+				if t.DefinesAccounts {
+					if _, err := tx.Exec(ctx, `DELETE FROM iasql_internal.account WHERE provider = $1`, t.Provider); err != nil {
+						return err
+					}
+				}
+			}
 			if err := exec(ctx, tx, m.Drop); err != nil {
 				return fmt.Errorf("uninstall module %s: %w", m.Name, err)
 			}

@@ -1,0 +1,414 @@
+package simulate
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"time"
+
+	"iasql/internal/auditlog"
+	"iasql/internal/modes"
+	"iasql/internal/modules"
+	"iasql/internal/sync"
+)
+
+// row is a committed version of a record; it is never changed in place.
+type row struct {
+	id      int64
+	version int64
+	vals    modules.Row
+	// byUser: a user wrote this version.
+	byUser bool
+}
+
+// auditRow is a row of the audit log that a user wrote.
+type auditRow struct {
+	auditlog.Entry
+	table   *modules.Table
+	key     string // as iasql_audit_log.key, "" for NULL
+	change  modules.Row
+	at      time.Duration
+	settled bool
+	// settledAt is when it was settled.
+	settledAt time.Duration
+	committed time.Duration
+}
+
+type stateRow struct {
+	sync.State
+	scope modules.Scope
+	key   string
+	next  time.Duration
+}
+
+type garbageRow struct {
+	sync.State
+	table  *modules.Table
+	scope  modules.Scope
+	key    string
+	record int64
+	next   time.Duration
+}
+
+type conflictRow struct {
+	sync.Conflict
+	record   sync.RecordRef
+	audit    int64
+	resolved string
+}
+
+type opRow struct {
+	sync.LoggedCall
+	id             int64
+	started, ended time.Duration
+	result         sync.Result // "" and unknown: not ended
+}
+
+// never is the next attempt of what waits for a person.
+const never = time.Duration(1<<63 - 1)
+
+// database has the semantics of package postgres: its methods are what one
+// statement or one transaction there does, and sees only what is committed.
+type database struct {
+	w         *world
+	nextID    map[string]int64
+	rows      map[string]map[int64]*row
+	version   int64
+	nextAudit int64
+	log       map[sync.RecordRef][]*auditRow // committed, by id
+	pending   map[sync.RecordRef][]*auditRow // of these, not settled
+	txs       map[int]*tx
+	rules     []modes.Rule
+	hold      bool
+	limits    sync.DeleteLimits
+	imported  map[string]bool
+	states    map[sync.RecordRef]*stateRow
+	garbage   []*garbageRow
+	conflicts []*conflictRow
+	ops       []*opRow
+	fence     int64
+	// writes counts what the engine wrote, for R12; lastWrite says what.
+	writes    int
+	lastWrite string
+}
+
+func newDatabase(w *world) *database {
+	db := &database{
+		w: w, nextID: map[string]int64{}, rows: map[string]map[int64]*row{}, log: map[sync.RecordRef][]*auditRow{},
+		pending: map[sync.RecordRef][]*auditRow{}, txs: map[int]*tx{}, imported: map[string]bool{},
+		states: map[sync.RecordRef]*stateRow{}, limits: sync.DeleteLimits{Max: 100, Ratio: 1, Floor: 5},
+	}
+	for _, t := range tables {
+		db.rows[t.Name] = map[int64]*row{}
+	}
+	return db
+}
+
+func (db *database) wrote(what string) {
+	db.writes++
+	db.lastWrite = what
+}
+
+// ids returns the ids of a table's committed rows, ascending.
+func (db *database) ids(t *modules.Table) []int64 {
+	list := make([]int64, 0, len(db.rows[t.Name]))
+	for id := range db.rows[t.Name] {
+		list = append(list, id)
+	}
+	slices.Sort(list)
+	return list
+}
+
+func (db *database) refs() []sync.RecordRef {
+	seen := map[sync.RecordRef]bool{}
+	var list []sync.RecordRef
+	add := func(r sync.RecordRef) {
+		if !seen[r] {
+			seen[r] = true
+			list = append(list, r)
+		}
+	}
+	for r := range db.pending {
+		add(r)
+	}
+	for r := range db.states {
+		add(r)
+	}
+	slices.SortFunc(list, func(a, b sync.RecordRef) int {
+		return cmp.Or(cmp.Compare(a.Table, b.Table), cmp.Compare(a.ID, b.ID))
+	})
+	return list
+}
+
+func (db *database) byKey(t *modules.Table, scope modules.Scope, key string) *row {
+	for _, r := range db.rows[t.Name] {
+		if k, ok := t.Key(r.vals); ok && k == key && t.Scope(r.vals) == scope {
+			return r
+		}
+	}
+	return nil
+}
+
+// keyOf returns the cloud's name for a record: its row's, or its state's.
+func (db *database) keyOf(t *modules.Table, id int64) (string, bool) {
+	r := db.rows[t.Name][id]
+	if r == nil {
+		return "", false
+	}
+	if k, ok := t.Key(r.vals); ok {
+		return k, true
+	}
+	if st := db.states[ref(t, id)]; st != nil && st.key != "" {
+		return st.key, true
+	}
+	return "", false
+}
+
+func (db *database) policy() sync.Settings {
+	s := sync.Settings{Rules: modes.New(db.rules), HoldConflicts: db.hold, Deletes: db.limits, ConsistencyWindow: window, Imported: map[string]bool{}}
+	for t := range db.imported {
+		s.Imported[t] = true
+	}
+	return s
+}
+
+func (db *database) match(t *modules.Table, scope modules.Scope, objects []modules.Row) []*sync.Subject {
+	subjects := make([]*sync.Subject, len(objects))
+	for i, o := range objects {
+		s := &sync.Subject{Table: t, Scope: scope}
+		subjects[i] = s
+		key, ok := t.Key(o)
+		if !ok {
+			continue
+		}
+		if r := db.byKey(t, scope, key); r != nil {
+			s.RecordID, s.Record = r.id, record(r)
+			if len(db.pending[s.Ref()]) > 0 {
+				s.Change = &sync.Change{}
+			}
+			if db.states[s.Ref()] != nil {
+				s.State = &sync.State{}
+			}
+		}
+		if db.pendingKey(t, key, nil) {
+			s.Change = &sync.Change{}
+		}
+		for at, st := range db.states {
+			if at.Table == t.Name && st.key == key {
+				s.State = &sync.State{}
+			}
+		}
+		for _, g := range db.garbage {
+			if g.table == t && g.scope == scope && g.key == key {
+				s.Garbage = true
+			}
+		}
+	}
+	return subjects
+}
+
+// pendingKey reports whether an unsettled audit row took the key from a
+// record; those of except do not count.
+func (db *database) pendingKey(t *modules.Table, key string, except []int64) bool {
+	for at, list := range db.pending {
+		if at.Table != t.Name {
+			continue
+		}
+		for _, a := range list {
+			if a.key == key && !slices.Contains(except, a.ID) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func record(r *row) *sync.Record {
+	return &sync.Record{ID: r.id, Version: strconv.FormatInt(r.version, 10), Row: r.vals.Clone()}
+}
+
+func (db *database) load(t *modules.Table, ids []int64) []*sync.Subject {
+	var subjects []*sync.Subject
+	for _, id := range ids {
+		at := ref(t, id)
+		s := &sync.Subject{Table: t, RecordID: id}
+		if r := db.rows[t.Name][id]; r != nil {
+			s.Record = record(r)
+			s.RefKeys = modules.Row{}
+			for i := range t.Columns {
+				c := &t.Columns[i]
+				if c.References == nil || r.vals[c.Name].IsNull() {
+					continue
+				}
+				if key, ok := db.keyOf(registry.Table(c.References.Table), r.vals[c.Name].Int()); ok {
+					s.RefKeys[c.Name] = modules.Text(key)
+				}
+			}
+		}
+		for _, a := range db.pending[at] {
+			s.Change = s.Change.Fold(t, a.Entry)
+		}
+		if st := db.states[at]; st != nil {
+			c := st.State
+			c.Due = st.next <= db.w.now
+			c.Backoff = 0
+			for _, conflict := range db.conflicts {
+				if conflict.record == at && (conflict.resolved == "database" || conflict.resolved == "cloud") && db.unsettled(at, conflict.audit) {
+					c.Resolution = conflict.resolved
+				}
+			}
+			s.State = &c
+		}
+		if s.Record == nil && s.Change == nil && s.State == nil {
+			continue
+		}
+		if s.State != nil && s.Change.Latest() > s.State.FailedAt {
+			s.State.Due = true
+			s.State.Unconfirmed = 0
+		}
+		subjects = append(subjects, s)
+	}
+	return subjects
+}
+
+func (db *database) unsettled(at sync.RecordRef, audit int64) bool {
+	return slices.ContainsFunc(db.pending[at], func(a *auditRow) bool { return a.ID == audit })
+}
+
+func (db *database) garbageSubjects() []*sync.Subject {
+	var list []*sync.Subject
+	for _, g := range db.garbage {
+		st := g.State
+		st.Due, st.Backoff = g.next <= db.w.now, 0
+		list = append(list, &sync.Subject{Garbage: true, Table: g.table, RecordID: g.record, State: &st})
+	}
+	return list
+}
+
+func (db *database) dependents(table string, ids []int64) []sync.RecordRef {
+	var list []sync.RecordRef
+	for _, t := range tables {
+		for _, id := range db.ids(t) {
+			for i := range t.Columns {
+				c := &t.Columns[i]
+				if c.References != nil && c.References.Table == table && slices.Contains(ids, db.rows[t.Name][id].vals[c.Name].Int()) {
+					if r := ref(t, id); len(list) == 0 || list[len(list)-1] != r {
+						list = append(list, r)
+					}
+				}
+			}
+		}
+	}
+	return list
+}
+
+func (db *database) toDatabase(t *modules.Table, scope modules.Scope, rows []modules.Row) []map[string]bool {
+	stranded := make([]map[string]bool, len(rows))
+	for i := range t.Columns {
+		c := &t.Columns[i]
+		if c.References == nil {
+			continue
+		}
+		parent := registry.Table(c.References.Table)
+		for j, o := range rows {
+			v, ok := o[c.Name]
+			if !ok || v.IsNull() {
+				continue
+			}
+			id, garbage, known := db.recordOf(parent, scope, v.String())
+			switch {
+			case !known:
+				delete(o, c.Name)
+			case garbage:
+				o[c.Name] = modules.Text("replaced:" + strconv.FormatInt(id, 10))
+				if stranded[j] == nil {
+					stranded[j] = map[string]bool{}
+				}
+				stranded[j][c.Name] = true
+			default:
+				o[c.Name] = modules.Int(id)
+			}
+		}
+	}
+	return stranded
+}
+
+func (db *database) recordOf(t *modules.Table, scope modules.Scope, key string) (id int64, garbage, known bool) {
+	if r := db.byKey(t, scope, key); r != nil {
+		return r.id, false, true
+	}
+	for _, at := range db.refs() {
+		if st := db.states[at]; st != nil && at.Table == t.Name && st.key == key {
+			return at.ID, false, true
+		}
+	}
+	for _, g := range db.garbage {
+		if g.table == t && g.key == key {
+			return g.record, true, true
+		}
+	}
+	return 0, false, false
+}
+
+func (db *database) toCloud(t *modules.Table, rows []modules.Row) {
+	for i := range t.Columns {
+		c := &t.Columns[i]
+		if c.References == nil {
+			continue
+		}
+		parent := registry.Table(c.References.Table)
+		for _, r := range rows {
+			if v := r[c.Name]; !v.IsNull() {
+				if key, ok := db.keyOf(parent, v.Int()); ok {
+					r[c.Name] = modules.Text(key)
+				} else {
+					r[c.Name] = modules.Null
+				}
+			}
+		}
+	}
+}
+
+func (db *database) ownWrites() []sync.LoggedWrite {
+	var list []sync.LoggedWrite
+	for _, op := range db.ops {
+		if op.result == sync.ResultOK && op.ended > db.w.now-window {
+			list = append(list, sync.LoggedWrite{
+				OwnWrite: sync.OwnWrite{Kind: op.Kind, Columns: op.Columns, UpTo: op.UpTo},
+				ID:       op.id, Record: op.Record, Scope: op.Scope, Key: op.Key,
+			})
+		}
+	}
+	return list
+}
+
+func (op *opRow) open() bool { return op.result == "" || op.result == sync.ResultUnknown }
+
+func (db *database) unfinished() []sync.LoggedOp {
+	type group struct {
+		record sync.RecordRef
+		kind   sync.OpKind
+		scope  modules.Scope
+		token  string
+	}
+	index := map[group]int{}
+	var list []sync.LoggedOp
+	for _, op := range db.ops {
+		if !op.open() {
+			continue
+		}
+		g := group{op.Record, op.Kind, op.Scope, op.Token}
+		i, ok := index[g]
+		if !ok {
+			i = len(list)
+			index[g] = i
+			list = append(list, sync.LoggedOp{LoggedCall: op.LoggedCall, Settled: true})
+		}
+		o := &list[i]
+		o.IDs = append(o.IDs, op.id)
+		o.UpTo, o.Replaces = max(o.UpTo, op.UpTo), o.Replaces || op.Replaces
+		o.Settled = o.Settled && op.started < db.w.now-window
+	}
+	return list
+}
+
