@@ -11,13 +11,15 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"iasql/test/harness"
 )
 
 // The engine is killed between a creation's effect and its answer. The next
 // one finds the VPC instead of making another.
 func TestKilledBetweenEffectAndAnswer(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := harness.NewWorld(t)
 	target, err := url.Parse(w.AWS.Endpoint)
 	if err != nil {
 		t.Fatal(err)
@@ -55,27 +57,27 @@ func TestKilledBetweenEffectAndAnswer(t *testing.T) {
 	defer close(release)
 	w.Endpoint = server.URL
 
-	engine := w.serve()
-	w.install([]string{"us-east-1"}, "aws_vpc")
-	w.admin(`UPDATE iasql_settings SET value = '5 seconds' WHERE name = 'consistency_window'`)
+	engine := w.Serve()
+	w.Install([]string{"us-east-1"}, "aws_vpc")
+	w.Admin(`UPDATE iasql_settings SET value = '5 seconds' WHERE name = 'consistency_window'`)
 	armed.Store(true)
-	w.psql(`INSERT INTO vpc (cidr_block) VALUES ('10.66.0.0/16')`)
+	w.PSQL(`INSERT INTO vpc (cidr_block) VALUES ('10.66.0.0/16')`)
 	select {
 	case <-effected:
 	case <-time.After(10 * time.Second):
 		t.Fatal("CreateVpc was not called")
 	}
-	engine.kill()
-	w.serve()
-	w.settled()
-	vpcs := w.aws("ec2", "describe-vpcs", "--filters", "Name=cidr,Values=10.66.0.0/16")["Vpcs"].([]any)
+	engine.Kill()
+	w.Serve()
+	w.Settled()
+	vpcs := w.CLI("ec2", "describe-vpcs", "--filters", "Name=cidr,Values=10.66.0.0/16")["Vpcs"].([]any)
 	if len(vpcs) != 1 {
 		t.Fatalf("%d VPCs: %v", len(vpcs), vpcs)
 	}
-	if got := w.psql(`SELECT vpc_id FROM vpc WHERE cidr_block = '10.66.0.0/16'`); got != vpcs[0].(map[string]any)["VpcId"] {
+	if got := w.PSQL(`SELECT vpc_id FROM vpc WHERE cidr_block = '10.66.0.0/16'`); got != vpcs[0].(map[string]any)["VpcId"] {
 		t.Errorf("the record says %s, the cloud %v", got, vpcs[0])
 	}
-	if got := w.psql(`SELECT count(*) FROM iasql_operations WHERE action = 'CreateVpc'`); got != "1" {
+	if got := w.PSQL(`SELECT count(*) FROM iasql_operations WHERE action = 'CreateVpc'`); got != "1" {
 		t.Errorf("CreateVpc was called %s times", got)
 	}
 }

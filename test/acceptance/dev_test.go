@@ -11,19 +11,21 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"iasql/test/harness"
 )
 
 // dev is a running "engine dev".
 type dev struct {
 	cmd *exec.Cmd
-	log *lockedBuffer
+	log *harness.Buffer
 	URL string
 }
 
 // startDev starts it in the world's AWS account and waits until it is ready.
-func startDev(t *testing.T, w *world, dir string) *dev {
+func startDev(t *testing.T, w *harness.World, dir string) *dev {
 	t.Helper()
-	d := &dev{cmd: exec.Command(engineBinary, "dev", "--data-dir", dir, "--pg-port", "0", "--aws-endpoint", w.AWS.Endpoint), log: &lockedBuffer{}}
+	d := &dev{cmd: exec.Command(harness.Engine(), "dev", "--data-dir", dir, "--pg-port", "0", "--aws-endpoint", w.AWS.Endpoint), log: &harness.Buffer{}}
 	d.cmd.Stderr, d.cmd.Env = d.log, append(os.Environ(), w.AWS.Env()...)
 	stdout, err := d.cmd.StdoutPipe()
 	if err != nil {
@@ -70,26 +72,26 @@ func dataDir(t *testing.T) string {
 // cloud within a scheduled cycle, and a second start finds everything as it was.
 func TestDev(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t) // for its AWS account, which outlives both starts
+	w := harness.NewWorld(t) // for its AWS account, which outlives both starts
 	dir := dataDir(t)
 	first := startDev(t, w, dir)
 	w.UserURL = first.URL
-	w.install([]string{"us-east-1"}, "aws_vpc")
-	if got := w.psql(`SELECT version <> '' FROM iasql_version()`); got != "t" {
+	w.Install([]string{"us-east-1"}, "aws_vpc")
+	if got := w.PSQL(`SELECT version <> '' FROM iasql_version()`); got != "t" {
 		t.Errorf("iasql_version: %s", got)
 	}
-	vpc := w.aws("ec2", "create-vpc", "--cidr-block", "10.44.0.0/16")["Vpc"].(map[string]any)["VpcId"].(string)
-	w.becomes(75*time.Second, "1", `SELECT count(*) FROM vpc WHERE vpc_id = '`+vpc+`'`)
-	id := w.psql(`SELECT id FROM vpc WHERE vpc_id = '` + vpc + `'`)
+	vpc := w.CLI("ec2", "create-vpc", "--cidr-block", "10.44.0.0/16")["Vpc"].(map[string]any)["VpcId"].(string)
+	w.Becomes(75*time.Second, "1", `SELECT count(*) FROM vpc WHERE vpc_id = '`+vpc+`'`)
+	id := w.PSQL(`SELECT id FROM vpc WHERE vpc_id = '` + vpc + `'`)
 	first.stop(t)
 
 	second := startDev(t, w, dir)
 	w.UserURL = second.URL
-	if got := w.psql(`SELECT id FROM vpc WHERE vpc_id = '` + vpc + `'`); got != id {
+	if got := w.PSQL(`SELECT id FROM vpc WHERE vpc_id = '` + vpc + `'`); got != id {
 		t.Errorf("after a second start the record is %q, was %q", got, id)
 	}
-	w.psql(`UPDATE vpc SET tags = '{"second": "start"}' WHERE id = ` + id)
-	w.becomes(10*time.Second, "0", `SELECT count(*) FROM iasql_audit_log WHERE NOT settled`)
+	w.PSQL(`UPDATE vpc SET tags = '{"second": "start"}' WHERE id = ` + id)
+	w.Becomes(10*time.Second, "0", `SELECT count(*) FROM iasql_audit_log WHERE NOT settled`)
 	second.stop(t)
 }
 
@@ -102,7 +104,7 @@ func TestDevPortTaken(t *testing.T) {
 	}
 	defer listener.Close()
 	port := strconv.Itoa(listener.Addr().(*net.TCPAddr).Port)
-	out, err := exec.Command(engineBinary, "--log-level", "error", "dev", "--data-dir", dataDir(t), "--pg-port", port).CombinedOutput()
+	out, err := exec.Command(harness.Engine(), "--log-level", "error", "dev", "--data-dir", dataDir(t), "--pg-port", port).CombinedOutput()
 	text := strings.TrimSpace(string(out))
 	if err == nil || !strings.Contains(text, port) || !strings.Contains(text, "--pg-port") || strings.Contains(text, "\n") {
 		t.Errorf("says %q (%v)", text, err)
@@ -112,7 +114,7 @@ func TestDevPortTaken(t *testing.T) {
 // So is a data directory that cannot be.
 func TestDevUnreachableDirectory(t *testing.T) {
 	t.Parallel()
-	out, err := exec.Command(engineBinary, "--log-level", "error", "dev", "--data-dir", "/proc/none", "--pg-port", "0").CombinedOutput()
+	out, err := exec.Command(harness.Engine(), "--log-level", "error", "dev", "--data-dir", "/proc/none", "--pg-port", "0").CombinedOutput()
 	text := strings.TrimSpace(string(out))
 	if err == nil || !strings.Contains(text, "/proc/none") || strings.Contains(text, "\n") {
 		t.Errorf("says %q (%v)", text, err)

@@ -5,13 +5,15 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"iasql/test/harness"
 )
 
 // Bad input gets a clear error that names the thing, and loses nothing.
 func TestBadInput(t *testing.T) {
 	t.Parallel()
-	w := start(t, []string{"us-east-1"}, "aws_vpc")
-	before := w.psql(`SELECT count(*) FROM vpc`)
+	w := harness.Start(t, []string{"us-east-1"}, "aws_vpc")
+	before := w.PSQL(`SELECT count(*) FROM vpc`)
 	for _, c := range []struct{ statement, says string }{
 		{`INSERT INTO vpc (cidr_block) VALUES ('10.0.0.300/16')`, `22P02: invalid input syntax for type cidr: "10.0.0.300/16"`},
 		{`INSERT INTO vpc (cidr_block) VALUES ('10.0.0.1/16')`, `22P02: invalid cidr value: "10.0.0.1/16"`},
@@ -24,14 +26,14 @@ func TestBadInput(t *testing.T) {
 		{`DELETE FROM aws_regions WHERE region = 'eu-west-1'`, `IA003: records of aws_regions cannot be deleted`},
 		{`UPDATE iasql_settings SET value = 'soon' WHERE name = 'sync_interval'`, `IA007: setting sync_interval cannot be 'soon'`},
 	} {
-		if got := w.refused(c.statement); !strings.Contains(got, c.says) {
+		if got := w.Refused(c.statement); !strings.Contains(got, c.says) {
 			t.Errorf("%s\n says %s\n want %s", c.statement, got, c.says)
 		}
 	}
-	if got, err := w.tryPSQL(w.AdminURL, `TRUNCATE vpc CASCADE`); err == nil || !strings.Contains(err.Error(), "IA004") {
+	if got, err := w.TryPSQL(w.AdminURL, `TRUNCATE vpc CASCADE`); err == nil || !strings.Contains(err.Error(), "IA004") {
 		t.Errorf("TRUNCATE: %s %v", got, err)
 	}
-	if after := w.psql(`SELECT count(*) FROM vpc`); after != before {
+	if after := w.PSQL(`SELECT count(*) FROM vpc`); after != before {
 		t.Errorf("there were %s records and are %s", before, after)
 	}
 }
@@ -40,25 +42,25 @@ func TestBadInput(t *testing.T) {
 // so; edits wait.
 func TestNoEngine(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	engine := w.serve()
-	w.install([]string{"us-east-1"}, "aws_vpc")
-	engine.stop()
+	w := harness.NewWorld(t)
+	engine := w.Serve()
+	w.Install([]string{"us-east-1"}, "aws_vpc")
+	engine.Stop()
 	for _, statement := range []string{`SELECT iasql_install('aws_s3')`, `SELECT iasql_uninstall('aws_vpc')`, `SELECT iasql_sync_now()`} {
 		begun := time.Now()
-		if got := w.refused(statement); !strings.Contains(got, "no engine is connected") || !strings.Contains(got, "engine serve") {
+		if got := w.Refused(statement); !strings.Contains(got, "no engine is connected") || !strings.Contains(got, "engine serve") {
 			t.Errorf("%s says %s", statement, got)
 		}
 		if took := time.Since(begun); took > 5*time.Second {
 			t.Errorf("%s took %s", statement, took)
 		}
 	}
-	w.psql(`INSERT INTO vpc (cidr_block) VALUES ('10.3.0.0/16')`)
-	if got := w.psql(`SELECT state FROM iasql_status WHERE state <> 'Present'`); got != "Creating" {
+	w.PSQL(`INSERT INTO vpc (cidr_block) VALUES ('10.3.0.0/16')`)
+	if got := w.PSQL(`SELECT state FROM iasql_status WHERE state <> 'Present'`); got != "Creating" {
 		t.Errorf("the state is %q", got)
 	}
-	w.serve()
-	w.settled()
+	w.Serve()
+	w.Settled()
 }
 
 // What is wrong with the surroundings is said in one line.
@@ -72,7 +74,7 @@ func TestOneLineErrors(t *testing.T) {
 		{[]string{"migrate", "--database-url", "postgres://nobody@127.0.0.1:1/none"}, "the database at 127.0.0.1:1 cannot be reached"},
 		{[]string{"status", "--database-url", "postgres://nobody@127.0.0.1:1/none"}, "the database at 127.0.0.1:1 cannot be reached"},
 	} {
-		out, err := exec.Command(engineBinary, c.args...).CombinedOutput()
+		out, err := exec.Command(harness.Engine(), c.args...).CombinedOutput()
 		if err == nil {
 			t.Errorf("%v did not fail", c.args)
 		}

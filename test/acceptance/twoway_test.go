@@ -5,58 +5,60 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"iasql/test/harness"
 )
 
 // A row becomes a VPC within two seconds of its INSERT, without any other
 // statement.
 func TestInsertBecomesVPC(t *testing.T) {
 	t.Parallel()
-	w := start(t, []string{"us-east-1"}, "aws_vpc")
-	id := firstLine(w.psql(`INSERT INTO vpc (cidr_block, tags) VALUES ('10.0.0.0/16', '{"Name": "one"}') RETURNING id`))
-	w.becomes(2*time.Second, "t", `SELECT vpc_id IS NOT NULL FROM vpc WHERE id = `+id)
-	vpcs := w.aws("ec2", "describe-vpcs", "--vpc-ids", w.psql(`SELECT vpc_id FROM vpc WHERE id = `+id))["Vpcs"].([]any)
+	w := harness.Start(t, []string{"us-east-1"}, "aws_vpc")
+	id := firstLine(w.PSQL(`INSERT INTO vpc (cidr_block, tags) VALUES ('10.0.0.0/16', '{"Name": "one"}') RETURNING id`))
+	w.Becomes(2*time.Second, "t", `SELECT vpc_id IS NOT NULL FROM vpc WHERE id = `+id)
+	vpcs := w.CLI("ec2", "describe-vpcs", "--vpc-ids", w.PSQL(`SELECT vpc_id FROM vpc WHERE id = `+id))["Vpcs"].([]any)
 	if got := vpcs[0].(map[string]any)["CidrBlock"]; got != "10.0.0.0/16" {
 		t.Errorf("the VPC's block is %v", got)
 	}
-	w.settled()
+	w.Settled()
 }
 
 // What is made, changed and deleted with the aws command shows up with the
 // next full cycle, and what is changed and deleted here shows up there.
 func TestVPCBothWays(t *testing.T) {
 	t.Parallel()
-	w := start(t, []string{"us-east-1"}, "aws_vpc")
-	made := w.aws("ec2", "create-vpc", "--cidr-block", "10.7.0.0/16")["Vpc"].(map[string]any)["VpcId"].(string)
-	w.psql(`SELECT iasql_sync_now()`)
+	w := harness.Start(t, []string{"us-east-1"}, "aws_vpc")
+	made := w.CLI("ec2", "create-vpc", "--cidr-block", "10.7.0.0/16")["Vpc"].(map[string]any)["VpcId"].(string)
+	w.PSQL(`SELECT iasql_sync_now()`)
 	where := fmt.Sprintf(` FROM vpc WHERE vpc_id = '%s'`, made)
-	if got := w.psql(`SELECT cidr_block` + where); got != "10.7.0.0/16" {
+	if got := w.PSQL(`SELECT cidr_block` + where); got != "10.7.0.0/16" {
 		t.Fatalf("the cloud's VPC is not in the table: %q", got)
 	}
 
-	w.aws("ec2", "create-tags", "--resources", made, "--tags", "Key=from,Value=cloud")
-	w.psql(`SELECT iasql_sync_now()`)
-	if got := w.psql(`SELECT tags` + where); got != `{"from": "cloud"}` {
+	w.CLI("ec2", "create-tags", "--resources", made, "--tags", "Key=from,Value=cloud")
+	w.PSQL(`SELECT iasql_sync_now()`)
+	if got := w.PSQL(`SELECT tags` + where); got != `{"from": "cloud"}` {
 		t.Fatalf("tags: %s", got)
 	}
-	w.psql(fmt.Sprintf(`UPDATE vpc SET tags = tags || '{"also": "database"}' WHERE vpc_id = '%s'`, made))
-	w.settled()
-	tags := fmt.Sprint(w.aws("ec2", "describe-vpcs", "--vpc-ids", made)["Vpcs"].([]any)[0].(map[string]any)["Tags"])
+	w.PSQL(fmt.Sprintf(`UPDATE vpc SET tags = tags || '{"also": "database"}' WHERE vpc_id = '%s'`, made))
+	w.Settled()
+	tags := fmt.Sprint(w.CLI("ec2", "describe-vpcs", "--vpc-ids", made)["Vpcs"].([]any)[0].(map[string]any)["Tags"])
 	if !strings.Contains(tags, "database") || !strings.Contains(tags, "cloud") {
 		t.Errorf("the cloud's tags are %s", tags)
 	}
 
-	w.aws("ec2", "delete-vpc", "--vpc-id", made)
-	w.psql(`SELECT iasql_sync_now()`)
-	if got := w.psql(`SELECT count(*)` + where); got != "0" {
+	w.CLI("ec2", "delete-vpc", "--vpc-id", made)
+	w.PSQL(`SELECT iasql_sync_now()`)
+	if got := w.PSQL(`SELECT count(*)` + where); got != "0" {
 		t.Errorf("a VPC deleted in the cloud is still a record")
 	}
 
-	w.psql(`INSERT INTO vpc (cidr_block) VALUES ('10.8.0.0/16')`)
-	w.settled()
-	mine := w.psql(`SELECT vpc_id FROM vpc WHERE cidr_block = '10.8.0.0/16'`)
-	w.psql(`DELETE FROM vpc WHERE cidr_block = '10.8.0.0/16'`)
-	w.settled()
-	left := w.aws("ec2", "describe-vpcs", "--filters", "Name=vpc-id,Values="+mine)["Vpcs"].([]any)
+	w.PSQL(`INSERT INTO vpc (cidr_block) VALUES ('10.8.0.0/16')`)
+	w.Settled()
+	mine := w.PSQL(`SELECT vpc_id FROM vpc WHERE cidr_block = '10.8.0.0/16'`)
+	w.PSQL(`DELETE FROM vpc WHERE cidr_block = '10.8.0.0/16'`)
+	w.Settled()
+	left := w.CLI("ec2", "describe-vpcs", "--filters", "Name=vpc-id,Values="+mine)["Vpcs"].([]any)
 	if len(left) != 0 {
 		t.Errorf("a VPC deleted here is still in the cloud: %v", left)
 	}
@@ -66,41 +68,41 @@ func TestVPCBothWays(t *testing.T) {
 // and deleted in another; each arrives after, and leaves before, what it needs.
 func TestOneTransactionInOrder(t *testing.T) {
 	t.Parallel()
-	w := start(t, []string{"us-east-1"}, "aws_vpc", "aws_s3", "aws_sqs")
-	w.psql(`BEGIN`,
+	w := harness.Start(t, []string{"us-east-1"}, "aws_vpc", "aws_s3", "aws_sqs")
+	w.PSQL(`BEGIN`,
 		`INSERT INTO vpc (cidr_block) VALUES ('10.1.0.0/16')`,
 		`INSERT INTO subnet (vpc_id, cidr_block) SELECT id, '10.1.1.0/24' FROM vpc WHERE cidr_block = '10.1.0.0/16'`,
 		`INSERT INTO bucket (name, tags) VALUES ('in-order', '{"a": "b"}')`,
 		`INSERT INTO queue (name, visibility_timeout) VALUES ('in-order', 45)`,
 		`COMMIT`)
-	w.settled()
+	w.Settled()
 	const order = `SELECT string_agg(action, ' ' ORDER BY id) FROM iasql_operations WHERE kind = '%s' AND table_name IN ('vpc', 'subnet')`
-	if got := w.psql(fmt.Sprintf(order, "create")); got != "CreateVpc CreateSubnet" {
+	if got := w.PSQL(fmt.Sprintf(order, "create")); got != "CreateVpc CreateSubnet" {
 		t.Errorf("created in the order %s", got)
 	}
-	subnets := w.aws("ec2", "describe-subnets", "--filters", "Name=cidr-block,Values=10.1.1.0/24")["Subnets"].([]any)
-	if len(subnets) != 1 || subnets[0].(map[string]any)["SubnetId"] != w.psql(`SELECT subnet_id FROM subnet WHERE cidr_block = '10.1.1.0/24'`) {
+	subnets := w.CLI("ec2", "describe-subnets", "--filters", "Name=cidr-block,Values=10.1.1.0/24")["Subnets"].([]any)
+	if len(subnets) != 1 || subnets[0].(map[string]any)["SubnetId"] != w.PSQL(`SELECT subnet_id FROM subnet WHERE cidr_block = '10.1.1.0/24'`) {
 		t.Errorf("subnets in the cloud: %v", subnets)
 	}
-	if buckets := fmt.Sprint(w.aws("s3api", "list-buckets")["Buckets"]); !strings.Contains(buckets, "in-order") {
+	if buckets := fmt.Sprint(w.CLI("s3api", "list-buckets")["Buckets"]); !strings.Contains(buckets, "in-order") {
 		t.Errorf("buckets in the cloud: %s", buckets)
 	}
-	url := w.psql(`SELECT url FROM queue WHERE name = 'in-order'`)
-	attributes := w.aws("sqs", "get-queue-attributes", "--queue-url", url, "--attribute-names", "VisibilityTimeout")["Attributes"].(map[string]any)
+	url := w.PSQL(`SELECT url FROM queue WHERE name = 'in-order'`)
+	attributes := w.CLI("sqs", "get-queue-attributes", "--queue-url", url, "--attribute-names", "VisibilityTimeout")["Attributes"].(map[string]any)
 	if attributes["VisibilityTimeout"] != "45" {
 		t.Errorf("the queue's attributes are %v", attributes)
 	}
 
-	w.psql(`BEGIN`,
+	w.PSQL(`BEGIN`,
 		`DELETE FROM subnet WHERE cidr_block = '10.1.1.0/24'`,
 		`DELETE FROM vpc WHERE cidr_block = '10.1.0.0/16'`,
 		`DELETE FROM bucket`, `DELETE FROM queue`,
 		`COMMIT`)
-	w.settled()
-	if got := w.psql(fmt.Sprintf(order, "delete")); got != "DeleteSubnet DeleteVpc" {
+	w.Settled()
+	if got := w.PSQL(fmt.Sprintf(order, "delete")); got != "DeleteSubnet DeleteVpc" {
 		t.Errorf("deleted in the order %s", got)
 	}
-	if buckets := w.aws("s3api", "list-buckets")["Buckets"]; buckets != nil && len(buckets.([]any)) != 0 {
+	if buckets := w.CLI("s3api", "list-buckets")["Buckets"]; buckets != nil && len(buckets.([]any)) != 0 {
 		t.Errorf("buckets left in the cloud: %v", buckets)
 	}
 }
@@ -108,30 +110,30 @@ func TestOneTransactionInOrder(t *testing.T) {
 // A bucket and a queue travel both ways too.
 func TestBucketAndQueueFromTheCloud(t *testing.T) {
 	t.Parallel()
-	w := start(t, []string{"us-east-1"}, "aws_s3", "aws_sqs")
-	w.aws("s3api", "create-bucket", "--bucket", "from-the-cloud")
-	w.aws("s3api", "put-bucket-tagging", "--bucket", "from-the-cloud", "--tagging", "TagSet=[{Key=k,Value=v}]")
-	w.aws("sqs", "create-queue", "--queue-name", "from-the-cloud", "--attributes", "DelaySeconds=7")
-	w.psql(`SELECT iasql_sync_now()`)
-	if got := w.psql(`SELECT name, tags FROM bucket`); got != `from-the-cloud|{"k": "v"}` {
+	w := harness.Start(t, []string{"us-east-1"}, "aws_s3", "aws_sqs")
+	w.CLI("s3api", "create-bucket", "--bucket", "from-the-cloud")
+	w.CLI("s3api", "put-bucket-tagging", "--bucket", "from-the-cloud", "--tagging", "TagSet=[{Key=k,Value=v}]")
+	w.CLI("sqs", "create-queue", "--queue-name", "from-the-cloud", "--attributes", "DelaySeconds=7")
+	w.PSQL(`SELECT iasql_sync_now()`)
+	if got := w.PSQL(`SELECT name, tags FROM bucket`); got != `from-the-cloud|{"k": "v"}` {
 		t.Errorf("bucket: %s", got)
 	}
-	if got := w.psql(`SELECT name, delay_seconds FROM queue`); got != "from-the-cloud|7" {
+	if got := w.PSQL(`SELECT name, delay_seconds FROM queue`); got != "from-the-cloud|7" {
 		t.Errorf("queue: %s", got)
 	}
-	w.psql(`UPDATE queue SET delay_seconds = 9`, `UPDATE bucket SET tags = '{"k": "w"}'`)
-	w.settled()
-	attributes := w.aws("sqs", "get-queue-attributes", "--queue-url", w.psql(`SELECT url FROM queue`), "--attribute-names", "All")["Attributes"].(map[string]any)
+	w.PSQL(`UPDATE queue SET delay_seconds = 9`, `UPDATE bucket SET tags = '{"k": "w"}'`)
+	w.Settled()
+	attributes := w.CLI("sqs", "get-queue-attributes", "--queue-url", w.PSQL(`SELECT url FROM queue`), "--attribute-names", "All")["Attributes"].(map[string]any)
 	if attributes["DelaySeconds"] != "9" {
 		t.Errorf("the queue's attributes are %v", attributes)
 	}
-	if tags := fmt.Sprint(w.aws("s3api", "get-bucket-tagging", "--bucket", "from-the-cloud")); !strings.Contains(tags, "Value:w") {
+	if tags := fmt.Sprint(w.CLI("s3api", "get-bucket-tagging", "--bucket", "from-the-cloud")); !strings.Contains(tags, "Value:w") {
 		t.Errorf("the bucket's tags are %s", tags)
 	}
-	w.aws("s3api", "delete-bucket", "--bucket", "from-the-cloud")
-	w.aws("sqs", "delete-queue", "--queue-url", w.psql(`SELECT url FROM queue`))
-	w.psql(`SELECT iasql_sync_now()`)
-	if got := w.psql(`SELECT (SELECT count(*) FROM bucket), (SELECT count(*) FROM queue)`); got != "0|0" {
+	w.CLI("s3api", "delete-bucket", "--bucket", "from-the-cloud")
+	w.CLI("sqs", "delete-queue", "--queue-url", w.PSQL(`SELECT url FROM queue`))
+	w.PSQL(`SELECT iasql_sync_now()`)
+	if got := w.PSQL(`SELECT (SELECT count(*) FROM bucket), (SELECT count(*) FROM queue)`); got != "0|0" {
 		t.Errorf("deleted in the cloud and still here: %s", got)
 	}
 }
@@ -139,16 +141,16 @@ func TestBucketAndQueueFromTheCloud(t *testing.T) {
 // Two regions work side by side.
 func TestTwoRegions(t *testing.T) {
 	t.Parallel()
-	w := start(t, []string{"us-east-1", "eu-west-1"}, "aws_vpc")
-	w.psql(`INSERT INTO vpc (cidr_block, region) VALUES ('10.1.0.0/16', 'us-east-1'), ('10.1.0.0/16', 'eu-west-1')`)
-	w.settled()
+	w := harness.Start(t, []string{"us-east-1", "eu-west-1"}, "aws_vpc")
+	w.PSQL(`INSERT INTO vpc (cidr_block, region) VALUES ('10.1.0.0/16', 'us-east-1'), ('10.1.0.0/16', 'eu-west-1')`)
+	w.Settled()
 	for _, region := range []string{"us-east-1", "eu-west-1"} {
-		vpcs := w.aws("--region", region, "ec2", "describe-vpcs", "--filters", "Name=cidr,Values=10.1.0.0/16")["Vpcs"].([]any)
-		if len(vpcs) != 1 || vpcs[0].(map[string]any)["VpcId"] != w.psql(fmt.Sprintf(`SELECT vpc_id FROM vpc WHERE cidr_block = '10.1.0.0/16' AND region = '%s'`, region)) {
+		vpcs := w.CLI("--region", region, "ec2", "describe-vpcs", "--filters", "Name=cidr,Values=10.1.0.0/16")["Vpcs"].([]any)
+		if len(vpcs) != 1 || vpcs[0].(map[string]any)["VpcId"] != w.PSQL(fmt.Sprintf(`SELECT vpc_id FROM vpc WHERE cidr_block = '10.1.0.0/16' AND region = '%s'`, region)) {
 			t.Errorf("%s has %v", region, vpcs)
 		}
 	}
-	message := w.refused(`INSERT INTO subnet (vpc_id, cidr_block) SELECT id, '10.1.1.0/24' FROM vpc WHERE cidr_block = '10.1.0.0/16' AND region = 'eu-west-1'`)
+	message := w.Refused(`INSERT INTO subnet (vpc_id, cidr_block) SELECT id, '10.1.1.0/24' FROM vpc WHERE cidr_block = '10.1.0.0/16' AND region = 'eu-west-1'`)
 	if !strings.Contains(message, "subnet_vpc_id_fkey") {
 		t.Errorf("a subnet in another region than its VPC: %s", message)
 	}
@@ -157,25 +159,25 @@ func TestTwoRegions(t *testing.T) {
 // A user edits one column while the cloud changes another of the same record.
 func TestBothSidesChangeDifferentColumns(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	engine := w.serve()
-	w.install([]string{"us-east-1"}, "aws_sqs")
-	w.psql(`INSERT INTO queue (name) VALUES ('both')`)
-	w.settled()
-	url := w.psql(`SELECT url FROM queue`)
-	engine.stop()
-	w.psql(`UPDATE queue SET visibility_timeout = 77`)
-	w.aws("sqs", "set-queue-attributes", "--queue-url", url, "--attributes", "DelaySeconds=5")
-	w.serve()
-	w.settled()
-	if got := w.psql(`SELECT visibility_timeout, delay_seconds FROM queue`); got != "77|5" {
+	w := harness.NewWorld(t)
+	engine := w.Serve()
+	w.Install([]string{"us-east-1"}, "aws_sqs")
+	w.PSQL(`INSERT INTO queue (name) VALUES ('both')`)
+	w.Settled()
+	url := w.PSQL(`SELECT url FROM queue`)
+	engine.Stop()
+	w.PSQL(`UPDATE queue SET visibility_timeout = 77`)
+	w.CLI("sqs", "set-queue-attributes", "--queue-url", url, "--attributes", "DelaySeconds=5")
+	w.Serve()
+	w.Settled()
+	if got := w.PSQL(`SELECT visibility_timeout, delay_seconds FROM queue`); got != "77|5" {
 		t.Errorf("the record is %s", got)
 	}
-	attributes := w.aws("sqs", "get-queue-attributes", "--queue-url", url, "--attribute-names", "All")["Attributes"].(map[string]any)
+	attributes := w.CLI("sqs", "get-queue-attributes", "--queue-url", url, "--attribute-names", "All")["Attributes"].(map[string]any)
 	if attributes["VisibilityTimeout"] != "77" || attributes["DelaySeconds"] != "5" {
 		t.Errorf("the queue is %v", attributes)
 	}
-	if got := w.psql(`SELECT count(*) FROM iasql_conflicts`); got != "0" {
+	if got := w.PSQL(`SELECT count(*) FROM iasql_conflicts`); got != "0" {
 		t.Errorf("%s conflicts", got)
 	}
 }

@@ -1,0 +1,294 @@
+// Package harness is what tests of the built binary stand on: they meet it as
+// its users do, psql on one side, the aws command on the other, the engine as a
+// process that can be killed.
+//
+//	func TestMain(m *testing.M) { harness.Main(m) }
+//
+//	func TestSomething(t *testing.T) {
+//		t.Parallel()
+//		w := harness.Start(t, []string{"us-east-1"}, "aws_vpc")
+//		w.PSQL(`INSERT INTO vpc (cidr_block) VALUES ('10.0.0.0/16')`)
+//		w.Settled()
+//	}
+package harness
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"iasql/internal/testaws"
+	"iasql/internal/testdb"
+)
+
+// engineBinary is built once by Main.
+var engineBinary string
+
+// Engine returns the path of the built binary.
+func Engine() string { return engineBinary }
+
+// Main runs a package's tests; call it from TestMain.
+func Main(m *testing.M) {
+	dir, err := os.MkdirTemp("", "iasql-acceptance")
+	if err != nil {
+		panic(err)
+	}
+	engineBinary = filepath.Join(dir, "engine")
+	build := exec.Command("go", "build", "-buildvcs=false", "-o", engineBinary, "iasql/cmd/engine")
+	if out, err := build.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "build the engine: %v\n%s", err, out)
+		os.Exit(1)
+	}
+	testdb.Main(m, migrate, testaws.Setup, func() func() { return func() { os.RemoveAll(dir) } })
+}
+
+func migrate(ctx context.Context, url string) error {
+	out, err := exec.CommandContext(ctx, engineBinary, "migrate", "--database-url", url).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%w: %s", err, out)
+	}
+	return nil
+}
+
+// World is one database, one AWS account, and the engines between them.
+type World struct {
+	*testing.T
+	AdminURL string
+	UserURL  string // a plain member of iasql_user
+	AWS      testaws.Account
+	Endpoint string // where engines send AWS calls
+}
+
+// NewWorld makes a world without an engine.
+func NewWorld(t *testing.T) *World {
+	t.Helper()
+	w := &World{T: t, AdminURL: testdb.New(t), AWS: testaws.NewAccount(t)}
+	w.Endpoint = w.AWS.Endpoint
+	w.UserURL = w.Login("user", "iasql_user")
+	return w
+}
+
+// Login makes a login role that is a member of roles, and returns its URL.
+// Roles belong to the cluster, so that each world has its own.
+func (w *World) Login(name string, roles ...string) string {
+	w.Helper()
+	u, err := url.Parse(w.AdminURL)
+	if err != nil {
+		w.Fatal(err)
+	}
+	login := name + "_" + strings.TrimPrefix(strings.ReplaceAll(u.Path, "-", "_"), "/")
+	w.Admin(fmt.Sprintf(`CREATE ROLE %s LOGIN PASSWORD 'secret'`, login))
+	for _, role := range roles {
+		w.Admin(fmt.Sprintf(`GRANT %s TO %s`, role, login))
+	}
+	w.Cleanup(func() {
+		conn, err := pgx.Connect(context.Background(), w.AdminURL)
+		if err == nil {
+			_, _ = conn.Exec(context.Background(), `DROP OWNED BY `+login+`; DROP ROLE IF EXISTS `+login)
+			_ = conn.Close(context.Background())
+		}
+	})
+	u.User = url.UserPassword(login, "secret")
+	return u.String()
+}
+
+// Start makes a world with a running engine and the modules installed, in which
+// only the named regions are looked at (the first is the default).
+func Start(t *testing.T, regions []string, modules ...string) *World {
+	t.Helper()
+	w := NewWorld(t)
+	w.Serve()
+	w.Install(regions, modules...)
+	return w
+}
+
+// Install installs modules, for only some regions: the emulator has a default
+// VPC with subnets in each of its 24 regions.
+func (w *World) Install(regions []string, modules ...string) {
+	w.Helper()
+	w.PSQL(`SELECT * FROM iasql_install('aws_account')`)
+	w.PSQL(fmt.Sprintf(`UPDATE aws_regions SET is_enabled = region = ANY ('{%s}')`, strings.Join(regions, ",")))
+	if len(modules) > 0 {
+		w.PSQL(fmt.Sprintf(`SELECT * FROM iasql_install('%s')`, strings.Join(modules, "','")))
+	}
+}
+
+// Process is a running engine.
+type Process struct {
+	cmd  *exec.Cmd
+	log  *Buffer
+	done chan struct{}
+}
+
+// Buffer collects what a process says while others read it.
+type Buffer struct {
+	lock sync.Mutex
+	buf  bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (b *Buffer) Write(p []byte) (int, error) {
+	b.lock.Lock()
+	defer b.lock.Unlock()
+	return b.buf.Write(p)
+}
+
+// String returns all that was written.
+func (b *Buffer) String() string {
+	b.lock.Lock()
+	defer b.lock.Unlock()
+	return b.buf.String()
+}
+
+// Serve starts an engine and returns when it is connected.
+func (w *World) Serve() *Process {
+	w.Helper()
+	before := w.Connected()
+	p := &Process{cmd: exec.Command(engineBinary, "serve", "--no-migrate"), log: &Buffer{}, done: make(chan struct{})}
+	p.cmd.Env = slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, "AWS_") })
+	p.cmd.Env = append(p.cmd.Env, w.AWS.Env()...)
+	p.cmd.Env = append(p.cmd.Env, "DATABASE_URL="+w.AdminURL, "AWS_ENDPOINT_URL="+w.Endpoint)
+	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
+	if err := p.cmd.Start(); err != nil {
+		w.Fatal(err)
+	}
+	go func() {
+		_ = p.cmd.Wait()
+		close(p.done)
+	}()
+	w.Cleanup(func() {
+		p.Stop()
+		if w.Failed() {
+			w.Logf("engine said:\n%s", p.log)
+		}
+	})
+	w.Eventually(20*time.Second, "an engine connects", func() bool { return w.Connected() > before })
+	return p
+}
+
+// Connected returns how many engines are connected.
+func (w *World) Connected() int {
+	return len(strings.Fields(w.Admin(`SELECT engine FROM iasql_engines()`)))
+}
+
+// Stop asks the engine to end and waits until it has.
+func (p *Process) Stop() {
+	_ = p.cmd.Process.Signal(os.Interrupt)
+	select {
+	case <-p.done:
+	case <-time.After(30 * time.Second):
+		p.Kill()
+	}
+}
+
+// Kill ends the engine without a warning.
+func (p *Process) Kill() {
+	_ = p.cmd.Process.Kill()
+	<-p.done
+}
+
+// PSQL runs statements as the plain user and returns what they print, columns
+// separated by |.
+func (w *World) PSQL(statements ...string) string {
+	w.Helper()
+	out, err := w.TryPSQL(w.UserURL, statements...)
+	if err != nil {
+		w.Fatalf("%s: %v", strings.Join(statements, "; "), err)
+	}
+	return out
+}
+
+// Admin runs statements as the superuser.
+func (w *World) Admin(statements ...string) string {
+	w.Helper()
+	out, err := w.TryPSQL(w.AdminURL, statements...)
+	if err != nil {
+		w.Fatalf("%s: %v", strings.Join(statements, "; "), err)
+	}
+	return out
+}
+
+// Refused runs statements that must fail and returns what psql says.
+func (w *World) Refused(statements ...string) string {
+	w.Helper()
+	out, err := w.TryPSQL(w.UserURL, statements...)
+	if err == nil {
+		w.Fatalf("%s: was not refused: %s", strings.Join(statements, "; "), out)
+	}
+	return err.Error()
+}
+
+// TryPSQL runs each statement by its own, as typed line by line.
+func (w *World) TryPSQL(url string, statements ...string) (string, error) {
+	args := []string{"-X", "-At", "-v", "ON_ERROR_STOP=1", "-v", "VERBOSITY=verbose", url}
+	for _, s := range statements {
+		args = append(args, "-c", s)
+	}
+	var stdout, stderr bytes.Buffer
+	cmd := exec.CommandContext(w.Context(), "psql", args...)
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		return stdout.String(), errors.New(strings.TrimSpace(stderr.String()))
+	}
+	return strings.TrimSpace(stdout.String()), nil
+}
+
+// CLI runs the aws command in the world's account and decodes its answer.
+func (w *World) CLI(args ...string) map[string]any {
+	w.Helper()
+	out := w.AWS.CLI(w.T, args...)
+	var answer map[string]any
+	if strings.TrimSpace(out) == "" {
+		return nil
+	}
+	if err := json.Unmarshal([]byte(out), &answer); err != nil {
+		w.Fatalf("aws %s: %v: %s", strings.Join(args, " "), err, out)
+	}
+	return answer
+}
+
+// Eventually polls until ok, and fails the test after the time.
+func (w *World) Eventually(within time.Duration, what string, ok func() bool) {
+	w.Helper()
+	deadline := time.Now().Add(within)
+	for !ok() {
+		if time.Now().After(deadline) {
+			w.Fatalf("not within %s: %s\nstatus:\n%s", within, what, w.PSQL(`SELECT table_name, record_id, state, message FROM iasql_status WHERE state <> 'Present'`))
+		}
+		select {
+		case <-w.Context().Done():
+			w.Fatal(w.Context().Err())
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// Becomes polls until a query of the user's prints want.
+func (w *World) Becomes(within time.Duration, want, query string) {
+	w.Helper()
+	var got string
+	w.Eventually(within, query+" becomes "+want, func() bool {
+		got = w.PSQL(query)
+		return got == want
+	})
+}
+
+// Settled waits until nothing is pending.
+func (w *World) Settled() {
+	w.Helper()
+	w.Becomes(20*time.Second, "0", `SELECT count(*) FROM iasql_audit_log WHERE NOT settled`)
+	w.Becomes(20*time.Second, "", `SELECT * FROM iasql_status WHERE state <> 'Present'`)
+}
