@@ -10,3 +10,8 @@ GRANT UPDATE (value) ON public.iasql_settings TO iasql_user;
 GRANT UPDATE (resolved) ON public.iasql_conflicts TO iasql_user;
 REVOKE EXECUTE ON FUNCTION public.iasql_install(text[]), public.iasql_uninstall(text[]), public.iasql_sync_now(), public.iasql_retry(text, bigint) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION public.iasql_install(text[]), public.iasql_uninstall(text[]), public.iasql_sync_now(), public.iasql_retry(text, bigint) TO iasql_user;
+
+REVOKE EXECUTE ON PROCEDURE public.iasql_begin(), public.iasql_commit(text, text, text), public.iasql_rollback(boolean), public.iasql_undo(bigint) FROM PUBLIC;
+REVOKE EXECUTE ON FUNCTION public.iasql_preview(), public.iasql_preview_hash() FROM PUBLIC;
+GRANT EXECUTE ON PROCEDURE public.iasql_begin(), public.iasql_commit(text, text, text), public.iasql_rollback(boolean), public.iasql_undo(bigint) TO iasql_user;
+GRANT EXECUTE ON FUNCTION public.iasql_preview(), public.iasql_preview_hash() TO iasql_user;

@@ -107,6 +107,7 @@ func (e *Engine) start(ctx context.Context, accounts int) error {
 		return e.workCycle(ctx, job.Args.Account, sync.Full)
 	}))
 	river.AddWorker(workers, river.WorkFunc(e.workRequest))
+	river.AddWorker(workers, river.WorkFunc(e.workCommit))
 	river.AddWorker(workers, river.WorkFunc(e.workTick))
 	e.queue, err = river.NewClient(riverpgxv5.New(e.pool), &river.Config{
 		ID:     e.id,

@@ -80,6 +80,8 @@ func (e *Engine) answer(ctx context.Context, kind string, args json.RawMessage) 
 		return e.uninstall(ctx, args)
 	case "sync":
 		return nil, e.syncAll(ctx)
+	case "preview", "commit", "revert":
+		return e.answerBatch(ctx, kind, args)
 	}
 	return nil, &platform.UserError{Code: "IA013", Message: "this engine does not know the request " + kind, Hint: "Upgrade the engine: it is older than the database."}
 }

@@ -197,7 +197,7 @@ func EnsureLoopback(ctx context.Context, conn *pgx.Conn, pool *pgxpool.Pool) err
 	if err != nil {
 		return err
 	}
-	if have != nil && *have == fmt.Sprintf("host=%s port=%s dbname=%s", host, port, database) {
+	if conn == nil && have != nil && *have == fmt.Sprintf("host=%s port=%s dbname=%s", host, port, database) {
 		return nil
 	}
 	if have == nil {
@@ -223,10 +223,23 @@ func EnsureLoopback(ctx context.Context, conn *pgx.Conn, pool *pgxpool.Pool) err
 		_, err = pool.Exec(ctx, fmt.Sprintf(`
 			CREATE SERVER iasql_loopback FOREIGN DATA WRAPPER dblink_fdw OPTIONS (host '', port '', dbname '');
 			CREATE USER MAPPING FOR iasql_engine SERVER iasql_loopback OPTIONS (user '%[1]s', password '%[2]s');
-			GRANT USAGE ON SCHEMA iasql_internal TO %[1]s;
-			GRANT EXECUTE ON FUNCTION iasql_internal.submit(text, jsonb, text) TO %[1]s;`, role, password))
+			GRANT USAGE ON SCHEMA iasql_internal TO %[1]s;`, role, password))
 		if err != nil {
 			return fmt.Errorf("make the loopback server: %w", err)
+		}
+	}
+	if conn != nil {
+		var role string
+		err := pool.QueryRow(ctx, `
+			SELECT split_part(o, '=', 2) FROM pg_user_mappings m, unnest(m.umoptions) o WHERE m.srvname = 'iasql_loopback' AND o LIKE 'user=%'`).Scan(&role)
+		if err != nil {
+			return fmt.Errorf("read the loopback connection's role: %w", err)
+		}
+		_, err = pool.Exec(ctx, fmt.Sprintf(`
+			GRANT EXECUTE ON FUNCTION iasql_internal.submit(text, jsonb, text), iasql_internal.open_batch_for(text, xid8, bigint) TO %s`,
+			pgx.Identifier{role}.Sanitize()))
+		if err != nil {
+			return fmt.Errorf("let the loopback connection submit requests: %w", err)
 		}
 	}
 	_, err = pool.Exec(ctx, fmt.Sprintf(`ALTER SERVER iasql_loopback OPTIONS (SET host %s, SET port %s, SET dbname %s)`,

@@ -32,25 +32,12 @@ DECLARE
     begun    timestamptz := clock_timestamp();
     missing  timestamptz;
     pause    double precision := 0.005;
-    session  text := 'iasql_' || pg_backend_pid();
 BEGIN
     IF NOT iasql_internal.engine_connected() THEN
         RAISE EXCEPTION 'no engine is connected to database %', current_database()
             USING ERRCODE = 'IA010', HINT = 'Start one: engine serve, with DATABASE_URL naming this database. SELECT * FROM iasql_engines() lists them.';
     END IF;
-    IF session = ANY (coalesce(@extschema:dblink@.dblink_get_connections(), '{}')) THEN
-        PERFORM @extschema:dblink@.dblink_disconnect(session);
-    END IF;
-    BEGIN
-        PERFORM @extschema:dblink@.dblink_connect(session, 'iasql_loopback');
-        SELECT r.id INTO request FROM @extschema:dblink@.dblink(session,
-            format('SELECT iasql_internal.submit(%L, %L, %L)', kind, args, iasql_internal.writer())) AS r (id bigint);
-        PERFORM @extschema:dblink@.dblink_disconnect(session);
-    EXCEPTION WHEN sqlclient_unable_to_establish_sqlconnection OR undefined_object THEN
-        RAISE EXCEPTION 'the database cannot open a connection to itself: %', SQLERRM
-            USING ERRCODE = 'IA014',
-                  HINT = 'Role iasql_loopback must be allowed to log in with its password from this server; check pg_hba.conf, then run engine migrate.';
-    END;
+    request := iasql_internal.elsewhere(format('SELECT iasql_internal.submit(%L, %L, %L)', kind, args, iasql_internal.writer()))::bigint;
     LOOP
         SELECT r.ended, r.result, r.error INTO answer FROM iasql_internal.request r WHERE r.id = request;
         EXIT WHEN answer.ended IS NOT NULL;

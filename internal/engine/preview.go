@@ -1,0 +1,209 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"iasql/internal/auditlog"
+	"iasql/internal/modules"
+	"iasql/internal/postgres"
+	"iasql/internal/sync"
+)
+
+// knownAfterApply stands for a value that only the cloud can tell.
+const knownAfterApply = `"(known after apply)"`
+
+// preview is what a commit would do.
+type preview struct {
+	Rows []previewRow `json:"rows"`
+	Hash string       `json:"hash"`
+}
+
+// previewRow is a row of iasql_preview().
+type previewRow struct {
+	Action      string                     `json:"action"`
+	Direction   string                     `json:"direction"`
+	Table       string                     `json:"table_name"`
+	ID          *int64                     `json:"id"`
+	Description string                     `json:"description"`
+	Changes     map[string]json.RawMessage `json:"changes"`
+	Reason      string                     `json:"reason"`
+}
+
+// preview runs every account's full cycle without carrying anything out, and
+// lists what it would have done (R9, R10). own are edits that the asking
+// transaction has not committed.
+func (e *Engine) preview(ctx context.Context, own *postgres.OwnEdits, batch int64) (*preview, error) {
+	accounts, err := e.accounts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := &preview{Rows: []previewRow{}}
+	for _, account := range accounts {
+		lease, err := postgres.Acquire(ctx, e.pool, account, e.id, postgres.CycleOptions{Kind: "preview", Batch: batch})
+		if err != nil {
+			return nil, err
+		}
+		cycle := &sync.Engine{Registry: e.registry, Log: e.log, Concurrency: e.options.Concurrency, ReadOnly: true,
+			Database: &postgres.Overlay{Database: e.database, Own: own}}
+		report, failure := cycle.Cycle(ctx, lease.Lease, sync.Full)
+		if err := lease.Release(report, failure); err != nil {
+			e.log.Warn("preview could not be closed", "account", account, "error", err)
+		}
+		if failure != nil {
+			return nil, failure
+		}
+		for _, step := range report.Steps {
+			if s := step.Subject; step.Decision.Action.Pushes() && s.State != nil && !s.State.Due {
+				continue // it backs off, or waits for a person: a commit leaves it alone too
+			}
+			out.Rows = append(out.Rows, rowsOf(step)...)
+		}
+	}
+	slices.SortFunc(out.Rows, func(a, b previewRow) int {
+		return cmp.Or(cmp.Compare(a.Direction, b.Direction)*-1, cmp.Compare(a.Table, b.Table), cmp.Compare(value(a.ID), value(b.ID)),
+			cmp.Compare(a.Description, b.Description), cmp.Compare(a.Action, b.Action))
+	})
+	text, err := json.Marshal(out.Rows)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(text)
+	out.Hash = hex.EncodeToString(sum[:])
+	return out, nil
+}
+
+func value(id *int64) int64 {
+	if id == nil {
+		return 0
+	}
+	return *id
+}
+
+// rowsOf lists what a step does: a push, a pull, and conflicts, each a row.
+func rowsOf(step sync.Step) []previewRow {
+	s, d := step.Subject, step.Decision
+	row := func(action, direction string) previewRow {
+		r := previewRow{Action: action, Direction: direction, Table: s.Table.Name, Reason: d.Reason, Changes: map[string]json.RawMessage{}}
+		if s.RecordID != 0 {
+			r.ID = &s.RecordID
+		}
+		r.Description = describeSubject(action, s)
+		return r
+	}
+	var rows []previewRow
+	switch d.Action {
+	case sync.Create:
+		r := row("create", "push")
+		for i := range s.Table.Columns {
+			c := &s.Table.Columns[i]
+			v := s.Record.Row[c.Name]
+			switch {
+			case c.Assigned && v.IsNull():
+				r.Changes[c.Name] = change("null", knownAfterApply)
+			case !c.Local && !v.IsNull():
+				r.Changes[c.Name] = change("null", show(c, v))
+			}
+		}
+		rows = append(rows, r)
+	case sync.Update, sync.Replace:
+		action := "update"
+		if d.Action == sync.Replace {
+			action = "replace"
+		}
+		r := row(action, "push")
+		for _, name := range d.Push {
+			c := s.Table.Column(name)
+			from := show(c, s.Object[name])
+			if s.Stranded[name] {
+				from = show(c, s.Record.Row[name])
+			}
+			r.Changes[name] = change(from, show(c, s.Record.Row[name]))
+		}
+		for i := range s.Table.Columns {
+			if c := &s.Table.Columns[i]; d.Action == sync.Replace && c.Identity && c.Assigned {
+				r.Changes[c.Name] = change(show(c, s.Object[c.Name]), knownAfterApply)
+			}
+		}
+		rows = append(rows, r)
+	case sync.Delete:
+		r := row("delete", "push")
+		identity, _ := s.Identity()
+		for _, name := range s.Table.Identity() {
+			r.Changes[name] = change(show(s.Table.Column(name), identity[name]), "null")
+		}
+		rows = append(rows, r)
+	case sync.InsertRecord:
+		r := row("create", "pull")
+		for name, v := range d.Pull {
+			if c := s.Table.Column(name); c != nil && !v.IsNull() {
+				r.Changes[name] = change("null", show(c, v))
+			}
+		}
+		rows = append(rows, r)
+	case sync.DeleteRecord:
+		rows = append(rows, row("delete", "pull"))
+	}
+	if len(d.Pull) > 0 && s.Record != nil && d.Action != sync.InsertRecord {
+		r := row("update", "pull")
+		for name, v := range d.Pull {
+			c := s.Table.Column(name)
+			r.Changes[name] = change(show(c, s.Record.Row[name]), show(c, v))
+		}
+		rows = append(rows, r)
+	}
+	for _, conflict := range d.Conflicts {
+		r := row("update", "conflict")
+		r.Reason = "changed on both sides"
+		if conflict.Column == "" {
+			r.Action, r.Reason = "delete", d.Reason
+		} else {
+			c := s.Table.Column(conflict.Column)
+			r.Changes[conflict.Column] = change(show(c, conflict.Cloud), show(c, conflict.Database))
+		}
+		rows = append(rows, r)
+	}
+	return rows
+}
+
+func show(c *modules.Column, v modules.Value) string {
+	if c.WriteOnly && !v.IsNull() {
+		return `"********"`
+	}
+	return string(auditlog.ToJSON(c, v))
+}
+
+func change(from, to string) json.RawMessage {
+	return json.RawMessage(`{"from":` + from + `,"to":` + to + `}`)
+}
+
+// describeSubject names a record as people know it: by its Name tag or its name
+// and by the cloud's name, if it has one.
+func describeSubject(action string, s *sync.Subject) string {
+	row := s.Object
+	if s.Record != nil {
+		row = s.Record.Row
+	} else if s.Change != nil && s.Change.Last != nil {
+		row = s.Change.Last
+	}
+	label := ""
+	if tags := row[modules.ColumnTags].StringMap(); tags["Name"] != "" {
+		label = " " + tags["Name"]
+	} else if v := row["name"]; !v.IsNull() {
+		label = " " + v.String()
+	}
+	if identity, ok := s.Identity(); ok {
+		if key, _ := s.Table.Key(identity); key != "" && " "+key != label {
+			label += " (" + key + ")"
+		}
+	}
+	if s.Scope.Region != "" {
+		label += " in " + s.Scope.Region
+	}
+	return fmt.Sprintf("%s %s%s", action, s.Table.Name, label)
+}

@@ -1,0 +1,145 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"iasql/internal/auditlog"
+	"iasql/internal/modules"
+	"iasql/internal/sync"
+)
+
+// OwnEdits are the edits of a transaction that has not committed, as its own
+// session sees them: what iasql_internal.own_edits returns.
+type OwnEdits struct {
+	Edits []struct {
+		ID       int64           `json:"id"`
+		Table    string          `json:"table"`
+		Record   int64           `json:"record"`
+		Account  string          `json:"account"`
+		Type     string          `json:"type"`
+		Key      *string         `json:"key"`
+		Original json.RawMessage `json:"original"`
+		Change   json.RawMessage `json:"change"`
+	} `json:"edits"`
+	Records []struct {
+		Table string          `json:"table"`
+		Row   json.RawMessage `json:"row"`
+	} `json:"records"`
+}
+
+// Overlay shows a database as it will be once a transaction commits: for
+// previews asked for inside it. It only reads.
+type Overlay struct {
+	*Database
+	Own *OwnEdits // nil: nothing on top
+}
+
+var _ sync.Database = (*Overlay)(nil)
+
+// Due implements [sync.Database].
+func (o *Overlay) Due(ctx context.Context, account string) ([]sync.RecordRef, error) {
+	refs, err := o.Database.Due(ctx, account)
+	if err != nil || o.Own == nil {
+		return refs, err
+	}
+	for _, edit := range o.Own.Edits {
+		ref := sync.RecordRef{Table: edit.Table, ID: edit.Record}
+		if edit.Account == account && !slices.Contains(refs, ref) {
+			refs = append(refs, ref)
+		}
+	}
+	return refs, nil
+}
+
+// Load implements [sync.Database].
+func (o *Overlay) Load(ctx context.Context, t *modules.Table, ids []int64) ([]*sync.Subject, error) {
+	subjects, err := o.Database.Load(ctx, t, ids)
+	if err != nil || o.Own == nil {
+		return subjects, err
+	}
+	byID := map[int64]*sync.Subject{}
+	for _, s := range subjects {
+		byID[s.RecordID] = s
+	}
+	touched := map[int64]bool{}
+	for _, edit := range o.Own.Edits {
+		if edit.Table != t.Name || !slices.Contains(ids, edit.Record) {
+			continue
+		}
+		entry := auditlog.Entry{ID: edit.ID, RecordID: edit.Record, Type: edit.Type}
+		if entry.Original, err = auditlog.Row(t, edit.Original); err != nil {
+			return nil, err
+		}
+		s := byID[edit.Record]
+		if s == nil {
+			s = &sync.Subject{Table: t, RecordID: edit.Record}
+			byID[edit.Record] = s
+			subjects = append(subjects, s)
+		}
+		s.Change = s.Change.Fold(t, entry)
+		if s.State != nil {
+			s.State.Due = true
+		}
+		touched[edit.Record] = true
+	}
+	for id := range touched {
+		byID[id].Record = nil
+	}
+	for _, record := range o.Own.Records {
+		if record.Table != t.Name {
+			continue
+		}
+		row, err := auditlog.Row(t, record.Row)
+		if err != nil {
+			return nil, err
+		}
+		var id struct {
+			ID int64 `json:"id"`
+		}
+		if err := json.Unmarshal(record.Row, &id); err != nil {
+			return nil, fmt.Errorf("own edit of %s: %w", t.Name, err)
+		}
+		if s := byID[id.ID]; touched[id.ID] {
+			s.Record = &sync.Record{ID: id.ID, Row: row}
+			if s.RefKeys, err = o.refKeys(ctx, t, row); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return subjects, nil
+}
+
+func (o *Overlay) refKeys(ctx context.Context, t *modules.Table, row modules.Row) (modules.Row, error) {
+	keys := modules.Row{}
+	for _, c := range referenceColumns(t) {
+		keys[c.Name] = row[c.Name]
+	}
+	return keys, o.ToCloud(ctx, t, []modules.Row{keys})
+}
+
+// Match implements [sync.Database].
+func (o *Overlay) Match(ctx context.Context, t *modules.Table, scope modules.Scope, objects []modules.Row) ([]*sync.Subject, error) {
+	subjects, err := o.Database.Match(ctx, t, scope, objects)
+	if err != nil || o.Own == nil {
+		return subjects, err
+	}
+	keys := map[string]bool{}
+	records := map[int64]bool{}
+	for _, edit := range o.Own.Edits {
+		if edit.Table == t.Name {
+			records[edit.Record] = true
+			if edit.Key != nil {
+				keys[*edit.Key] = true
+			}
+		}
+	}
+	for i, s := range subjects {
+		if key, _ := t.Key(objects[i]); keys[key] || records[s.RecordID] && s.RecordID != 0 {
+			s.Change = &sync.Change{}
+		}
+	}
+	return subjects, nil
+}

@@ -1,0 +1,186 @@
+-- Runs one statement that returns one text in a second session: what it does is committed at once, whatever becomes of the
+-- caller's transaction.
+CREATE OR REPLACE FUNCTION iasql_internal.elsewhere(statement text) RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    session text := 'iasql_' || pg_backend_pid();
+    answer  text;
+BEGIN
+    IF session = ANY (coalesce(@extschema:dblink@.dblink_get_connections(), '{}')) THEN
+        PERFORM @extschema:dblink@.dblink_disconnect(session);
+    END IF;
+    BEGIN
+        PERFORM @extschema:dblink@.dblink_connect(session, 'iasql_loopback');
+    EXCEPTION WHEN sqlclient_unable_to_establish_sqlconnection OR undefined_object OR s_r_e_prohibited_sql_statement_attempted THEN
+        RAISE EXCEPTION 'the database cannot open a connection to itself: %', SQLERRM
+            USING ERRCODE = 'IA014',
+                  HINT = 'Role iasql_loopback_<database oid> must be allowed to log in with its password from this server; check pg_hba.conf, then run engine migrate.';
+    END;
+    SELECT r.answer INTO answer FROM @extschema:dblink@.dblink(session, statement) AS r (answer text);
+    PERFORM @extschema:dblink@.dblink_disconnect(session);
+    RETURN answer;
+END
+$$;
+COMMENT ON FUNCTION iasql_internal.elsewhere(text) IS 'Runs a statement in a second session of the loopback role, which may open batches and submit requests.';
+
+CREATE OR REPLACE FUNCTION iasql_internal.log_event(change_type text, batch bigint, message text DEFAULT NULL) RETURNS void
+LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+BEGIN ATOMIC
+    INSERT INTO public.iasql_audit_log ("user", change_type, change, message, transaction_id, settled, settled_at)
+    VALUES (iasql_internal.writer(), log_event.change_type, '{}', log_event.message, log_event.batch, true, clock_timestamp());
+END;
+COMMENT ON FUNCTION iasql_internal.log_event(text, bigint, text) IS 'Puts the life of a batch into the audit log.';
+
+CREATE OR REPLACE FUNCTION iasql_internal.open_batch_for(who text, opener xid8, undoes bigint) RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    batch iasql_internal.batch;
+BEGIN
+    -- A batch whose opening transaction was rolled back, and that nobody else has edited in, is void.
+    UPDATE iasql_internal.batch b SET closed_at = clock_timestamp(), phase = 'closed', outcome = 'void'
+    WHERE b.closed_at IS NULL AND b.phase = 'open' AND pg_xact_status(b.opened_xid) = 'aborted'
+      AND NOT EXISTS (SELECT FROM public.iasql_audit_log l WHERE l.transaction_id = b.id AND l.change_type IN ('INSERT', 'UPDATE', 'DELETE'));
+    INSERT INTO iasql_internal.batch (opened_by, opened_xid, undoes) VALUES (who, opener, undoes) ON CONFLICT ((true)) WHERE closed_at IS NULL DO NOTHING
+    RETURNING * INTO batch;
+    IF FOUND THEN
+        RETURN jsonb_build_object('batch', batch.id);
+    END IF;
+    SELECT * INTO batch FROM iasql_internal.batch b WHERE b.closed_at IS NULL;
+    RETURN jsonb_build_object('open', batch.id, 'by', batch.opened_by, 'since', date_trunc('second', batch.opened_at));
+END
+$$;
+COMMENT ON FUNCTION iasql_internal.open_batch_for(text, xid8, bigint) IS 'Opens a batch, or says who has one open. Called through the loopback connection.';
+
+CREATE OR REPLACE FUNCTION iasql_internal.begin_batch(undoes bigint DEFAULT NULL) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    answer jsonb;
+    until  timestamptz := clock_timestamp() + interval '60 seconds';
+BEGIN
+    IF current_setting('transaction_isolation') NOT IN ('read committed', 'read uncommitted') THEN
+        RAISE EXCEPTION 'a batch cannot be opened in a % transaction', current_setting('transaction_isolation')
+            USING ERRCODE = 'IA021', HINT = 'Use READ COMMITTED, the default: later statements must see that the batch is open.';
+    END IF;
+    answer := iasql_internal.elsewhere(format('SELECT iasql_internal.open_batch_for(%L, %L, %L)', iasql_internal.writer(), pg_current_xact_id(), undoes));
+    IF answer ? 'open' THEN
+        RAISE EXCEPTION 'batch % is open already: % opened it at %', answer ->> 'open', answer ->> 'by', answer ->> 'since'
+            USING ERRCODE = 'IA020', HINT = 'Wait until it is committed or rolled back. CALL iasql_rollback(true) closes a batch that was left open.';
+    END IF;
+    WHILE EXISTS (SELECT FROM public.iasql_cycles c WHERE c.ended IS NULL AND EXISTS (
+        SELECT FROM public.iasql_engines() e WHERE e.engine = c.engine)) LOOP
+        IF clock_timestamp() > until THEN
+            RAISE NOTICE 'a cycle that was running when the batch was opened has not ended yet; it makes no further changes';
+            EXIT;
+        END IF;
+        PERFORM pg_sleep(0.02);
+    END LOOP;
+    PERFORM iasql_internal.log_event('OPEN_TRANSACTION', (answer ->> 'batch')::bigint);
+    RETURN (answer ->> 'batch')::bigint;
+END
+$$;
+COMMENT ON FUNCTION iasql_internal.begin_batch(bigint) IS 'Opens a batch and waits for a running cycle to end.';
+
+CREATE OR REPLACE FUNCTION iasql_internal.close_batch(batch bigint, outcome text) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    UPDATE iasql_internal.batch b SET closed_at = clock_timestamp(), phase = 'closed', outcome = close_batch.outcome
+    WHERE b.id = close_batch.batch AND b.closed_at IS NULL;
+    PERFORM iasql_internal.log_event('CLOSE_TRANSACTION', batch, outcome);
+    PERFORM iasql_internal.enqueue_sync();
+END
+$$;
+COMMENT ON FUNCTION iasql_internal.close_batch(bigint, text) IS 'Closes a batch and resumes scheduling.';
+
+-- Whether the calling transaction has edits that nobody else can see yet.
+CREATE OR REPLACE FUNCTION iasql_internal.has_own_edits() RETURNS boolean
+LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+BEGIN ATOMIC
+    SELECT EXISTS (SELECT FROM public.iasql_audit_log l
+                   WHERE NOT l.settled AND l.xid = pg_current_xact_id_if_assigned());
+END;
+COMMENT ON FUNCTION iasql_internal.has_own_edits() IS 'Whether the calling transaction has uncommitted edits of managed tables.';
+
+-- Puts the records a batch has written back to what they were before it, from the audit log alone. With forget nothing of
+-- the batch is left to be done: for a batch that has not reached the cloud. Without, the restoring writes are changes like
+-- any others, for the engine to carry out; what the cloud assigns is not restored then, for the old objects are gone.
+CREATE OR REPLACE FUNCTION iasql_internal.revert_batch(batch bigint, forget boolean) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    managed  iasql_internal.managed_table;
+    images   jsonb;
+    columns  text[];
+    changed  text;
+    restored text;
+    upto     bigint := (SELECT max(l.id) FROM public.iasql_audit_log l WHERE l.transaction_id = batch);
+    n        bigint;
+    total    bigint := 0;
+BEGIN
+    SET CONSTRAINTS ALL DEFERRED;
+    IF forget THEN
+        INSERT INTO iasql_internal.reverting DEFAULT VALUES ON CONFLICT DO NOTHING;
+    END IF;
+    FOR managed IN
+        SELECT m.* FROM iasql_internal.managed_table m
+        WHERE m.name IN (SELECT DISTINCT l.table_name FROM public.iasql_audit_log l WHERE l.transaction_id = batch AND l.origin = 'user')
+        ORDER BY m.name
+    LOOP
+        -- images: [{"record_id", "inserted", "image": what the touched columns held before}]
+        SELECT jsonb_agg(jsonb_build_object('record_id', f.record_id, 'inserted', f.change_type = 'INSERT', 'image', coalesce(o.image, '{}')))
+        INTO images
+        FROM (SELECT DISTINCT ON (l.record_id) l.record_id, l.change_type
+              FROM public.iasql_audit_log l
+              WHERE l.transaction_id = batch AND l.table_name = managed.name AND l.origin = 'user' AND l.id <= upto
+                AND l.change_type IN ('INSERT', 'UPDATE', 'DELETE')
+              ORDER BY l.record_id, l.id) f
+        LEFT JOIN (
+            SELECT e.record_id, jsonb_object_agg(e.key, e.value) AS image
+            FROM (SELECT DISTINCT ON (l.record_id, c.key) l.record_id, c.key, c.value
+                  FROM public.iasql_audit_log l CROSS JOIN LATERAL jsonb_each(l.change -> 'original') c
+                  WHERE l.transaction_id = batch AND l.table_name = managed.name AND l.origin = 'user' AND l.id <= upto AND l.change ? 'original'
+                  ORDER BY l.record_id, c.key, l.id) e
+            WHERE NOT e.key = ANY (managed.write_only) AND (forget OR NOT e.key = ANY (managed.assigned))
+            GROUP BY e.record_id) o USING (record_id);
+        EXECUTE format(
+            'DELETE FROM public.%I t USING jsonb_to_recordset($1) r (record_id bigint, inserted boolean)
+             WHERE t.id = r.record_id AND r.inserted', managed.name) USING images;
+        GET DIAGNOSTICS n = ROW_COUNT;
+        total := total + n;
+        SELECT array_agg(a.attname::text ORDER BY a.attnum) INTO columns
+        FROM pg_attribute a
+        WHERE a.attrelid = format('public.%I', managed.name)::regclass AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = '' AND a.attname <> 'id';
+        SELECT string_agg(quote_ident(k.name), ', '), string_agg('p.' || quote_ident(k.name), ', ') INTO changed, restored
+        FROM (SELECT DISTINCT jsonb_object_keys(r.image) AS name FROM jsonb_to_recordset(images) r (inserted boolean, image jsonb) WHERE NOT r.inserted) k
+        WHERE k.name = ANY (columns);
+        IF changed IS NOT NULL THEN
+            EXECUTE format(
+                'UPDATE public.%1$I t SET (%2$s) = (SELECT %3$s FROM jsonb_populate_record(t, r.image) p)
+                 FROM jsonb_to_recordset($1) r (record_id bigint, inserted boolean, image jsonb)
+                 WHERE t.id = r.record_id AND NOT r.inserted', managed.name, changed, restored) USING images;
+            GET DIAGNOSTICS n = ROW_COUNT;
+            total := total + n;
+        END IF;
+        EXECUTE format(
+            'INSERT INTO public.%1$I (id, %2$s) SELECT r.record_id, %3$s
+             FROM jsonb_to_recordset($1) r (record_id bigint, inserted boolean, image jsonb)
+             CROSS JOIN LATERAL jsonb_populate_record(NULL::public.%1$I, r.image) p
+             WHERE NOT r.inserted AND NOT EXISTS (SELECT FROM public.%1$I t WHERE t.id = r.record_id)', managed.name,
+            (SELECT string_agg(quote_ident(c), ', ') FROM unnest(columns) c),
+            (SELECT string_agg('p.' || quote_ident(c), ', ') FROM unnest(columns) c)) USING images;
+        GET DIAGNOSTICS n = ROW_COUNT;
+        total := total + n;
+    END LOOP;
+    SET CONSTRAINTS ALL IMMEDIATE;
+    IF forget THEN
+        DELETE FROM iasql_internal.reverting r WHERE r.xid = pg_current_xact_id();
+        UPDATE public.iasql_audit_log l SET settled = true, settled_at = clock_timestamp()
+        WHERE l.transaction_id = batch AND NOT l.settled;
+        -- What the cycle had remembered of records that are gone again.
+        DELETE FROM iasql_internal.record_state s
+        WHERE (s.table_name, s.record_id) IN (SELECT l.table_name, l.record_id FROM public.iasql_audit_log l
+                                              WHERE l.transaction_id = batch AND l.origin = 'user')
+          AND s.identity IS NULL AND NOT s.replacing;
+    END IF;
+    RETURN total;
+END
+$$;
+COMMENT ON FUNCTION iasql_internal.revert_batch(bigint, boolean) IS 'Puts records back to what they were before a batch; returns how many were written.';
