@@ -139,6 +139,12 @@ func (c *cycle) finish(ctx context.Context, batch []finished) error {
 			if f.outcome.Result == ResultOK || f.outcome.Result == ResultUnknown {
 				c.noteOwn(f.run, f.outcome)
 			}
+			if f.outcome.Result == ResultUnknown && f.run.Kind == OpCreate {
+				// A later pass of this cycle must not create again (R6); the next
+				// cycle looks for what this call did.
+				s := f.run.Subject
+				c.undecide(s.Ref(), s.Table.Scope(s.Record.Row))
+			}
 			f.run.ok = f.outcome.Result == ResultOK
 		}
 		close(f.run.done)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 
 	"iasql/internal/modules"
 )
@@ -114,6 +115,7 @@ func (c *cycle) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		due = c.decidable(due)
 		if err := c.observe(ctx, due); err != nil {
 			return err
 		}
@@ -175,6 +177,16 @@ func (c *cycle) policy(s *Subject) Policy {
 		HoldConflicts: c.settings.HoldConflicts,
 		Imported:      c.settings.Imported[s.Table.Name],
 	}
+}
+
+// decidable leaves out the subjects that have an object or not, nobody knows
+// yet: deciding anything about them, even that a deletion is done with, would
+// be a guess.
+func (c *cycle) decidable(subjects []*Subject) []*Subject {
+	if len(c.undecided) == 0 {
+		return subjects
+	}
+	return slices.DeleteFunc(subjects, func(s *Subject) bool { return !s.Garbage && c.undecided[s.Ref()] })
 }
 
 // carryOut does what was decided: pulls and settlements first, then the

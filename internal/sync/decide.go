@@ -192,7 +192,9 @@ func decideAbsent(s *Subject, mode modes.Mode) Decision {
 		return createOrRefuse(s, StateCreating, "inserted here")
 	case mode == modes.Enforce:
 		return createOrRefuse(s, StateCreating, "ENFORCE: gone from the cloud")
-	case s.Change != nil && len(s.Change.Base) > 0 && !inserted:
+	case inserted, s.Change != nil && len(s.Change.Base) > 0:
+		// Here inserted means created and gone again before both sides were
+		// seen to agree: that is as little settled as an update.
 		switch resolution(s) {
 		case "database":
 			return createOrRefuse(s, StateCreating, "conflict resolved in favour of the database")
@@ -301,9 +303,10 @@ func decideColumns(s *Subject, p Policy) Decision {
 }
 
 // refuse turns the decision into one that a person has to look at; what was to
-// be pulled is kept.
+// be pulled is kept, with the conflicts that remember what it overwrites.
 func (d Decision) refuse(state StateName, reason string) Decision {
-	return Decision{Pull: d.Pull, Wait: true, State: state, Review: true, Reason: reason}
+	pulled, _ := d.splitConflicts()
+	return Decision{Pull: d.Pull, Conflicts: pulled, Wait: true, State: state, Review: true, Reason: reason}
 }
 
 // secretPushed reports whether the journal shows that the newest secret of the

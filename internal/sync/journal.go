@@ -10,9 +10,9 @@ import (
 // recoverJournal looks for the effect of every operation whose end is not
 // known, because an engine died or an answer was lost (R6):
 //
-//   - A creation is looked for by its name or its tag, or is left to be made
-//     again with the same client token. Until the consistency window has
-//     passed, not finding it proves nothing, and the record waits.
+//   - A creation is looked for by its name or its tag, or is made again with
+//     the same client token and the same values. Until the consistency window
+//     has passed, not finding it proves nothing, and the record waits.
 //   - A deletion that makes room for a replacement has happened if its object
 //     is gone.
 //   - Updates and other deletions are derived anew from what is observed.
@@ -24,8 +24,7 @@ func (c *cycle) recoverJournal(ctx context.Context) error {
 	if len(unfinished) == 0 || c.ReadOnly {
 		for _, op := range unfinished {
 			if op.Kind == OpCreate {
-				c.undecided[op.Record] = true
-				c.hold[objectRef{table: op.Record.Table, scope: op.Scope}] = true
+				c.undecide(op.Record, op.Scope)
 			}
 		}
 		return nil
@@ -61,19 +60,87 @@ func (c *cycle) recoverJournal(ctx context.Context) error {
 		}
 	}
 	for _, g := range order {
-		found, err := c.recoverCreations(ctx, c.Registry.Table(g.table), g.scope, creations[g])
+		t := c.Registry.Table(g.table)
+		if t.Creation == modules.ByToken {
+			for _, op := range creations[g] {
+				if err := c.repeatCreation(ctx, t, op); err != nil {
+					return err
+				}
+			}
+			continue
+		}
+		found, err := c.recoverCreations(ctx, t, g.scope, creations[g])
 		if err != nil {
 			return err
 		}
 		resolved = append(resolved, found...)
 	}
-	if len(resolved) == 0 {
-		return nil
-	}
-	if err := c.Database.Resolve(ctx, c.lease, resolved); err != nil {
-		return fmt.Errorf("resolve the journal: %w", err)
+	if len(resolved) > 0 {
+		if err := c.Database.Resolve(ctx, c.lease, resolved); err != nil {
+			return fmt.Errorf("resolve the journal: %w", err)
+		}
 	}
 	return c.readOwnWrites(ctx)
+}
+
+// undecide leaves a record alone for this cycle, since a creation of it may
+// have happened, and with it what its scope has no record of.
+func (c *cycle) undecide(ref RecordRef, scope modules.Scope) {
+	c.undecided[ref] = true
+	c.hold[objectRef{table: ref.Table, scope: scope}] = true
+	c.report.NextWait = true
+}
+
+// repeatCreation makes a creation again with the token and the values it was
+// first made with, whatever has become of its record since: that is how to find
+// out what it made. The journal keeps the first call open until that is known.
+func (c *cycle) repeatCreation(ctx context.Context, t *modules.Table, op LoggedOp) error {
+	s, err := c.subject(ctx, op)
+	if err != nil {
+		return err
+	}
+	was := s.Record
+	row := modules.Row{modules.ColumnAccount: modules.Text(op.Scope.Account)}
+	for i := range t.Columns {
+		col := &t.Columns[i]
+		if v, ok := op.Columns[col.Name]; ok && !col.WriteOnly {
+			row[col.Name] = v.To
+		} else if col.WriteOnly && was != nil { // secrets are not in the journal
+			row[col.Name] = was.Row[col.Name]
+		}
+	}
+	if !s.due() {
+		c.undecide(op.Record, op.Scope)
+		return nil
+	}
+	s.RefKeys = row.Clone()
+	if err := c.Database.ToCloud(ctx, t, []modules.Row{s.RefKeys}); err != nil {
+		return fmt.Errorf("translate a creation of %s: %w", t.Name, err)
+	}
+	s.Record, s.Scope = &Record{ID: op.Record.ID, Row: row}, op.Scope
+	c.tokens[op.Record] = op.Token
+	r := &running{Op: &Op{Kind: OpCreate, Subject: s, Replaces: op.Replaces}}
+	out, _ := c.runOp(ctx, r, nil)
+	delete(c.tokens, op.Record)
+	switch {
+	case out == nil: // refused: TRACK has come, or a batch
+		if !op.Settled {
+			c.undecide(op.Record, op.Scope)
+			return nil
+		}
+		out = &Outcome{Calls: op.IDs, Subject: s, Kind: OpCreate, Result: ResultAbandoned}
+	case out.Result == ResultOK, op.Settled && !modules.ClassOf(out.Err).Heals():
+		out.Calls = append(out.Calls, op.IDs...)
+	default:
+		c.undecide(op.Record, op.Scope)
+	}
+	if out.Err != nil {
+		c.fail(op.Record, op.Scope, out.Err)
+	}
+	if err := c.Database.Finish(ctx, c.lease, []Outcome{*out}); err != nil {
+		return fmt.Errorf("record outcomes: %w", err)
+	}
+	return nil
 }
 
 // subject loads the subject of a journaled operation; one of a record that is
@@ -133,8 +200,7 @@ func (c *cycle) recoverCreations(ctx context.Context, t *modules.Table, scope mo
 	if err != nil { // the cloud cannot be read: nothing is known yet
 		c.fail(RecordRef{Table: t.Name}, scope, err)
 		for _, op := range ops {
-			c.undecided[op.Record] = true
-			c.hold[objectRef{table: t.Name, scope: scope}] = true
+			c.undecide(op.Record, op.Scope)
 		}
 		return nil, nil
 	}
@@ -152,16 +218,10 @@ func (c *cycle) recoverCreations(ctx context.Context, t *modules.Table, scope mo
 			o.Result, o.Object = ResultOK, db
 			o.State = subjects[i].remember(State{Name: StateCreating, Due: true})
 			o.State.Identity, o.State.Replacing = identityOf(t, db), false
-		case t.Creation == modules.ByToken:
-			// Repeating the call with the same token is how to find out.
-			c.tokens[op.Record] = op.Token
-			o.Result = ResultAbandoned
 		case op.Settled, t.Creation == modules.ByName:
 			o.Result = ResultAbandoned
 		default:
-			c.undecided[op.Record] = true
-			c.hold[objectRef{table: t.Name, scope: scope}] = true
-			c.report.NextWait = true
+			c.undecide(op.Record, op.Scope)
 			continue
 		}
 		out = append(out, o)

@@ -38,8 +38,8 @@ func (c *cycle) matchPage(ctx context.Context, t *modules.Table, scope modules.S
 		if s.Record != nil {
 			seen[s.RecordID] = struct{}{}
 		}
-		if s.Change != nil || s.State != nil || s.Garbage {
-			continue // the snapshot's
+		if s.Change != nil || s.State != nil || s.Garbage || c.undecided[s.Ref()] {
+			continue // the snapshot's, or nobody's yet
 		}
 		if _, named := t.Key(objects[i]); !named {
 			continue // its identity names a parent that has no record yet

@@ -293,7 +293,8 @@ func (c *cycle) unseen(ctx context.Context, t *modules.Table, scope modules.Scop
 		missing = missing[n:]
 		var clean []*Subject
 		for _, s := range loaded {
-			if s.Change == nil && s.State == nil { // others are the snapshot's
+			// Others are the snapshot's.
+			if s.Change == nil && s.State == nil && !c.undecided[s.Ref()] {
 				c.complete(s)
 				clean = append(clean, s)
 			}

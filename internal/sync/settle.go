@@ -24,8 +24,12 @@ func (c *cycle) pullAndSettle(ctx context.Context, steps []Step) (bool, error) {
 			owners = append(owners, step)
 			continue
 		case len(d.Pull) > 0 && s.Record != nil:
-			pulls = append(pulls, Pull{Subject: s, Action: UpdateRecord, Row: d.Pull})
+			// What is overwritten is kept in the same transaction; the conflicts
+			// of what is pushed are noted below, whether or not this is applied.
+			kept, pushed := d.splitConflicts()
+			pulls = append(pulls, Pull{Subject: s, Action: UpdateRecord, Row: d.Pull, Conflicts: kept})
 			owners = append(owners, step)
+			d.Conflicts = pushed
 		}
 		if settlement, needed := c.settlement(s, d); needed {
 			rest = append(rest, settlement)
@@ -64,8 +68,9 @@ func (c *cycle) pullAndSettle(ctx context.Context, steps []Step) (bool, error) {
 			switch {
 			case result.Err != nil:
 				c.count(func(*Report) { c.fail(s.Ref(), s.Scope, result.Err) })
-				if s.RecordID != 0 {
-					rest = append(rest, c.pullFailed(s, result.Err))
+				// While it backs off it says so already (R12).
+				if s.RecordID != 0 && (s.due() || s.State.Code != codeDatabase) {
+					rest = append(rest, c.pullFailed(s, sorted[i].Action, result.Err))
 				}
 			case result.Applied:
 				wrote = true
@@ -87,10 +92,30 @@ func (c *cycle) pullAndSettle(ctx context.Context, steps []Step) (bool, error) {
 	return wrote, nil
 }
 
+// splitConflicts separates the conflicts whose value in the database is
+// overwritten from the others.
+func (d *Decision) splitConflicts() (pulled, others []Conflict) {
+	for _, c := range d.Conflicts {
+		if c.PulledAnyway {
+			pulled = append(pulled, c)
+		} else {
+			others = append(others, c)
+		}
+	}
+	return pulled, others
+}
+
+// codeDatabase is the code of a state that says that the database refused what
+// the cloud has.
+const codeDatabase = "database"
+
 // pullFailed remembers that the database refused what the cloud has.
-func (c *cycle) pullFailed(s *Subject, err error) Settlement {
-	st := State{Name: StateUpdatingFailed, Review: true, Code: "database",
+func (c *cycle) pullFailed(s *Subject, action Action, err error) Settlement {
+	st := State{Name: StateUpdatingFailed, Review: true, Code: codeDatabase,
 		Message: "the cloud's value does not fit the table: " + message(err)}
+	if action == DeleteRecord {
+		st.Message = "the object is gone from the cloud, and its record cannot be deleted: " + message(err)
+	}
 	if s.State != nil {
 		st.Attempts = s.State.Attempts
 	}

@@ -107,6 +107,7 @@ func newDatabase(w *world) *database {
 func (db *database) wrote(what string) {
 	db.writes++
 	db.lastWrite = what
+	db.w.trace("      db: %s", what)
 }
 
 // ids returns the ids of a table's committed rows, ascending.
@@ -411,4 +412,3 @@ func (db *database) unfinished() []sync.LoggedOp {
 	}
 	return list
 }
-

@@ -102,6 +102,11 @@ func (db *database) assign(t *modules.Table, id int64, vals modules.Row) {
 	for name, v := range vals {
 		next[name] = v
 	}
+	if key, ok := t.Key(next); ok {
+		if other := db.byKey(t, t.Scope(next), key); other != nil && other.id != id || db.reserved(t, next) {
+			return // a user has adopted the object with another record
+		}
+	}
 	db.put(t, id, next, r.byUser)
 	db.wrote("assigned columns")
 }

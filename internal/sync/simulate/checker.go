@@ -1,0 +1,523 @@
+package simulate
+
+import (
+	"time"
+
+	"iasql/internal/modes"
+	"iasql/internal/modules"
+	"iasql/internal/sync"
+)
+
+// wish is the last value a user gave a column.
+type wish struct {
+	value    modules.Value
+	at       time.Duration // when it was written, not committed
+	byInsert bool
+}
+
+type columnRef struct {
+	sync.RecordRef
+	column string
+}
+
+// checker knows what the engine cannot: the true state of both sides at every
+// instant, and what every user wanted.
+type checker struct {
+	w *world
+	// wishes are the users' last words on columns, gone with their records.
+	wishes map[columnRef]wish
+	// owned are all objects that ever stood for a record.
+	owned map[sync.RecordRef]map[*object]bool
+	// given are the keys a row has held, for references.
+	keys map[sync.RecordRef]map[string]bool
+	// unwanted are objects whose record a user deleted, since when.
+	unwanted map[*object]time.Duration
+	// tracked is when a table, record or column was last TRACK.
+	lastTrack time.Duration
+}
+
+func newChecker(w *world) *checker {
+	return &checker{w: w, wishes: map[columnRef]wish{}, owned: map[sync.RecordRef]map[*object]bool{},
+		keys: map[sync.RecordRef]map[string]bool{}, unwanted: map[*object]time.Duration{}, lastTrack: -1}
+}
+
+func (c *checker) own(at sync.RecordRef, o *object) {
+	if o == nil {
+		return
+	}
+	if c.owned[at] == nil {
+		c.owned[at], c.keys[at] = map[*object]bool{}, map[string]bool{}
+	}
+	c.owned[at][o], c.keys[at][o.key] = true, true
+}
+
+// track reports whether the mode of a column is, or was when the cycle began,
+// TRACK: rules may change under a running cycle.
+func (c *checker) track(r *run, at sync.RecordRef, column string) bool {
+	return modes.New(c.w.db.rules).Of(at.Table, at.ID, column) == modes.Track || r != nil && r.rules.Of(at.Table, at.ID, column) == modes.Track
+}
+
+func (c *checker) run() *run {
+	if len(c.w.runs) == 0 {
+		return nil
+	}
+	return c.w.runs[len(c.w.runs)-1]
+}
+
+// recent is the instant from which on the state of the cloud may have been
+// what the running cycle went by.
+func (c *checker) recent() time.Duration {
+	at := c.w.now
+	if r := c.run(); r != nil {
+		at = r.started
+	}
+	return at - lag
+}
+
+// recordWritten follows which object a record stands for.
+func (c *checker) recordWritten(t *modules.Table, id int64, vals modules.Row) {
+	if key, ok := t.Key(vals); ok {
+		c.own(ref(t, id), c.w.cloud.find(t, t.Scope(vals), key))
+	}
+}
+
+func (c *checker) remembered(s *sync.Subject, st *stateRow) {
+	if st.key != "" {
+		c.own(s.Ref(), c.w.cloud.find(s.Table, s.Table.Scope(st.Identity), st.key))
+	}
+}
+
+// born: an object came into being.
+func (c *checker) born(o *object) {
+	delete(c.unwanted, o)
+	if o.by.ID != 0 {
+		c.own(o.by, o)
+	}
+	if !o.table.AssignedIdentity() {
+		for _, r := range c.w.db.rows[o.table.Name] {
+			if key, ok := o.table.Key(r.vals); ok && key == o.key {
+				c.own(ref(o.table, r.id), o)
+			}
+		}
+	}
+}
+
+// committed: a user's change became visible.
+func (c *checker) committed(at sync.RecordRef, a *auditRow) {
+	switch a.Type {
+	case "DELETE":
+		for i := range a.table.Columns {
+			delete(c.wishes, columnRef{at, a.table.Columns[i].Name})
+		}
+		for o := range c.owned[at] {
+			if o.now() != nil && !c.claimed(o, at) {
+				c.unwanted[o] = c.w.now
+			}
+		}
+	default:
+		for n, v := range a.change {
+			if col := a.table.Column(n); col.Assigned || a.Type == "INSERT" && col.IsDefault(v) {
+				continue // no word on it
+			}
+			c.wishes[columnRef{at, n}] = wish{v, a.at, a.Type == "INSERT"}
+		}
+		if a.Type == "INSERT" {
+			if key, ok := a.table.Key(a.change); ok {
+				if o := c.w.cloud.find(a.table, a.table.Scope(a.change), key); o != nil {
+					c.own(at, o)
+					delete(c.unwanted, o)
+				}
+			}
+			for o := range c.owned[at] { // back under its old id
+				delete(c.unwanted, o)
+			}
+		}
+	}
+}
+
+// claimed reports whether another record stands for the object.
+func (c *checker) claimed(o *object, except sync.RecordRef) bool {
+	if r := c.w.db.byKey(o.table, o.scope, o.key); r != nil && ref(o.table, r.id) != except {
+		return true
+	}
+	for at, st := range c.w.db.states {
+		if at != except && at.Table == o.table.Name && st.key == o.key && c.w.db.rows[at.Table][at.ID] != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// same reports whether a column's value in the cloud is the one in the
+// database.
+func (c *checker) same(col *modules.Column, have, cloud modules.Value) bool {
+	if col.References == nil || have.IsNull() || cloud.IsNull() {
+		return col.Same(have, cloud)
+	}
+	return c.keys[sync.RecordRef{Table: col.References.Table, ID: have.Int()}][cloud.String()]
+}
+
+// arrived reports whether some object of the record had the value since then.
+func (c *checker) arrived(at sync.RecordRef, col *modules.Column, have modules.Value, since time.Duration) bool {
+	for o := range c.owned[at] {
+		if o.held(since, func(r modules.Row) bool { return r != nil && c.same(col, have, r[col.Name]) }) {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *checker) conflicted(at sync.RecordRef, col string, have modules.Value) bool {
+	for _, k := range c.w.db.conflicts {
+		if k.record == at && k.Column == col && k.Database == have {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *checker) conflicting(at sync.RecordRef, col string, have modules.Value, list []sync.Conflict) bool {
+	for _, k := range list {
+		if k.Column == col && k.Database == have {
+			return true
+		}
+	}
+	return c.conflicted(at, col, have)
+}
+
+// updated: the engine wrote what it found in the cloud to a record.
+func (c *checker) updated(p sync.Pull, old *row, vals modules.Row) {
+	t, at := p.Subject.Table, p.Subject.Ref()
+	changed := false
+	for n, v := range p.Row {
+		col := t.Column(n)
+		have := old.vals[n]
+		changed = changed || !col.Same(have, v)
+		if col.Assigned || have == v || c.track(c.run(), at, n) {
+			continue
+		}
+		if w, ok := c.wishes[columnRef{at, n}]; ok && w.value == have && !c.arrived(at, col, have, w.at-lag) && !c.conflicting(at, n, have, p.Conflicts) {
+			c.w.violate("R2/R3", "%s %d: a user's %s = %q was overwritten by %q and never reached the cloud", t.Name, at.ID, n, have, v)
+		}
+		if col.WriteOnly {
+			continue
+		}
+		// R13: what the engine wrote last is still so in the cloud, and right.
+		for o := range c.owned[at] {
+			mine, ok := o.mine[n]
+			if now := o.now(); ok && now != nil && c.w.now-mine < window-lag && c.same(col, have, now[n]) && !c.same(col, v, now[n]) && c.isObjectOf(o, p.Subject) {
+				c.w.violate("R13", "%s %d: a stale read of %s reverted the engine's own %q to %q", t.Name, at.ID, n, have, v)
+			}
+		}
+		delete(c.wishes, columnRef{at, n})
+	}
+	if !changed {
+		c.w.violate("R1", "%s %d: a pull wrote equal values: %v", t.Name, at.ID, p.Row)
+	}
+}
+
+func (c *checker) isObjectOf(o *object, s *sync.Subject) bool {
+	key, ok := s.Table.Key(s.Object)
+	return ok && key == o.key
+}
+
+// inserted: the engine inserted a record for an object.
+func (c *checker) inserted(p sync.Pull, id int64, vals modules.Row) {
+	t := p.Subject.Table
+	key, ok := t.Key(vals)
+	o := c.w.cloud.find(t, t.Scope(vals), key)
+	if !ok || o == nil {
+		c.w.violate("R5", "%s: a record was inserted for an object that never was: %v", t.Name, vals)
+		return
+	}
+	if !o.held(c.recent(), func(r modules.Row) bool { return r != nil }) {
+		c.w.violate("R5", "%s: a record was inserted for %s, which is long gone", t.Name, key)
+	}
+	if since, ok := c.unwanted[o]; ok && since < c.run().started && !o.held(since, func(r modules.Row) bool { return r == nil }) && !c.track(c.run(), ref(t, id), "") && !c.everTracked(t) {
+		c.w.violate("R2", "%s: a user deleted the record of %s, and it came back as record %d", t.Name, key, id)
+	}
+	delete(c.unwanted, o)
+	if c.claimed(o, ref(t, id)) {
+		c.w.violate("identity", "%s: record %d was inserted for %s, which has a record", t.Name, id, key)
+	}
+	if o.by.ID != 0 && o.by != ref(t, id) && c.w.db.rows[t.Name][o.by.ID] != nil && c.standsFor(o.by, o) {
+		c.w.violate("R6", "%s: %s was created for record %d and inserted as record %d", t.Name, key, o.by.ID, id)
+	}
+}
+
+// everTracked: a TRACK rule has held for the table, so that a deletion may
+// have been decided against.
+func (c *checker) everTracked(t *modules.Table) bool {
+	for n := range c.w.trackedTables {
+		if n == "" || n == t.Name {
+			return true
+		}
+	}
+	return false
+}
+
+// standsFor reports whether nothing newer than the object stands for the
+// record.
+func (c *checker) standsFor(at sync.RecordRef, o *object) bool {
+	key, ok := c.w.db.keyOf(o.table, at.ID)
+	return !ok || key == o.key
+}
+
+// deleted: the engine deleted a record.
+func (c *checker) deleted(p sync.Pull, old *row) {
+	t, at, r := p.Subject.Table, p.Subject.Ref(), c.run()
+	tracked := c.track(r, at, "")
+	key, named := c.w.db.keyOf(t, at.ID)
+	if !named {
+		key, named = t.Key(old.vals)
+	}
+	scope := t.Scope(old.vals)
+	if !named {
+		if !tracked {
+			c.w.violate("R5", "%s %d was deleted without ever having had an object", t.Name, at.ID)
+		}
+		return
+	}
+	if o := c.w.cloud.find(t, scope, key); o != nil && !o.held(c.recent(), func(r modules.Row) bool { return r == nil }) {
+		c.w.violate("R5", "%s %d was deleted, and its object %s exists", t.Name, at.ID, key)
+	}
+	if !r.missing[objectKey{t, scope, key}] {
+		c.w.violate("R5", "%s %d was deleted without a direct read of %s", t.Name, at.ID, key)
+	}
+	if r.failed[objectKey{t, scope, ""}] && p.Subject.Change == nil && p.Subject.State == nil {
+		c.w.violate("R5", "%s %d was deleted after a failed listing", t.Name, at.ID)
+	}
+	if tracked {
+		return
+	}
+	for _, a := range c.w.db.pending[at] {
+		inserted := a.Type == "INSERT" && len(c.owned[at]) == 0
+		if (inserted || a.Type == "UPDATE") && !c.resolved(at, "cloud") {
+			c.w.violate("R2", "%s %d was deleted with a user's %s pending", t.Name, at.ID, a.Type)
+		}
+	}
+}
+
+func (c *checker) resolved(at sync.RecordRef, how string) bool {
+	for _, k := range c.w.db.conflicts {
+		if k.record == at && k.resolved == how {
+			return true
+		}
+	}
+	return false
+}
+
+// settled: the engine marked audit rows as dealt with; left are the record's
+// others.
+func (c *checker) settled(t *modules.Table, at sync.RecordRef, now, left []*auditRow) {
+	r := c.w.db.rows[t.Name][at.ID]
+	if r == nil {
+		if last := now[len(now)-1]; last.Type == "DELETE" && len(left) == 0 && !c.track(c.run(), at, "") {
+			for o := range c.owned[at] {
+				if o.now() != nil && !o.held(c.recent(), func(r modules.Row) bool { return r == nil }) && !c.claimed(o, at) && !c.isGarbage(o) && c.unwanted[o] != 0 {
+					c.w.violate("R2", "%s %d: a deletion was settled and its object %s exists", t.Name, at.ID, o.key)
+				}
+			}
+		}
+		return
+	}
+	for _, a := range now {
+		for n := range a.change {
+			col := t.Column(n)
+			w, ok := c.wishes[columnRef{at, n}]
+			if !ok || w.value != r.vals[n] && !col.WriteOnly || col.Assigned || col.Local || n == modules.ColumnAccount || c.track(c.run(), at, n) {
+				continue
+			}
+			if col.WriteOnly && w.value.IsNull() || c.overtaken(left, n) || c.conflicted(at, n, w.value) && c.resolved(at, "cloud") {
+				continue
+			}
+			if !c.arrived(at, col, w.value, min(c.recent(), w.at-lag)) {
+				c.w.violate("R2", "%s %d: a user's %s = %q was settled and never reached the cloud", t.Name, at.ID, n, w.value)
+			}
+		}
+	}
+}
+
+func (c *checker) overtaken(left []*auditRow, column string) bool {
+	for _, a := range left {
+		if _, ok := a.change[column]; ok || a.Type == "DELETE" {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *checker) isGarbage(o *object) bool {
+	for _, g := range c.w.db.garbage {
+		if g.table == o.table && g.key == o.key && g.scope == o.scope {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *checker) garbageSettled(g *garbageRow) {
+	if o := c.w.cloud.live(g.table, g.scope, g.key); o != nil && !o.held(c.recent(), func(r modules.Row) bool { return r == nil }) {
+		c.w.violate("R14", "%s: the replaced object %s was forgotten while it exists", g.table.Name, g.key)
+	}
+}
+
+// asked reports whether since the cycle began a user's change of a type, and
+// of a column if one is named, was pending.
+func (c *checker) asked(at sync.RecordRef, since time.Duration, column string, types ...string) bool {
+	for _, a := range c.w.db.log[at] {
+		if a.settled && a.settledAt < since {
+			continue
+		}
+		for _, typ := range types {
+			if a.Type != typ {
+				continue
+			}
+			if _, ok := a.change[column]; column == "" || ok || typ == "DELETE" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (c *checker) enforced(r *run, at sync.RecordRef, column string) bool {
+	return r.rules.Of(at.Table, at.ID, column) == modes.Enforce
+}
+
+// calling: a mutating call is about to take effect.
+func (c *checker) calling(r *run, call *sync.LoggedCall) {
+	if r.spec.Do == Preview {
+		c.w.violate("R9", "a preview made a call: %s %v", call.Kind, call.Record)
+	}
+	if r.rules.Of(call.Record.Table, call.Record.ID, "") == modes.Track && modes.New(c.w.db.rules).Of(call.Record.Table, call.Record.ID, "") == modes.Track {
+		c.w.violate("R9", "a call for the tracked %v: %s", call.Record, call.Kind)
+	}
+}
+
+// creating: an object is about to be created.
+func (c *checker) creating(r *run, call *sync.LoggedCall, want modules.Row) {
+	at := call.Record
+	t := registry.Table(at.Table)
+	live := 0
+	for o := range c.owned[at] {
+		if o.now() != nil && o.by == at && !c.isGarbage(o) {
+			if t.Creation == modules.ByToken && o.token == call.Token {
+				return
+			}
+			live++
+		}
+	}
+	limit := 0
+	if call.Replaces {
+		limit = 1
+	}
+	if live > limit && t.Creation != modules.ByName {
+		c.w.violate("R6", "%v: created again while %d objects of it exist", at, live)
+	}
+	if !c.asked(at, r.started, "", "INSERT", "UPDATE") && !c.enforced(r, at, "") && !call.Replaces && !c.replacing(at) {
+		c.w.violate("R2", "%v: nobody asked for the object that was created", at)
+	}
+}
+
+func (c *checker) replacing(at sync.RecordRef) bool {
+	st := c.w.db.states[at]
+	return st != nil && st.Replacing
+}
+
+// updating: an object is about to be changed.
+func (c *checker) updating(r *run, call *sync.LoggedCall, o *object, have, set modules.Row) {
+	at := call.Record
+	for n, v := range set {
+		col := o.table.Column(n)
+		if !col.WriteOnly && col.Same(have[n], v) {
+			c.w.violate("R1", "%v: %s was pushed and is equal: %q", at, n, v)
+		}
+		if r.rules.Of(at.Table, at.ID, n) == modes.Track && modes.New(c.w.db.rules).Of(at.Table, at.ID, n) == modes.Track {
+			c.w.violate("R9", "%v: the tracked column %s was pushed", at, n)
+		}
+		if col.Assigned || col.CreateOnly {
+			c.w.violate("contract", "%v: %s cannot be updated", at, n)
+		}
+		if col.References == nil && !c.enforced(r, at, n) && !c.asked(at, r.started, n, "INSERT", "UPDATE") {
+			c.w.violate("R4", "%v: nobody asked for %s = %q", at, n, v)
+		}
+	}
+}
+
+// removed: an object was deleted.
+func (c *checker) removed(r *run, call *sync.LoggedCall, o *object) {
+	at := call.Record
+	if c.isGarbage(o) || call.Replaces {
+		return
+	}
+	r.deletes++
+	for owner := range c.owned {
+		if c.owned[owner][o] && c.asked(owner, r.started, "", "DELETE") {
+			return
+		}
+	}
+	if c.enforced(r, sync.RecordRef{Table: o.table.Name}, "") {
+		if !c.w.importedOnce[o.table.Name] {
+			c.w.violate("R7", "ENFORCE deleted %s before a full import", o.key)
+		}
+		return
+	}
+	c.w.violate("R8", "%v: nobody asked to delete %s", at, o.key)
+}
+
+// imported: the engine takes a table's import for complete.
+func (c *checker) imported(r *run, t *modules.Table) {
+	c.w.importedOnce[t.Name] = true
+	scopes := []modules.Scope{{Account: account}}
+	if t.Reach == modules.PerRegion {
+		scopes = nil
+		for _, region := range regions {
+			scopes = append(scopes, modules.Scope{Account: account, Region: region})
+		}
+	}
+	for _, s := range scopes {
+		if !r.listed[objectKey{t, s, ""}] {
+			c.w.violate("R7", "%s counts as imported without a complete listing of %s", t.Name, s)
+		}
+	}
+}
+
+func (c *checker) adoptedElsewhere(t *modules.Table, st *stateRow) bool {
+	r := c.w.db.byKey(t, t.Scope(st.Identity), st.key)
+	if r == nil {
+		return false
+	}
+	for _, a := range c.w.db.log[ref(t, r.id)] {
+		if key, ok := t.Key(a.change); ok && a.Type == "INSERT" && key == st.key {
+			return true
+		}
+	}
+	return false
+}
+
+// between checks what must hold between cycles.
+func (c *checker) between() {
+	keys := map[objectKey]int64{}
+	claim := func(t *modules.Table, scope modules.Scope, key string, id int64) {
+		k := objectKey{t, scope, key}
+		if other, ok := keys[k]; ok && other != id {
+			c.w.violate("identity", "%s: records %d and %d both stand for %s", t.Name, other, id, key)
+		}
+		keys[k] = id
+	}
+	for _, t := range tables {
+		for _, id := range c.w.db.ids(t) {
+			r := c.w.db.rows[t.Name][id]
+			// A user may adopt, with a record of their own, what a creation of
+			// another record made a moment ago; then the other says so.
+			st := c.w.db.states[ref(t, id)]
+			if key, named := t.Key(r.vals); st != nil && st.key != "" && t.AssignedIdentity() && (named && key == st.key || !c.adoptedElsewhere(t, st)) {
+				claim(t, t.Scope(st.Identity), st.key, id)
+			}
+			if key, ok := t.Key(r.vals); ok {
+				claim(t, t.Scope(r.vals), key, id)
+			}
+		}
+	}
+}

@@ -1,0 +1,386 @@
+package simulate
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"iasql/internal/modes"
+	"iasql/internal/modules"
+	"iasql/internal/sync"
+)
+
+var (
+	// errDead is what everything answers an engine that was killed: nothing it
+	// does reaches anyone.
+	errDead = errors.New("killed")
+	// errHiccup is a database connection that broke.
+	errHiccup = errors.New("connection reset")
+	quiet     = slog.New(slog.NewTextHandler(io.Discard, nil))
+)
+
+// run is one cycle of one engine.
+type run struct {
+	w       *world
+	spec    *Action
+	rng     *rand.Rand
+	lease   sync.Lease
+	started time.Duration
+	calls   int
+	dead    bool
+	depth   int
+	rules   modes.Rules // as the cycle read them
+	begun   *sync.LoggedCall
+	// What this cycle saw, for the checker.
+	listed  map[objectKey]bool // complete listings, by table and scope
+	failed  map[objectKey]bool // failed ones
+	missing map[objectKey]bool // objects a direct read did not find
+	deletes int
+}
+
+// quietCalls are left out of histories, by the beginnings of their names.
+var quietCalls = map[string]bool{"Tabl": true, "Poli": true, "OwnW": true, "Unfi": true, "Regi": true, "List": true, "Matc": true, "ToDa": true, "ToCl": true, "Reco": true, "Garb": true, "Due": true}
+
+type runKey struct{}
+
+func runOf(ctx context.Context) *run { return ctx.Value(runKey{}).(*run) }
+
+// cycle runs one cycle to its end, or to the engine's.
+func (w *world) cycle(spec *Action, depth int) error {
+	w.db.fence++
+	r := &run{
+		w: w, spec: spec, rng: rand.New(rand.NewPCG(spec.Seed, 7)), depth: depth, started: w.now,
+		lease:  sync.Lease{Account: account, Fence: w.db.fence, Cycle: w.db.fence},
+		listed: map[objectKey]bool{}, failed: map[objectKey]bool{}, missing: map[objectKey]bool{},
+	}
+	w.runs = append(w.runs, r)
+	e := &sync.Engine{Database: r, Registry: registry, Log: quiet, Serial: true, Random: r.rng.Float64, ReadOnly: spec.Do == Preview}
+	kind := sync.Full
+	if spec.Push {
+		kind = sync.Push
+	}
+	calls, writes := w.cloud.calls, w.db.writes
+	ctx := context.WithValue(context.Background(), runKey{}, r)
+	report, err := e.Cycle(ctx, r.lease, kind)
+	w.runs = w.runs[:len(w.runs)-1]
+	if spec.Do == Preview && len(spec.Inject) == 0 && (calls != w.cloud.calls || writes != w.db.writes) {
+		w.violate("R9", "a preview wrote (%s)", w.db.lastWrite)
+	}
+	if r.deletes > w.db.limits.Max && depth == 0 {
+		w.violate("R7", "a cycle deleted %d objects, max_deletes is %d", r.deletes, w.db.limits.Max)
+	}
+	w.report = report
+	w.trace("cycle %s fence %d: passes %d pushed %d pulled %d settled %d failed %d stopped %q err %v", kind, r.lease.Fence, report.Passes, report.Pushed, report.Pulled, report.Settled, report.Failed, report.Stopped, err)
+	for _, e := range report.Errors {
+		w.trace("   error %v: %v", e.Record, e.Err)
+	}
+	return err
+}
+
+func (r *run) chance(p float64) bool { return p > 0 && r.rng.Float64() < p }
+
+// boundary is passed before every call to the database or the cloud: there
+// time goes on, others act, and the engine may be killed.
+func (r *run) boundary(what string) error {
+	if r.dead {
+		return errDead
+	}
+	r.calls++
+	r.w.now += 10 * time.Millisecond
+	if len(what) > 3 && !quietCalls[what[:4]] {
+		r.w.trace("   %d.%d %s", r.lease.Fence, r.calls, what)
+	}
+	for i := range r.spec.Inject {
+		in := &r.spec.Inject[i]
+		if in.At != r.calls {
+			continue
+		}
+		switch in.Do {
+		case Kill:
+			r.w.trace("   killed")
+			r.dead = true
+			return errDead
+		case Hiccup:
+			r.w.trace("   hiccup")
+			return errHiccup
+		case Cycle:
+			if r.depth == 0 { // another engine takes over; this one is a zombie from now on
+				_ = r.w.cycle(in, r.depth+1)
+			}
+		default:
+			r.w.do(in)
+		}
+	}
+	return nil
+}
+
+// after is passed after every write to the database: it is done, and the
+// engine may not live to know.
+func (r *run) after() error {
+	for i := range r.spec.Inject {
+		if in := &r.spec.Inject[i]; in.At == r.calls {
+			switch in.Do {
+			case KillAfter:
+				r.w.trace("   killed after")
+				r.dead = true
+				return errDead
+			case HiccupAfter:
+				r.w.trace("   hiccup after")
+				return errHiccup
+			}
+		}
+	}
+	return nil
+}
+
+// call is the boundary of a call to the cloud; a database's hiccup is none of
+// its business.
+func (r *run) call(what string) error {
+	if err := r.boundary(what); err != nil && !errors.Is(err, errHiccup) {
+		return err
+	}
+	return nil
+}
+
+func (r *run) readFault(scope modules.Scope) error {
+	if scope.Region != "" && scope.Region == r.spec.Region {
+		return failure(modules.Denied, "OptInRequired")
+	}
+	if r.chance(r.spec.Faults) {
+		return failure([]modules.Class{modules.Transient, modules.Throttled, modules.Denied}[r.rng.IntN(3)], "ReadFault")
+	}
+	return nil
+}
+
+func (r *run) failedListing(t *modules.Table, scope modules.Scope) {
+	r.failed[objectKey{t, scope, ""}] = true
+}
+
+// look reads an object, perhaps as it was a while ago.
+func (r *run) look(o *object) modules.Row {
+	if r.chance(r.spec.Stale) {
+		return o.asOf(r.w.now - time.Duration(r.rng.Float64()*float64(lag)))
+	}
+	return o.now()
+}
+
+// mutate is a call of the transport: through modules.Mutate, with faults
+// before and after the effect.
+func (r *run) mutate(ctx context.Context, action string, t *modules.Table, effect func(*sync.LoggedCall) error) error {
+	return modules.Mutate(ctx, modules.Call{Service: "Sim", Action: action + t.Name}, func(context.Context) error {
+		if err := r.call(action + " " + t.Name); err != nil {
+			return err
+		}
+		if r.begun == nil {
+			r.w.violate("R6", "%s of %s without a journal entry", action, t.Name)
+			return errDead
+		}
+		call := r.begun
+		r.begun = nil
+		if r.chance(r.spec.Faults) {
+			switch r.rng.IntN(4) {
+			case 0:
+				return failure(modules.Throttled, "Throttling")
+			case 1:
+				return failure(modules.Transient, "ServiceUnavailable")
+			case 2:
+				return failure(modules.MayHaveHappened, "RequestTimeout")
+			}
+			return failure(modules.Denied, "AccessDenied")
+		}
+		r.w.cloud.calls++
+		r.w.check.calling(r, call)
+		err := effect(call)
+		r.w.trace("      %s %v: %v", action, call.Record, err)
+		if aerr := r.after(); errors.Is(aerr, errDead) {
+			return aerr
+		}
+		if err == nil && r.chance(r.spec.Faults) {
+			return failure(modules.MayHaveHappened, "ConnectionReset")
+		}
+		return err
+	})
+}
+
+// The methods of sync.Database: boundaries around those of database.
+
+// Tables implements sync.Database.
+func (r *run) Tables(context.Context) ([]string, error) {
+	var names []string
+	for _, t := range tables {
+		names = append(names, t.Name)
+	}
+	return names, r.boundary("Tables")
+}
+
+// Regions implements sync.Database.
+func (r *run) Regions(context.Context, string, string) ([]string, error) {
+	return regions, r.boundary("Regions")
+}
+
+// Policy implements sync.Database.
+func (r *run) Policy(context.Context, string) (sync.Settings, error) {
+	err := r.boundary("Policy")
+	s := r.w.db.policy()
+	r.rules = s.Rules
+	return s, err
+}
+
+// Match implements sync.Database.
+func (r *run) Match(_ context.Context, t *modules.Table, scope modules.Scope, identities []modules.Row) ([]*sync.Subject, error) {
+	if err := r.boundary("Match " + t.Name); err != nil {
+		return nil, err
+	}
+	return r.w.db.match(t, scope, identities), nil
+}
+
+// Records implements sync.Database.
+func (r *run) Records(_ context.Context, t *modules.Table, scope modules.Scope, each func(int64, string) error) error {
+	if err := r.boundary("Records " + t.Name); err != nil {
+		return err
+	}
+	for _, id := range r.w.db.ids(t) {
+		row := r.w.db.rows[t.Name][id]
+		if key, ok := t.Key(row.vals); ok && t.Scope(row.vals) == scope {
+			if err := each(id, key); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Due implements sync.Database.
+func (r *run) Due(context.Context, string) ([]sync.RecordRef, error) {
+	err := r.boundary("Due")
+	return r.w.db.refs(), err
+}
+
+// Load implements sync.Database.
+func (r *run) Load(_ context.Context, t *modules.Table, ids []int64) ([]*sync.Subject, error) {
+	if err := r.boundary("Load " + t.Name); err != nil {
+		return nil, err
+	}
+	return r.w.db.load(t, ids), nil
+}
+
+// Garbage implements sync.Database.
+func (r *run) Garbage(context.Context, string) ([]*sync.Subject, error) {
+	err := r.boundary("Garbage")
+	return r.w.db.garbageSubjects(), err
+}
+
+// Dependents implements sync.Database.
+func (r *run) Dependents(_ context.Context, table string, ids []int64) ([]sync.RecordRef, error) {
+	err := r.boundary("Dependents")
+	return r.w.db.dependents(table, ids), err
+}
+
+// Count implements sync.Database.
+func (r *run) Count(_ context.Context, table, _ string) (int, error) {
+	err := r.boundary("Count")
+	return len(r.w.db.rows[table]), err
+}
+
+// ToDatabase implements sync.Database.
+func (r *run) ToDatabase(_ context.Context, t *modules.Table, scope modules.Scope, rows []modules.Row) ([]map[string]bool, error) {
+	if err := r.boundary("ToDatabase " + t.Name); err != nil {
+		return nil, err
+	}
+	return r.w.db.toDatabase(t, scope, rows), nil
+}
+
+// ToCloud implements sync.Database.
+func (r *run) ToCloud(_ context.Context, t *modules.Table, rows []modules.Row) error {
+	if err := r.boundary("ToCloud " + t.Name); err != nil {
+		return err
+	}
+	r.w.db.toCloud(t, rows)
+	return nil
+}
+
+// OwnWrites implements sync.Database.
+func (r *run) OwnWrites(context.Context, string) ([]sync.LoggedWrite, error) {
+	err := r.boundary("OwnWrites")
+	return r.w.db.ownWrites(), err
+}
+
+// Unfinished implements sync.Database.
+func (r *run) Unfinished(context.Context, string) ([]sync.LoggedOp, error) {
+	err := r.boundary("Unfinished")
+	return r.w.db.unfinished(), err
+}
+
+// Begin implements sync.Database.
+func (r *run) Begin(_ context.Context, lease sync.Lease, call sync.LoggedCall) (int64, error) {
+	if err := r.boundary("Begin"); err != nil {
+		return 0, err
+	}
+	id, err := r.w.db.begin(lease, call)
+	if err != nil {
+		return 0, err
+	}
+	if err := r.after(); err != nil {
+		return 0, err
+	}
+	r.begun = &call
+	return id, nil
+}
+
+// Finish implements sync.Database.
+func (r *run) Finish(_ context.Context, lease sync.Lease, outcomes []sync.Outcome) error {
+	return r.write("Finish", func() error { return r.w.db.finish(lease, outcomes) })
+}
+
+// Resolve implements sync.Database.
+func (r *run) Resolve(_ context.Context, lease sync.Lease, found []sync.Outcome) error {
+	return r.write("Resolve", func() error { return r.w.db.finish(lease, found) })
+}
+
+// Pull implements sync.Database.
+func (r *run) Pull(_ context.Context, lease sync.Lease, pulls []sync.Pull) (results []sync.PullResult, err error) {
+	err = r.write("Pull", func() error {
+		results, err = r.w.db.pull(lease, pulls, func() error { return r.boundary("Pull next") })
+		return err
+	})
+	return results, err
+}
+
+// Settle implements sync.Database.
+func (r *run) Settle(_ context.Context, lease sync.Lease, settlements []sync.Settlement) error {
+	return r.write("Settle", func() error {
+		if lease.Fence != r.w.db.fence {
+			return sync.ErrLeaseLost
+		}
+		r.w.db.settle(settlements)
+		return nil
+	})
+}
+
+// Imported implements sync.Database.
+func (r *run) Imported(_ context.Context, lease sync.Lease, names []string) error {
+	return r.write("Imported", func() error {
+		if lease.Fence != r.w.db.fence {
+			return sync.ErrLeaseLost
+		}
+		for _, n := range names {
+			r.w.check.imported(r, registry.Table(n))
+			r.w.db.imported[n] = true
+			r.w.db.wrote("imported")
+		}
+		return nil
+	})
+}
+
+func (r *run) write(what string, f func() error) error {
+	if err := r.boundary(what); err != nil {
+		return err
+	}
+	if err := f(); err != nil {
+		return err
+	}
+	return r.after()
+}

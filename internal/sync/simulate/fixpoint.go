@@ -1,0 +1,216 @@
+package simulate
+
+import (
+	"strings"
+	"time"
+
+	"iasql/internal/modes"
+	"iasql/internal/modules"
+	"iasql/internal/sync"
+)
+
+// enough bounds the cycles that lead to the fixpoint once faults have stopped
+// (R14). A chain of records is at most a few long, a state heals after one
+// backoff, and a lost creation is given up after one window.
+const enough = 8
+
+// fixpoint stops all faults, ends the open transactions, and cycles until
+// nothing is written any more; then both sides have to be equal or explained.
+func (w *world) fixpoint() {
+	for slot := range 3 {
+		w.db.commit(slot)
+	}
+	w.trace("faults stop")
+	// A person looks at what failed for good, once: what the cloud refused for
+	// a reason of the moment must not stay.
+	w.settleDown("first")
+	if w.failed != nil {
+		return
+	}
+	for _, st := range w.db.states {
+		if st.Review && st.Name != sync.StateConflict {
+			st.next, st.Attempts, st.Unconfirmed = w.now, 0, 0
+		}
+	}
+	w.settleDown("after retry")
+	if w.failed == nil {
+		w.final()
+	}
+}
+
+func (w *world) settleDown(when string) {
+	for n := 0; ; n++ {
+		w.now += 7 * time.Minute // past the window, the lag and the longest backoff
+		writes := w.db.writes
+		if err := w.cycle(&Action{Do: Cycle, Seed: uint64(n)}, 0); err != nil {
+			w.violate("R14", "%s: a cycle failed without a fault: %v", when, err)
+		}
+		w.check.between()
+		if w.failed != nil {
+			return
+		}
+		if w.db.writes == writes {
+			return
+		}
+		// R12: once more at once. What still happens has to be for a reason that
+		// only time heals: a state that backs off is written when its time has come.
+		writes, calls := w.db.writes, w.cloud.calls
+		if err := w.cycle(&Action{Do: Cycle, Seed: uint64(n)}, 0); err != nil {
+			w.violate("R14", "%s: a cycle failed without a fault: %v", when, err)
+		}
+		if w.failed == nil && (w.db.writes != writes || w.cloud.calls != calls) && w.report.Passes < sync.MaxPasses && n > 1 {
+			w.violate("R12", "%s: a second cycle in a quiet world wrote: %s", when, w.db.lastWrite)
+		}
+		if n >= enough {
+			if !w.onlyBackoff(writes) {
+				w.violate("R14", "%s: no fixpoint after %d cycles; last write: %s", when, 2*n, w.db.lastWrite)
+			}
+			return
+		}
+	}
+}
+
+// onlyBackoff reports whether all that is left are records that wait for
+// something that has failed for good, and are looked at again and again.
+func (w *world) onlyBackoff(int) bool {
+	left := false
+	for _, st := range w.db.states {
+		left = left || st.next < never
+	}
+	return left
+}
+
+// final checks the fixpoint: every record equals its object, or says why not.
+func (w *world) final() {
+	for at := range w.db.pending {
+		if why := w.explained(at); why != "" {
+			w.violate("R2", "%v: a change is neither settled nor explained (%s)", at, why)
+		}
+	}
+	for _, op := range w.db.ops {
+		if op.open() {
+			w.violate("R6", "operation %d of %v was never ended", op.id, op.Record)
+		}
+	}
+	recorded := map[*object]bool{}
+	for _, t := range tables {
+		for _, id := range w.db.ids(t) {
+			w.finalRecord(t, ref(t, id), w.db.rows[t.Name][id], recorded)
+		}
+	}
+	for _, o := range w.cloud.objects {
+		if o.now() == nil || recorded[o] {
+			continue
+		}
+		w.finalObject(o)
+	}
+	for _, g := range w.db.garbage {
+		if o := w.cloud.live(g.table, g.scope, g.key); o == nil {
+			w.violate("R14", "garbage %s of %s is gone and not forgotten", g.key, g.table.Name)
+		} else if g.Message == "" && g.Attempts == 0 {
+			w.violate("R14", "garbage %s of %s is left without a reason", g.key, g.table.Name)
+		}
+	}
+}
+
+// explained returns "" if the record says why it is not equal, and otherwise
+// what is wrong with its explanation.
+func (w *world) explained(at sync.RecordRef) string {
+	st := w.db.states[at]
+	switch {
+	case st == nil:
+		return "no state"
+	case strings.HasPrefix(st.Code, "delete_guard"):
+		return ""
+	case st.Review:
+		return ""
+	case st.Name == sync.StateWaiting:
+		return ""
+	case st.Attempts > 0 && st.Message != "":
+		return ""
+	}
+	return "state " + string(st.Name) + " says nothing"
+}
+
+func (w *world) finalRecord(t *modules.Table, at sync.RecordRef, r *row, recorded map[*object]bool) {
+	var o *object
+	if key, ok := w.db.keyOf(t, at.ID); ok {
+		o = w.cloud.live(t, t.Scope(r.vals), key)
+	}
+	if o == nil {
+		if why := w.explained(at); why != "" {
+			w.violate("R14", "%v has no object (%s)", at, why)
+		} else if st := w.db.states[at]; st.Name == sync.StateUpdatingFailed && st.Code != "database" {
+			w.violate("R14", "%v is explained as %s and has no object", at, w.db.states[at].Message)
+		}
+		return
+	}
+	recorded[o] = true
+	differs := ""
+	for i := range t.Columns {
+		c := &t.Columns[i]
+		have, cloud := r.vals[c.Name], o.now()[c.Name]
+		switch {
+		case c.WriteOnly:
+			if !have.IsNull() {
+				differs = c.Name
+			}
+		case c.References != nil:
+			if have.IsNull() != cloud.IsNull() {
+				differs = c.Name
+			} else if !have.IsNull() {
+				key, ok := w.db.keyOf(registry.Table(c.References.Table), have.Int())
+				if !ok || key != cloud.String() {
+					differs = c.Name
+				}
+			}
+		case !c.Same(have, cloud):
+			differs = c.Name
+		}
+	}
+	st := w.db.states[at]
+	if differs == "" {
+		if st != nil && w.db.pending[at] == nil {
+			w.violate("R14", "%v equals its object and still says %s: %s", at, st.Name, st.Message)
+		}
+		return
+	}
+	if why := w.explained(at); why != "" {
+		w.violate("R14", "%v differs in %s: %v, cloud %v (%s)", at, differs, r.vals, o.now(), why)
+	} else if w.db.pending[at] == nil && st.Code != "database" && !w.enforcing(at) && st.Name != sync.StateWaiting {
+		w.violate("R14", "%v differs in %s with nothing pending (%s: %s)", at, differs, st.Name, st.Message)
+	}
+}
+
+func (w *world) enforcing(at sync.RecordRef) bool {
+	t := registry.Table(at.Table)
+	rules := modes.New(w.db.rules)
+	if rules.Of(at.Table, at.ID, "") == modes.Enforce {
+		return true
+	}
+	for i := range t.Columns {
+		if rules.Of(at.Table, at.ID, t.Columns[i].Name) == modes.Enforce {
+			return true
+		}
+	}
+	return false
+}
+
+// finalObject: an object without a record has to be one that is being deleted
+// and cannot be, or that the tables refuse.
+func (w *world) finalObject(o *object) {
+	if w.check.isGarbage(o) || w.report.Stopped != "" {
+		return
+	}
+	for at := range w.check.owned {
+		if w.check.owned[at][o] && w.db.pending[at] != nil && w.explained(at) == "" {
+			return
+		}
+	}
+	for _, e := range w.report.Errors {
+		if e.Record.Table == o.table.Name && e.Record.ID == 0 {
+			return
+		}
+	}
+	w.violate("R14", "%s has no record: %v", o.key, o.now())
+}

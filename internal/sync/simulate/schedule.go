@@ -1,0 +1,234 @@
+package simulate
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+)
+
+// Do is what an action does.
+type Do string
+
+// The actions. The first group is what people do, the second what engines do,
+// and the third what happens to an engine in the middle of a cycle.
+const (
+	Insert      Do = "Insert"   // a record, in the transaction of Slot
+	Edit        Do = "Edit"     // columns of a record
+	Remove      Do = "Remove"   // a record
+	Reinsert    Do = "Reinsert" // a record that was deleted, under its old id
+	Adopt       Do = "Adopt"    // an object, by inserting a record with its identity
+	Commit      Do = "Commit"
+	Rollback    Do = "Rollback"
+	CloudCreate Do = "CloudCreate"
+	CloudEdit   Do = "CloudEdit"
+	CloudRemove Do = "CloudRemove"
+	Rule        Do = "Rule" // puts a rule of iasql_mode in force
+	Unrule      Do = "Unrule"
+	Policy      Do = "Policy"  // of conflicts
+	Resolve     Do = "Resolve" // an open conflict
+	Retry       Do = "Retry"
+	Wait        Do = "Wait"
+
+	Cycle   Do = "Cycle"
+	Preview Do = "Preview"
+
+	Kill        Do = "Kill"        // before the call
+	KillAfter   Do = "KillAfter"   // after its effect
+	Hiccup      Do = "Hiccup"      // the database's connection breaks before the call
+	HiccupAfter Do = "HiccupAfter" // or after it
+)
+
+// Action is one step of a schedule. What it acts on is chosen by A, B, C and D
+// among what there is when it is played, so that a schedule still means
+// something when parts of it are left out.
+type Action struct {
+	Do         Do
+	Slot       int  // of the user's transaction
+	Open       bool // it stays open
+	A, B, C, D int
+	For        time.Duration
+
+	// Of a cycle: what it looks at, what its random choices are made from, how
+	// often calls fail and reads are late, a region that cannot be read, and
+	// what happens in the middle of it, At its n-th call.
+	Push          bool
+	Seed          uint64
+	Faults, Stale float64
+	Region        string
+	Inject        []Action
+	At            int
+}
+
+// Schedule is a world's settings and all that happens in it.
+type Schedule struct {
+	Seed        uint64
+	Constrained bool // a user's constraint refuses a value
+	MaxDeletes  int
+	Ratio       float64
+	Rows        int // objects there from the start
+	Actions     []Action
+}
+
+// NewSchedule makes the schedule of a seed.
+func NewSchedule(seed uint64) *Schedule {
+	rng := rand.New(rand.NewPCG(seed, 1))
+	s := &Schedule{Seed: seed, MaxDeletes: 100, Ratio: 1, Rows: rng.IntN(6)}
+	g := generator{rng: rng}
+	// Swarm testing: every schedule leaves most kinds of trouble out, so that
+	// the rest meets often.
+	g.faults = pick(rng, 0, 0, 0.05, 0.15, 0.3)
+	g.stale = pick(rng, 0, 0, 0.1, 0.5)
+	g.kills = pick(rng, 0, 0, 0.15, 0.4)
+	g.inside = pick(rng, 0, 0.2, 0.6)
+	g.rules = pick(rng, 0, 0, 0.05, 0.15)
+	g.open = pick(rng, 0, 0.1, 0.4)
+	g.only = rng.IntN(len(tables) * 2)
+	s.Constrained = rng.IntN(6) == 0
+	if rng.IntN(6) == 0 {
+		s.MaxDeletes = 1 + rng.IntN(3)
+	}
+	if rng.IntN(6) == 0 {
+		s.Ratio = 0.4
+	}
+	if rng.IntN(5) > 0 {
+		s.Actions = append(s.Actions, Action{Do: Cycle, Seed: rng.Uint64()})
+	}
+	for n := 4 + rng.IntN(24); len(s.Actions) < n; {
+		s.Actions = append(s.Actions, g.next(0))
+	}
+	return s
+}
+
+func pick[T any](rng *rand.Rand, list ...T) T { return list[rng.IntN(len(list))] }
+
+type generator struct {
+	rng                                       *rand.Rand
+	faults, stale, kills, inside, rules, open float64
+	only                                      int
+}
+
+func (g *generator) next(depth int) Action {
+	rng := g.rng
+	a := Action{A: rng.IntN(64), B: rng.IntN(64), C: rng.IntN(64), D: rng.IntN(64), Slot: rng.IntN(3)}
+	if g.only < len(tables) && rng.IntN(4) > 0 {
+		a.A = g.only // most happens to one table
+	}
+	a.Open = rng.Float64() < g.open
+	switch n := rng.IntN(100); {
+	case rng.Float64() < g.rules:
+		a.Do = pick(rng, Rule, Rule, Rule, Unrule)
+	case n < 14:
+		a.Do = Insert
+	case n < 30:
+		a.Do = Edit
+	case n < 38:
+		a.Do = Remove
+	case n < 41:
+		a.Do = Reinsert
+	case n < 43:
+		a.Do = Adopt
+	case n < 49:
+		a.Do = Commit
+	case n < 51:
+		a.Do = Rollback
+	case n < 54:
+		a.Do = CloudCreate
+	case n < 63:
+		a.Do = CloudEdit
+	case n < 67:
+		a.Do = CloudRemove
+	case n < 69:
+		a.Do = Policy
+	case n < 71:
+		a.Do = Resolve
+	case n < 73:
+		a.Do = Retry
+	case n < 78:
+		a.Do, a.For = Wait, pick(rng, time.Second, 5*time.Second, 25*time.Second, 61*time.Second, 10*time.Minute)
+	case depth > 0:
+		return g.next(depth)
+	case n < 80:
+		a.Do, a.Seed = Preview, rng.Uint64()
+	default:
+		a = g.cycle(depth)
+	}
+	return a
+}
+
+func (g *generator) cycle(depth int) Action {
+	rng := g.rng
+	a := Action{Do: Cycle, Push: rng.IntN(3) == 0, Seed: rng.Uint64(), Faults: g.faults, Stale: g.stale}
+	if g.faults > 0 && rng.IntN(8) == 0 {
+		a.Region = pick(rng, regions...)
+	}
+	inject := func(in Action) {
+		in.At = 1 + rng.IntN(pick(rng, 12, 30, 60))
+		a.Inject = append(a.Inject, in)
+	}
+	for rng.Float64() < g.inside && len(a.Inject) < 5 {
+		inject(g.next(depth + 1))
+	}
+	if rng.Float64() < g.kills {
+		inject(Action{Do: pick(rng, Kill, KillAfter, KillAfter, Hiccup, HiccupAfter)})
+	}
+	if depth == 0 && g.kills > 0 && rng.IntN(10) == 0 {
+		inject(g.cycle(depth + 1))
+	}
+	return a
+}
+
+// String spells the schedule as Go, to be pasted into a test.
+func (s *Schedule) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "&Schedule{Seed: %d, Constrained: %t, MaxDeletes: %d, Ratio: %g, Rows: %d, Actions: []Action{\n", s.Seed, s.Constrained, s.MaxDeletes, s.Ratio, s.Rows)
+	for i := range s.Actions {
+		fmt.Fprintf(&b, "\t%s,\n", s.Actions[i].spell("\t"))
+	}
+	b.WriteString("}}")
+	return b.String()
+}
+
+func (a *Action) spell(indent string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "{Do: %s", a.Do)
+	num := func(name string, v int) {
+		if v != 0 {
+			fmt.Fprintf(&b, ", %s: %d", name, v)
+		}
+	}
+	num("At", a.At)
+	num("Slot", a.Slot)
+	if a.Open {
+		b.WriteString(", Open: true")
+	}
+	num("A", a.A)
+	num("B", a.B)
+	num("C", a.C)
+	num("D", a.D)
+	num("For", int(a.For))
+	if a.Push {
+		b.WriteString(", Push: true")
+	}
+	if a.Seed != 0 {
+		fmt.Fprintf(&b, ", Seed: %d", a.Seed)
+	}
+	if a.Faults != 0 {
+		fmt.Fprintf(&b, ", Faults: %g", a.Faults)
+	}
+	if a.Stale != 0 {
+		fmt.Fprintf(&b, ", Stale: %g", a.Stale)
+	}
+	if a.Region != "" {
+		fmt.Fprintf(&b, ", Region: %q", a.Region)
+	}
+	if len(a.Inject) > 0 {
+		b.WriteString(", Inject: []Action{")
+		for i := range a.Inject {
+			fmt.Fprintf(&b, "\n%s\t%s,", indent, a.Inject[i].spell(indent+"\t"))
+		}
+		fmt.Fprintf(&b, "\n%s}", indent)
+	}
+	b.WriteString("}")
+	return b.String()
+}
