@@ -191,7 +191,7 @@ func (e *Engine) carryOut(ctx context.Context, batch int64, kind string, reviewe
 func (e *Engine) progress(ctx context.Context, batch int64) (failed []failedRecord, working int, pause time.Duration, err error) {
 	rows, err := e.pool.Query(ctx, `
 		SELECT l.table_name, l.record_id, s.state = 'WaitingForDependencies', coalesce(iasql_internal.failure(l.table_name, l.record_id), ''), coalesce(s.message, ''),
-		       greatest(extract(epoch FROM s.next_attempt_at - clock_timestamp()), 0)::double precision
+		       greatest(extract(epoch FROM least(s.next_attempt_at, clock_timestamp() + interval '1 hour') - clock_timestamp()), 0)::double precision
 		FROM (SELECT DISTINCT table_name, record_id FROM public.iasql_audit_log
 		      WHERE transaction_id = $1 AND NOT settled AND change_type IN ('INSERT', 'UPDATE', 'DELETE')) l
 		LEFT JOIN iasql_internal.record_state s ON s.table_name = l.table_name AND s.record_id = l.record_id

@@ -11,7 +11,7 @@ BEGIN
     END IF;
     BEGIN
         PERFORM @extschema:dblink@.dblink_connect(session, 'iasql_loopback');
-    EXCEPTION WHEN sqlclient_unable_to_establish_sqlconnection OR undefined_object OR s_r_e_prohibited_sql_statement_attempted THEN
+    EXCEPTION WHEN sqlclient_unable_to_establish_sqlconnection OR undefined_object OR SQLSTATE '2F003' THEN
         RAISE EXCEPTION 'the database cannot open a connection to itself: %', SQLERRM
             USING ERRCODE = 'IA014',
                   HINT = 'Role iasql_loopback_<database oid> must be allowed to log in with its password from this server; check pg_hba.conf, then run engine migrate.';

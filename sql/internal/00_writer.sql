@@ -1,3 +1,4 @@
+-- Comes first: standard-SQL bodies (BEGIN ATOMIC) are bound when they are made.
 -- Who writes: the role that was set, else the one that logged in. (In a SECURITY DEFINER function current_user is the
 -- function's owner.)
 CREATE OR REPLACE FUNCTION iasql_internal.writer() RETURNS text
