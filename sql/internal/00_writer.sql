@@ -9,7 +9,7 @@ COMMENT ON FUNCTION iasql_internal.writer() IS 'The role that makes the current 
 -- The setting alone could be made by anybody; the role cannot, nor a row of iasql_internal.reverting.
 CREATE OR REPLACE FUNCTION iasql_internal.writer_is_engine() RETURNS boolean
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
-RETURN current_setting('iasql.origin', true) = 'engine' AND pg_has_role(session_user, 'iasql_engine', 'MEMBER')
+RETURN coalesce(current_setting('iasql.origin', true), '') = 'engine' AND pg_has_role(session_user, 'iasql_engine', 'MEMBER')
     OR EXISTS (SELECT FROM iasql_internal.reverting r WHERE r.xid = pg_current_xact_id_if_assigned());
 COMMENT ON FUNCTION iasql_internal.writer_is_engine() IS 'Whether the current change is the engine''s own and no user''s intention (R4).';
 
