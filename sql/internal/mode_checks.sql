@@ -34,6 +34,8 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     IF TG_TABLE_NAME = 'iasql_settings' THEN
         PERFORM pg_notify('iasql_settings', '');
+        -- What was stopped for review may go ahead under the new limits, or is stopped again.
+        UPDATE iasql_internal.record_state s SET next_attempt_at = now() WHERE s.code = 'delete_guard';
     END IF;
     PERFORM iasql_internal.enqueue_sync();
     RETURN NULL;

@@ -292,3 +292,6 @@ func (w *World) Settled() {
 	w.Becomes(20*time.Second, "0", `SELECT count(*) FROM iasql_audit_log WHERE NOT settled`)
 	w.Becomes(20*time.Second, "", `SELECT * FROM iasql_status WHERE state <> 'Present'`)
 }
+
+// Log returns what the engine has said so far.
+func (p *Process) Log() string { return p.log.String() }
