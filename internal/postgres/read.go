@@ -435,8 +435,10 @@ func (d *Database) ToDatabase(ctx context.Context, t *modules.Table, scope modul
 		query := fmt.Sprintf(`
 			SELECT %s, p.id, false FROM %s p WHERE p.%s = ANY ($1::text[]) AND %s
 			UNION ALL SELECT s.key, s.record_id, false FROM iasql_internal.record_state s WHERE s.table_name = %s AND s.key = ANY ($1) AND s.account = $2
-			UNION ALL SELECT g.key, g.record_id, true FROM iasql_internal.garbage g WHERE g.table_name = %s AND g.key = ANY ($1) AND g.account = $2`,
-			key, shapeOf(parent).name, quote(c.References.Key), where, literal(parent.Name), literal(parent.Name))
+			UNION ALL SELECT g.key, g.record_id, true FROM iasql_internal.garbage g WHERE g.table_name = %s AND g.key = ANY ($1) AND g.account = $2
+			UNION ALL SELECT l.key, l.record_id, true FROM public.iasql_audit_log l
+			WHERE NOT l.settled AND l.table_name = %s AND l.change_type = 'DELETE' AND l.key = ANY ($1) AND l.account = $2`,
+			key, shapeOf(parent).name, quote(c.References.Key), where, literal(parent.Name), literal(parent.Name), literal(parent.Name))
 		batch.Queue(query, args...).Query(func(rows pgx.Rows) error {
 			type hit struct {
 				id      int64
@@ -538,10 +540,10 @@ func (d *Database) ToCloud(ctx context.Context, t *modules.Table, rows []modules
 // OwnWrites implements [sync.Database].
 func (d *Database) OwnWrites(ctx context.Context, account string) ([]sync.LoggedWrite, error) {
 	rows, err := d.Pool.Query(ctx, `
-		SELECT id, table_name, coalesce(record_id, 0), kind, account, region, coalesce(key, ''), columns, up_to
+		SELECT id, table_name, coalesce(record_id, 0), kind, account, region, coalesce(key, ''), columns, up_to, result <> 'ok'
 		FROM public.iasql_operations
-		WHERE account = $1 AND result = 'ok'
-		  AND ended > now() - (SELECT value::interval FROM public.iasql_settings WHERE name = 'consistency_window')
+		WHERE account = $1 AND (result = 'ok' OR kind <> 'create' AND result IN ('unknown', 'abandoned'))
+		  AND CASE result WHEN 'ok' THEN ended ELSE started END > now() - (SELECT value::interval FROM public.iasql_settings WHERE name = 'consistency_window')
 		ORDER BY id`, account)
 	if err != nil {
 		return nil, err
@@ -549,7 +551,7 @@ func (d *Database) OwnWrites(ctx context.Context, account string) ([]sync.Logged
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (sync.LoggedWrite, error) {
 		var w sync.LoggedWrite
 		var columns []byte
-		err := row.Scan(&w.ID, &w.Record.Table, &w.Record.ID, &w.Kind, &w.Scope.Account, &w.Scope.Region, &w.Key, &columns, &w.UpTo)
+		err := row.Scan(&w.ID, &w.Record.Table, &w.Record.ID, &w.Kind, &w.Scope.Account, &w.Scope.Region, &w.Key, &columns, &w.UpTo, &w.Unsure)
 		if err != nil {
 			return w, err
 		}

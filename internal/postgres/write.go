@@ -339,7 +339,7 @@ func (d *Database) queueConflicts(batch *pgx.Batch, s *sync.Subject, conflicts [
 		}
 		batch.Queue(`
 			INSERT INTO public.iasql_conflicts (table_name, record_id, column_name, database_value, cloud_value, base, audit_id, resolved, resolved_at, resolved_by)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, CASE WHEN $8 IS NOT NULL THEN now() END, CASE WHEN $8 IS NOT NULL THEN current_user END)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, CASE WHEN $8::text IS NOT NULL THEN now() END, CASE WHEN $8::text IS NOT NULL THEN current_user END)
 			ON CONFLICT (table_name, record_id, column_name, audit_id, cloud_value) DO NOTHING`,
 			s.Table.Name, s.RecordID, name, have, cloud, base, s.Change.Latest(), resolved)
 	}
