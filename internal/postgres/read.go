@@ -542,7 +542,7 @@ func (d *Database) OwnWrites(ctx context.Context, account string) ([]sync.Logged
 	rows, err := d.Pool.Query(ctx, `
 		SELECT id, table_name, coalesce(record_id, 0), kind, account, region, coalesce(key, ''), columns, up_to, result <> 'ok'
 		FROM public.iasql_operations
-		WHERE account = $1 AND (result = 'ok' OR kind <> 'create' AND result IN ('unknown', 'abandoned'))
+		WHERE account = $1 AND (result = 'ok' OR result IN ('unknown', 'abandoned') AND key IS NOT NULL)
 		  AND CASE result WHEN 'ok' THEN ended ELSE started END > now() - (SELECT value::interval FROM public.iasql_settings WHERE name = 'consistency_window')
 		ORDER BY id`, account)
 	if err != nil {

@@ -49,7 +49,8 @@ func (d *Database) Begin(ctx context.Context, lease sync.Lease, call sync.Logged
 			(cycle_id, account, region, table_name, record_id, kind, service, action, token, key, columns, up_to, replaces, transaction_id)
 		SELECT $3, $1, $4, $5, nullif($6::bigint, 0), $7, $8, $9, nullif($10, ''), nullif($11, ''), $12, $13, $14, nullif($15::bigint, 0)
 		WHERE EXISTS (SELECT FROM fence)
-		  AND public.iasql_mode_of($5, nullif($6, 0)) <> 'TRACK'
+		  AND NOT CASE $7 WHEN 'update' THEN EXISTS (SELECT FROM jsonb_object_keys($12::jsonb) c (name) WHERE public.iasql_mode_of($5, nullif($6, 0), c.name) = 'TRACK')
+		                  ELSE public.iasql_mode_of($5, nullif($6, 0)) = 'TRACK' END
 		  AND coalesce(iasql_internal.open_batch(), 0) = $15
 		RETURNING id`,
 		lease.Account, lease.Fence, lease.Cycle, call.Scope.Region, call.Record.Table, call.Record.ID, call.Kind,

@@ -25,7 +25,10 @@ type running struct {
 // ones side by side. Outcomes are written in batches, and an operation counts
 // as done only when its outcome is in the database. One that fails leaves
 // those that depend on it waiting (R8).
-func (c *cycle) apply(ctx context.Context, plan Plan) error {
+//
+// It reports whether any call was made; without one, another pass would only
+// meet the same refusals.
+func (c *cycle) apply(ctx context.Context, plan Plan) (called bool, err error) {
 	ops := make(map[*Op]*running, len(plan.Ops))
 	for _, op := range plan.Ops {
 		ops[op] = &running{Op: op, done: make(chan struct{})}
@@ -34,11 +37,12 @@ func (c *cycle) apply(ctx context.Context, plan Plan) error {
 		for _, op := range plan.Ops {
 			r := ops[op]
 			out, waiting := c.runOp(ctx, r, ops)
+			called = called || out != nil
 			if err := c.finish(ctx, []finished{{r, out, waiting}}); err != nil {
-				return err
+				return called, err
 			}
 		}
-		return nil
+		return called, nil
 	}
 	var (
 		results = make(chan finished)
@@ -88,6 +92,9 @@ func (c *cycle) apply(ctx context.Context, plan Plan) error {
 				more = false
 			}
 		}
+		for _, f := range batch {
+			called = called || f.outcome != nil
+		}
 		if failure != nil {
 			continue
 		}
@@ -98,7 +105,7 @@ func (c *cycle) apply(ctx context.Context, plan Plan) error {
 	if failure == nil {
 		failure = context.Cause(ctx)
 	}
-	return failure
+	return called, failure
 }
 
 type finished struct {
@@ -129,6 +136,9 @@ func (c *cycle) finish(ctx context.Context, batch []finished) error {
 		return err
 	}
 	for _, f := range batch {
+		if f.outcome == nil && f.waiting == nil {
+			c.refused[f.run.Subject.Ref()] = true
+		}
 		if f.outcome != nil {
 			switch f.outcome.Result {
 			case ResultOK:
@@ -156,11 +166,11 @@ func (c *cycle) finish(ctx context.Context, batch []finished) error {
 // pass knows it.
 func (c *cycle) noteOwn(r *running, out *Outcome) {
 	w := LoggedWrite{
-		OwnWrite: OwnWrite{Kind: r.Kind, Columns: r.changes(), UpTo: r.Subject.Change.Latest()},
+		OwnWrite: OwnWrite{Kind: r.Kind, Unsure: out.Result == ResultUnknown, Columns: r.changes(), UpTo: r.Subject.Change.Latest()},
 		Record:   r.Subject.Ref(), Scope: r.Subject.Scope,
 	}
-	if out.Result == ResultUnknown && r.Kind != OpUpdate {
-		return
+	if out.Result == ResultUnknown && r.Kind == OpCreate {
+		return // recovery finds out
 	}
 	for _, id := range out.Calls {
 		w.ID = max(w.ID, id)
@@ -202,7 +212,12 @@ func (op *Op) changes() map[string]ValueChange {
 			}
 			v = ValueChange{To: s.Record.Row[col.Name]}
 		default:
-			continue
+			// What made the replacement necessary tells its object from the old
+			// one where both have the same name (see showsPredecessor).
+			if !op.Replaces || s.Record == nil || !col.CreateOnly || col.Name == modules.ColumnAccount || col.Same(s.Object[col.Name], s.Record.Row[col.Name]) {
+				continue
+			}
+			v = ValueChange{From: s.Object[col.Name], To: s.Record.Row[col.Name]}
 		}
 		if col.WriteOnly {
 			v = ValueChange{}
@@ -259,7 +274,10 @@ func (c *cycle) runOp(ctx context.Context, r *running, ops map[*Op]*running) (*O
 	if r.Kind == OpCreate {
 		scope = s.Table.Scope(s.Record.Row)
 	}
-	key, _ := s.Table.Key(s.Object)
+	key := ""
+	if r.Kind != OpCreate { // what it makes is not known yet
+		key, _ = s.Table.Key(s.Object)
+	}
 	j := &opJournal{c: c, call: LoggedCall{
 		Record: s.Ref(), Kind: r.Kind, Scope: scope, Key: key, Columns: r.changes(),
 		UpTo: s.Change.Latest(), Replaces: r.Replaces,
@@ -281,13 +299,25 @@ func (c *cycle) runOp(ctx context.Context, r *running, ops map[*Op]*running) (*O
 	if j.err != nil && len(j.calls) == 0 && (errors.Is(j.err, ErrRefused) || errors.Is(j.err, ErrLeaseLost)) {
 		return nil, nil // nothing was called: the next cycle looks again
 	}
-	class := modules.ClassOf(err)
 	out.Result = ResultFailed
-	if class == modules.MayHaveHappened && len(j.calls) > 0 {
+	if len(j.calls) > 0 && inDoubt(r.Op, err) {
 		out.Result = ResultUnknown
 	}
 	out.State = c.failed(s, stateOf(r.Op), err)
 	return out, nil
+}
+
+// inDoubt reports whether a failed operation may have had its effect: its answer
+// was lost, or it asked for a name that exists, which may be the work of its own
+// first delivery.
+func inDoubt(op *Op, err error) bool {
+	switch modules.ClassOf(err) {
+	case modules.MayHaveHappened:
+		return true
+	case modules.Exists:
+		return op.Kind == OpCreate && !op.Replaces && op.Subject.Table.Creation == modules.ByName
+	}
+	return false
 }
 
 // succeed fills in the outcome of an operation that was answered with success.
@@ -412,6 +442,10 @@ func (c *cycle) failed(s *Subject, name StateName, err error) *State {
 		return s.remember(st)
 	}
 	st.Review = true
+	if class == modules.Exists && name == StateCreating {
+		// Once it can be read it is adopted.
+		st.Backoff = c.backoff(st.Attempts, err)
+	}
 	switch name {
 	case StateCreating:
 		st.Name = StateCreatingFailed

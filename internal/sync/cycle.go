@@ -78,6 +78,7 @@ type cycle struct {
 	own       ownIndex
 	tokens    map[RecordRef]string // of creations that may have happened
 	undecided map[RecordRef]bool   // creations whose effect is still being looked for
+	refused   map[RecordRef]bool   // by Begin: not to be tried again in this cycle
 	// hold are the tables and scopes in which an object without a record may be
 	// one of undecided: it is neither inserted nor deleted.
 	hold   map[objectRef]bool
@@ -89,7 +90,7 @@ type cycle struct {
 // not go on; what fails for one record stays with it (R8). A cycle may be
 // abandoned at any instant.
 func (e *Engine) Cycle(ctx context.Context, lease Lease, kind Kind) (Report, error) {
-	c := &cycle{Engine: e, lease: lease, kind: kind, tokens: map[RecordRef]string{}, undecided: map[RecordRef]bool{}, hold: map[objectRef]bool{}, rank: map[string]int{}}
+	c := &cycle{Engine: e, lease: lease, kind: kind, tokens: map[RecordRef]string{}, undecided: map[RecordRef]bool{}, refused: map[RecordRef]bool{}, hold: map[objectRef]bool{}, rank: map[string]int{}}
 	err := c.run(ctx)
 	return c.report, err
 }
@@ -116,6 +117,9 @@ func (c *cycle) run(ctx context.Context) error {
 			return err
 		}
 		due = c.decidable(due)
+		if err := c.claims(ctx, due); err != nil {
+			return err
+		}
 		if err := c.observe(ctx, due); err != nil {
 			return err
 		}
@@ -199,7 +203,7 @@ func (c *cycle) carryOut(ctx context.Context, steps []Step) (bool, error) {
 	}
 	var pushes []Step
 	for _, step := range steps {
-		if step.Decision.Action.Pushes() && step.Subject.due() && !c.undecided[step.Subject.Ref()] {
+		if step.Decision.Action.Pushes() && c.pushable(step.Subject) {
 			pushes = append(pushes, step)
 		}
 	}
@@ -213,7 +217,13 @@ func (c *cycle) carryOut(ctx context.Context, steps []Step) (bool, error) {
 	if stop, err := c.guard(ctx, plan); err != nil || stop {
 		return false, err
 	}
-	return true, c.apply(ctx, plan)
+	applied, err := c.apply(ctx, plan)
+	return pulled || applied, err
+}
+
+// pushable reports whether operations of the subject may be tried now.
+func (c *cycle) pushable(s *Subject) bool {
+	return s.due() && !c.undecided[s.Ref()] && !c.refused[s.Ref()]
 }
 
 // due reports whether the subject may be acted upon now: it does not back off.

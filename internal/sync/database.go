@@ -48,22 +48,24 @@ type Database interface {
 
 	// ToDatabase translates the references of objects of one table and scope
 	// into database terms, in place. A reference whose target has no record is
-	// left out of its row; the columns by which a row names a replaced object
-	// are returned for it.
+	// left out of its row; the columns by which a row names a replaced object,
+	// or one whose record a user has deleted, are returned for it.
 	ToDatabase(ctx context.Context, table *modules.Table, scope modules.Scope, rows []modules.Row) (stranded []map[string]bool, err error)
 	// ToCloud translates the references of rows of one table into cloud terms,
 	// in place. A reference whose target has no name in the cloud is NULL.
 	ToCloud(ctx context.Context, table *modules.Table, rows []modules.Row) error
 
 	// OwnWrites returns what this and other engines wrote to the account's
-	// objects within the consistency window.
+	// objects within the consistency window, and writes to objects of a known
+	// key that they may have made.
 	OwnWrites(ctx context.Context, account string) ([]LoggedWrite, error)
 	// Unfinished returns the operations whose end is not known.
 	Unfinished(ctx context.Context, account string) ([]LoggedOp, error)
 
 	// Begin journals a call that is about to be made. It returns
-	// [ErrRefused] when the record's mode is TRACK, a batch is open that the
-	// lease does not belong to, or the lease was lost.
+	// [ErrRefused] when the mode of the record, or for an update that of one of
+	// its columns, is TRACK, or a batch is open that the lease does not belong
+	// to, and [ErrLeaseLost] when the lease was lost.
 	Begin(ctx context.Context, lease Lease, call LoggedCall) (id int64, err error)
 	// Finish records how operations ended, with all that follows from it for
 	// their records, in one transaction.

@@ -1,6 +1,7 @@
 package sync
 
 import (
+	"fmt"
 	"slices"
 	"sort"
 
@@ -92,18 +93,44 @@ func Decide(s *Subject, p Policy) Decision {
 		return Decision{Wait: true, State: StateCheckPresentFailed, Reason: "the cloud could not be read"}
 	case s.Presence == Absent:
 		return decideAbsent(s, mode)
+	case s.showsPredecessor():
+		return Decision{Wait: true, State: StateReplacing, Reason: "replaced, not visible yet"}
 	}
 	return decideColumns(s, p)
+}
+
+// createdLast reports whether the newest thing this engine did to the object's
+// existence, within the consistency window, was to create it.
+func (s *Subject) createdLast() bool {
+	return slices.ContainsFunc(s.Own, func(w OwnWrite) bool { return w.Kind == OpCreate }) && !s.deletedLast()
+}
+
+// showsPredecessor reports whether the object was read as it was before this
+// engine replaced it by another of the same name: a column that is fixed at
+// creation still has the value it was to get rid of (R13).
+func (s *Subject) showsPredecessor() bool {
+	for i := range s.Own {
+		if s.Own[i].Kind != OpDelete {
+			continue
+		}
+		for name, change := range s.Own[i].Columns {
+			if c := s.Table.Column(name); c != nil && c.Same(s.Object[name], change.From) && !c.Same(s.Record.Row[name], change.From) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // deletedLast reports whether the newest thing this engine did to the object's
 // existence, within the consistency window, was to delete it.
 func (s *Subject) deletedLast() bool {
 	for i := len(s.Own) - 1; i >= 0; i-- {
-		switch s.Own[i].Kind {
-		case OpDelete:
+		switch {
+		case s.Own[i].Kind == OpDelete && s.Own[i].Unsure: // deleting again does no harm
+		case s.Own[i].Kind == OpDelete:
 			return true
-		case OpCreate:
+		case s.Own[i].Kind == OpCreate:
 			return false
 		}
 	}
@@ -112,6 +139,9 @@ func (s *Subject) deletedLast() bool {
 
 // decideGarbage: the old object of a replacement.
 func decideGarbage(s *Subject) Decision {
+	if s.ClaimedBy != 0 {
+		return Decision{Settle: true, Reason: "a user wants to keep it"}
+	}
 	switch s.Presence {
 	case Present:
 		if s.deletedLast() {
@@ -119,6 +149,9 @@ func decideGarbage(s *Subject) Decision {
 		}
 		return Decision{Action: Delete, State: StateReplacing, Reason: "replaced by a new object", OwnAccount: true}
 	case Absent:
+		if s.createdLast() { // not visible yet (R13)
+			return Decision{Wait: true, State: StateReplacing, Reason: "created a moment ago, not visible yet"}
+		}
 		return Decision{Settle: true}
 	}
 	return Decision{Wait: true, State: StateReplacing, Reason: "the cloud could not be read"}
@@ -129,17 +162,30 @@ func decideDeleted(s *Subject, mode modes.Mode) Decision {
 	if _, named := s.Identity(); !named {
 		return Decision{Settle: true, Reason: "was never created"}
 	}
+	if s.Change.Insert && !s.everStood() {
+		// An object of that name is somebody else's.
+		return Decision{Settle: true, Reason: "was inserted and deleted before anything was done about it"}
+	}
+	if s.ClaimedBy != 0 {
+		return Decision{Settle: true, Reason: fmt.Sprintf("record %d has taken its object over", s.ClaimedBy)}
+	}
 	switch s.Presence {
 	case Unknown:
 		return Decision{Wait: true, State: StateCheckAbsentFailed, Reason: "the cloud could not be read"}
 	case Absent:
+		if s.createdLast() { // not visible yet (R13)
+			return Decision{Wait: true, State: StateRemoving, Reason: "created a moment ago, not visible yet"}
+		}
 		return Decision{Settle: true, Reason: "is gone"}
 	}
 	if mode == modes.Track {
 		if s.deletedLast() {
 			return Decision{Wait: true, State: StateRemoving, Reason: "deletion under way"}
 		}
-		return Decision{Action: InsertRecord, Pull: s.Object, Settle: true, Reason: "TRACK: the cloud wins"}
+		if s.parentless() {
+			return Decision{Wait: true, State: StateWaiting, Reason: "what its object belongs to has no record"}
+		}
+		return Decision{Action: InsertRecord, Pull: s.pullable(), Settle: true, Reason: "TRACK: the cloud wins"}
 	}
 	if s.deletedLast() {
 		return Decision{Wait: true, State: StateRemoving, Reason: "deletion under way"}
@@ -149,6 +195,22 @@ func decideDeleted(s *Subject, mode modes.Mode) Decision {
 			Reason: "objects of " + s.Table.Name + " cannot be deleted from here"}
 	}
 	return Decision{Action: Delete, State: StateRemoving, Reason: "deleted here"}
+}
+
+// everStood reports whether the inserted record has been seen to stand for an
+// object, or says by an assigned identity which one it is about.
+func (s *Subject) everStood() bool {
+	if s.Table.AssignedIdentity() || len(s.Own) > 0 {
+		return true
+	}
+	if s.State == nil {
+		return false
+	}
+	switch s.State.Name {
+	case StateUpdating, StateUpdatingFailed, StateReplacing, StateConflict, StateRemoving, StateRemovingFailed:
+		return true
+	}
+	return s.State.Identity != nil
 }
 
 // decideUnrecorded: an object without a record, and nobody deleted one.
@@ -167,13 +229,42 @@ func decideUnrecorded(s *Subject, p Policy, mode modes.Mode) Decision {
 	if mode == modes.Enforce && p.Imported && s.CanDelete && s.Protected == "" {
 		return Decision{Action: Delete, State: StateRemoving, Reason: "ENFORCE: no record asks for it", OwnAccount: true}
 	}
-	return Decision{Action: InsertRecord, Pull: s.Object, Reason: "found in the cloud"}
+	if s.parentless() {
+		return Decision{Wait: true, Reason: "what it belongs to has no record yet"}
+	}
+	return Decision{Action: InsertRecord, Pull: s.pullable(), Reason: "found in the cloud"}
+}
+
+// parentless reports whether the object cannot have a record yet, because one
+// it cannot do without has none.
+func (s *Subject) parentless() bool {
+	for i := range s.Table.Columns {
+		c := &s.Table.Columns[i]
+		if _, known := s.Object[c.Name]; c.Required && c.References != nil && (!known || s.Stranded[c.Name]) {
+			return true
+		}
+	}
+	return false
+}
+
+// pullable returns the object without the columns by which it names what has no
+// record (any more).
+func (s *Subject) pullable() modules.Row {
+	if len(s.Stranded) == 0 {
+		return s.Object
+	}
+	row := s.Object.Clone()
+	for name := range s.Stranded {
+		if s.Table.Column(name).References != nil {
+			delete(row, name)
+		}
+	}
+	return row
 }
 
 // decideAbsent: a record whose object is proven not to exist.
 func decideAbsent(s *Subject, mode modes.Mode) Decision {
-	created := slices.ContainsFunc(s.Own, func(w OwnWrite) bool { return w.Kind == OpCreate })
-	if created && !s.deletedLast() { // not visible yet (R13)
+	if s.createdLast() { // not visible yet (R13)
 		return Decision{Wait: true, State: StateCreating, Reason: "created, not visible yet"}
 	}
 	inserted := s.Change != nil && s.Change.Insert
@@ -253,7 +344,15 @@ func decideColumns(s *Subject, p Policy) Decision {
 			continue
 		}
 		cloud, known := s.Object[c.Name] // C
-		if !known {
+		if !known && !s.Cloud[c.Name].IsNull() {
+			// It names an object without a record. That cannot be pulled, but it
+			// is not what a user asks for either.
+			if _, pending := pendingBase(s, c, have); m == modes.Normal && !pending {
+				continue
+			}
+			cloud, known = modules.Text("object:"+s.Cloud[c.Name].String()), m != modes.Track
+		}
+		if !known || s.Stranded[c.Name] && m == modes.Track {
 			continue
 		}
 		v, base := compare(s, c, m, have, cloud, p.HoldConflicts)
@@ -283,6 +382,8 @@ func decideColumns(s *Subject, p Policy) Decision {
 		return d.refuse(StateUpdatingFailed, "the cloud accepts "+d.Push[0]+" but does not keep it")
 	case len(d.Push) > 0 && replace && !(s.CanCreate && s.CanDelete), len(d.Push) > 0 && !replace && !s.CanUpdate:
 		return d.refuse(StateUpdatingFailed, "column "+d.Push[0]+" of "+s.Table.Name+" cannot be changed from here")
+	case len(d.Push) > 0 && replace && p.Rules.Of(s.Table.Name, s.RecordID, "") == modes.Track:
+		return d.refuse(StateUpdatingFailed, "changing "+d.Push[0]+" replaces the object, and the record is tracked")
 	case len(d.Push) > 0 && replace:
 		d.Action, d.State, d.Reason = Replace, StateReplacing, "a column that is fixed at creation changed"
 	case len(d.Push) > 0:
@@ -313,7 +414,7 @@ func (d Decision) refuse(state StateName, reason string) Decision {
 // record has gone out.
 func secretPushed(s *Subject, c *modules.Column) bool {
 	for _, w := range s.Own {
-		if _, ok := w.Columns[c.Name]; ok && w.UpTo >= s.Change.Latest() {
+		if _, ok := w.Columns[c.Name]; ok && !w.Unsure && w.UpTo >= s.Change.Latest() {
 			return true
 		}
 	}
@@ -354,8 +455,13 @@ func compare(s *Subject, c *modules.Column, m modes.Mode, have, cloud modules.Va
 	}
 	written, wrote, stale := lastWrite(s, c, cloud)
 	if stale { // the cloud holds what we wrote, or will (R13)
-		if pending && m != modes.Track && !c.Same(have, written) {
-			return verdictPush, written
+		if written.unsure && pending && m != modes.Track && !c.Same(have, cloud) {
+			return verdictPush, base // or will not: writing it again does no harm
+		}
+		// The user has moved on. If that is back to what was read, it may be so
+		// or our write may yet show: only a later read tells (R1).
+		if pending && m != modes.Track && !c.Same(have, written.to) && !c.Same(have, cloud) {
+			return verdictPush, written.to
 		}
 		if c.Assigned || m == modes.Track && c.Same(have, cloud) {
 			return verdictSame, base
@@ -371,16 +477,17 @@ func compare(s *Subject, c *modules.Column, m modes.Mode, have, cloud modules.Va
 		return verdictPush, base
 	case !pending:
 		return verdictPull, base
-	case wrote && c.Same(written, have):
+	case wrote && !written.unsure && c.Same(written.to, have):
 		return verdictPull, base // our value arrived, and the cloud moved on
-	case wrote && c.Same(written, cloud):
-		return verdictPush, written // our value arrived, and the user moved on
+	case wrote && c.Same(written.to, cloud):
+		return verdictPush, written.to // our value arrived, and the user moved on
 	case s.adopting():
 		// The INSERT met an object that was there already. What it did not say
 		// is taken from the cloud; what it said wins, short of destroying what
 		// is there.
+		_, said := s.Change.Base[c.Name]
 		switch {
-		case c.IsDefault(have):
+		case c.IsDefault(have) && !said:
 			return verdictPull, base
 		case c.CreateOnly:
 			return verdictPullConflict, base
@@ -401,29 +508,35 @@ func compare(s *Subject, c *modules.Column, m modes.Mode, have, cloud modules.Va
 // adopting reports whether a pending INSERT met an object this engine did not
 // create for it.
 func (s *Subject) adopting() bool {
-	if s.Change == nil || !s.Change.Insert || s.State != nil && (s.State.Identity != nil || s.State.Replacing) {
+	if s.Change == nil || !s.Change.Insert || s.State != nil && (s.State.Replacing || s.State.Identity != nil && s.Table.AssignedIdentity()) {
 		return false
 	}
-	return !slices.ContainsFunc(s.Own, func(w OwnWrite) bool { return w.Kind == OpCreate })
+	return !slices.ContainsFunc(s.Own, func(w OwnWrite) bool { return w.Kind == OpCreate && !w.Unsure })
 }
 
 // lastWrite looks the column up among this engine's updates within the
 // consistency window: what it last wrote, and whether the value read is older
 // than that. Creations do not count: an object may be created without a
 // column's value and be given it afterwards.
-func lastWrite(s *Subject, c *modules.Column, cloud modules.Value) (written modules.Value, wrote, stale bool) {
+func lastWrite(s *Subject, c *modules.Column, cloud modules.Value) (last written, wrote, stale bool) {
 	for i := range s.Own {
 		if w, ok := s.Own[i].Columns[c.Name]; ok && s.Own[i].Kind == OpUpdate {
-			written, wrote = w.To, true
+			last, wrote = written{w.To, s.Own[i].Unsure}, true
 		}
 	}
-	if !wrote || c.Same(written, cloud) {
-		return written, wrote, false
+	if !wrote || c.Same(last.to, cloud) {
+		return last, wrote, false
 	}
 	for i := range s.Own {
 		if w, ok := s.Own[i].Columns[c.Name]; ok && s.Own[i].Kind == OpUpdate && (c.Same(w.From, cloud) || c.Same(w.To, cloud)) {
-			return written, true, true
+			return last, true, true
 		}
 	}
-	return written, true, false
+	return last, true, false
+}
+
+// written is what this engine last wrote to a column, perhaps.
+type written struct {
+	to     modules.Value
+	unsure bool
 }

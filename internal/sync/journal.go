@@ -129,7 +129,9 @@ func (c *cycle) repeatCreation(ctx context.Context, t *modules.Table, op LoggedO
 			return nil
 		}
 		out = &Outcome{Calls: op.IDs, Subject: s, Kind: OpCreate, Result: ResultAbandoned}
-	case out.Result == ResultOK, op.Settled && !modules.ClassOf(out.Err).Heals():
+	case out.Result == ResultOK, op.Settled && modules.ClassOf(out.Err) == modules.Invalid:
+		// Of all refusals only that of the values says what became of the first
+		// call: it was refused for the same reason.
 		out.Calls = append(out.Calls, op.IDs...)
 	default:
 		c.undecide(op.Record, op.Scope)
@@ -196,7 +198,7 @@ func (c *cycle) recoverCreations(ctx context.Context, t *modules.Table, scope mo
 		}
 		subjects[i] = s
 	}
-	found, err := c.findCreations(ctx, t, scope, ops, subjects)
+	found, err := c.findCreations(ctx, t, scope, ops)
 	if err != nil { // the cloud cannot be read: nothing is known yet
 		c.fail(RecordRef{Table: t.Name}, scope, err)
 		for _, op := range ops {
@@ -218,7 +220,16 @@ func (c *cycle) recoverCreations(ctx context.Context, t *modules.Table, scope mo
 			o.Result, o.Object = ResultOK, db
 			o.State = subjects[i].remember(State{Name: StateCreating, Due: true})
 			o.State.Identity, o.State.Replacing = identityOf(t, db), false
-		case op.Settled, t.Creation == modules.ByName:
+			if old, named := subjects[i].Identity(); named && op.Replaces {
+				subjects[i].Object = old // the predecessor, which has to go
+			}
+			if t.Creation == modules.ByName && !op.Replaces {
+				// An object of that name, which need not be the one that was asked
+				// for: it is adopted, not taken for our own.
+				o.Result = ResultAbandoned
+			}
+		case op.Settled, t.Creation == modules.ByName && subjects[i].Record != nil:
+			// (To ask for a name once more does no harm as long as it is wanted.)
 			o.Result = ResultAbandoned
 		default:
 			c.undecide(op.Record, op.Scope)
@@ -230,7 +241,7 @@ func (c *cycle) recoverCreations(ctx context.Context, t *modules.Table, scope mo
 }
 
 // findCreations returns the objects that creations made, by token.
-func (c *cycle) findCreations(ctx context.Context, t *modules.Table, scope modules.Scope, ops []LoggedOp, subjects []*Subject) (map[string]modules.Row, error) {
+func (c *cycle) findCreations(ctx context.Context, t *modules.Table, scope modules.Scope, ops []LoggedOp) (map[string]modules.Row, error) {
 	res := c.Registry.Resource(t.Name)
 	switch t.Creation {
 	case modules.ByTag:
@@ -243,13 +254,14 @@ func (c *cycle) findCreations(ctx context.Context, t *modules.Table, scope modul
 		found := map[string]modules.Row{}
 		var identities []modules.Row
 		var tokens []string
-		for i, op := range ops {
-			row := modules.Row{}
-			switch s := subjects[i]; {
-			case s.Record != nil:
-				row = identityOf(t, s.Record.Row)
-			case s.Change != nil:
-				row = identityOf(t, s.Change.Last)
+		for _, op := range ops {
+			// The name it asked for, whatever the record asks for by now.
+			row := modules.Row{modules.ColumnAccount: modules.Text(scope.Account)}
+			if t.Reach == modules.PerRegion {
+				row[modules.ColumnRegion] = modules.Text(scope.Region)
+			}
+			for _, name := range t.Identity() {
+				row[name] = op.Columns[name].To
 			}
 			if _, ok := t.Key(row); ok {
 				identities, tokens = append(identities, row), append(tokens, op.Token)

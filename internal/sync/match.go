@@ -72,8 +72,116 @@ func (c *cycle) matchPage(ctx context.Context, t *modules.Table, scope modules.S
 		}
 		return pushes, nil
 	}
+	if err := c.refKeys(ctx, t, pushes); err != nil {
+		return nil, err
+	}
 	_, err = c.pullAndSettle(ctx, pulls)
 	return pushes, err
+}
+
+// refKeys fills in RefKeys of records that are pushed: [Database.Match] leaves
+// it out.
+func (c *cycle) refKeys(ctx context.Context, t *modules.Table, pushes []Step) error {
+	if !translated(t) {
+		return nil
+	}
+	var rows []modules.Row
+	for _, step := range pushes {
+		if step.Subject.Record != nil {
+			step.Subject.RefKeys = step.Subject.Record.Row.Clone()
+			rows = append(rows, step.Subject.RefKeys)
+		}
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	if err := c.Database.ToCloud(ctx, t, rows); err != nil {
+		return fmt.Errorf("translate references of %s: %w", t.Name, err)
+	}
+	return nil
+}
+
+// claims finds out which of the subjects name an object that another record
+// stands for: those that are gone, and those whose row does not say what
+// identity they have, or are to be renamed. The latter lose the object: a user
+// has adopted with another record what was created for this one, or has given
+// another record the name this one is to give up.
+func (c *cycle) claims(ctx context.Context, subjects []*Subject) error {
+	type group struct {
+		table *modules.Table
+		scope modules.Scope
+	}
+	named := map[group][]*Subject{}
+	var order []group
+	for _, s := range subjects {
+		identity, ok := s.Identity()
+		if !ok {
+			continue
+		}
+		if s.Record != nil && !s.Garbage {
+			want, _ := s.Table.Key(identity)
+			if key, has := s.Table.Key(s.Record.Row); has && key == want {
+				continue
+			}
+		}
+		g := group{s.Table, s.Scope}
+		if named[g] == nil {
+			order = append(order, g)
+		}
+		named[g] = append(named[g], s)
+	}
+	for _, g := range order {
+		identities := make([]modules.Row, len(named[g]))
+		for i, s := range named[g] {
+			identities[i], _ = s.Identity()
+		}
+		found, err := c.Database.Match(ctx, g.table, g.scope, identities)
+		if err != nil {
+			return fmt.Errorf("match identities of %s in %s: %w", g.table.Name, g.scope, err)
+		}
+		for i, s := range named[g] {
+			switch {
+			case found[i].Record == nil:
+			case found[i].RecordID == s.RecordID && s.Garbage:
+				// Its row may not say yet that it has a successor; or it has taken
+				// the old name again.
+				again, err := c.returned(ctx, s)
+				if err != nil {
+					return err
+				}
+				if again {
+					s.ClaimedBy = s.RecordID
+				}
+			case found[i].RecordID == s.RecordID:
+			case s.Record == nil:
+				s.ClaimedBy = found[i].RecordID
+			default:
+				s.Robbed = true
+				if s.State != nil {
+					s.State.Identity = nil
+				}
+				c.complete(s)
+			}
+		}
+	}
+	return nil
+}
+
+// returned reports whether the record of a piece of garbage stands for it.
+func (c *cycle) returned(ctx context.Context, garbage *Subject) (bool, error) {
+	t := garbage.Table
+	loaded, err := c.Database.Load(ctx, t, []int64{garbage.RecordID})
+	if err != nil {
+		return false, fmt.Errorf("load %s %d: %w", t.Name, garbage.RecordID, err)
+	}
+	was, _ := t.Key(garbage.State.Identity)
+	for _, s := range loaded {
+		identity, _ := s.Identity()
+		if key, named := t.Key(identity); named && key == was {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // translated reports whether the table has references that differ between the
@@ -100,7 +208,8 @@ func (c *cycle) expandReplacements(ctx context.Context, steps []Step) ([]Step, e
 	for {
 		replaced := map[string][]int64{}
 		for _, step := range steps {
-			if step.Decision.Action == Replace && !done[step.Subject.Ref()] {
+			// Nothing has to follow a record that is not going to move in this cycle.
+			if step.Decision.Action == Replace && c.pushable(step.Subject) && !done[step.Subject.Ref()] {
 				done[step.Subject.Ref()] = true
 				replaced[step.Subject.Table.Name] = append(replaced[step.Subject.Table.Name], step.Subject.RecordID)
 			}
@@ -144,7 +253,9 @@ func (c *cycle) expandReplacements(ctx context.Context, steps []Step) ([]Step, e
 		if err := c.observe(ctx, fresh); err != nil {
 			return nil, err
 		}
+		isFresh := map[RecordRef]bool{}
 		for _, s := range fresh {
+			isFresh[s.Ref()] = true
 			have[s.Ref()] = len(steps)
 			steps = append(steps, Step{Subject: s})
 		}
@@ -154,6 +265,7 @@ func (c *cycle) expandReplacements(ctx context.Context, steps []Step) ([]Step, e
 				continue
 			}
 			s := steps[i].Subject
+			s.Follows = true
 			if s.Stranded == nil {
 				s.Stranded = map[string]bool{}
 			}
@@ -163,6 +275,9 @@ func (c *cycle) expandReplacements(ctx context.Context, steps []Step) ([]Step, e
 				}
 			}
 			steps[i].Decision = Decide(s, c.policy(s))
+			if isFresh[ref] && !steps[i].Decision.Action.Pushes() {
+				steps[i].Decision = Decision{} // the scan's: it knows whether its listing was complete (R5)
+			}
 		}
 	}
 }

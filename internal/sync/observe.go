@@ -23,7 +23,7 @@ func (c *cycle) observe(ctx context.Context, subjects []*Subject) error {
 	var groups []*group
 	index := map[objectRef]*group{}
 	for _, s := range subjects {
-		if _, named := s.Identity(); !named {
+		if _, named := s.Identity(); !named || s.Robbed {
 			s.Presence = Absent
 			continue
 		}

@@ -175,8 +175,8 @@ func (c *cycle) settleWaiting(ctx context.Context, waiting []Waiting) error {
 	}
 	list := make([]Settlement, 0, len(waiting))
 	for _, w := range waiting {
-		if w.Subject.RecordID == 0 {
-			continue
+		if w.Subject.RecordID == 0 || w.Subject.Follows && w.Subject.Change == nil && w.Subject.State == nil {
+			continue // it is as it should be until what it follows moves
 		}
 		st := State{Name: StateWaiting, Message: w.Reason}
 		if w.Subject.State != nil {

@@ -58,7 +58,9 @@ const (
 // OwnWrite is a write to the cloud that this engine made within the
 // consistency window, from the journal (R13).
 type OwnWrite struct {
-	Kind    OpKind
+	Kind OpKind
+	// Unsure: the answer was lost, and the write may not have been made.
+	Unsure  bool
 	Columns map[string]ValueChange
 	UpTo    int64 // the newest audit row of the record when the write was made
 }
@@ -136,10 +138,20 @@ type Subject struct {
 	// cloud's name for the record it references now; NULL while that has none.
 	RefKeys modules.Row
 	// Stranded are the reference columns by which the object still names an
-	// object that has been, or is about to be, replaced.
+	// object that has been, or is about to be, replaced, or whose record a user
+	// has deleted.
 	Stranded map[string]bool
 	// Own are this engine's recent writes to the object, oldest first.
 	Own []OwnWrite
+	// ClaimedBy is another record that stands for the object of this deleted
+	// one, or of this garbage, by the identity in its row: a user deleted this
+	// and inserted that.
+	ClaimedBy int64
+	// Robbed: another record stands for the object this one named; it has none.
+	Robbed bool
+	// Follows: the subject is looked at because a record it references is to be
+	// replaced.
+	Follows bool
 	// Garbage: the object is the remainder of a replacement and has to go.
 	Garbage bool
 	// Capability of the resource.

@@ -34,11 +34,13 @@ type checker struct {
 	unwanted map[*object]time.Duration
 	// tracked is when a table, record or column was last TRACK.
 	lastTrack time.Duration
+	// replaced is when the object of a record was last replaced.
+	replaced map[sync.RecordRef]time.Duration
 }
 
 func newChecker(w *world) *checker {
 	return &checker{w: w, wishes: map[columnRef]wish{}, owned: map[sync.RecordRef]map[*object]bool{},
-		keys: map[sync.RecordRef]map[string]bool{}, unwanted: map[*object]time.Duration{}, lastTrack: -1}
+		keys: map[sync.RecordRef]map[string]bool{}, unwanted: map[*object]time.Duration{}, lastTrack: -1, replaced: map[sync.RecordRef]time.Duration{}}
 }
 
 func (c *checker) own(at sync.RecordRef, o *object) {
@@ -109,8 +111,19 @@ func (c *checker) committed(at sync.RecordRef, a *auditRow) {
 		for i := range a.table.Columns {
 			delete(c.wishes, columnRef{at, a.table.Columns[i].Name})
 		}
+		// Of the objects it ever had, its last one: not what it was only to be
+		// renamed to, which may be somebody else's.
+		var own *object
+		for _, s := range c.w.db.load(a.table, []int64{at.ID}) {
+			// A name that was asked for and given up before anything was done
+			// about it is no claim to an object of that name.
+			if identity, ok := s.Identity(); ok && (!s.Change.Insert || a.table.AssignedIdentity()) {
+				key, _ := a.table.Key(identity)
+				own = c.w.cloud.live(a.table, a.table.Scope(identity), key)
+			}
+		}
 		for o := range c.owned[at] {
-			if o.now() != nil && !c.claimed(o, at) {
+			if o.now() != nil && (o == own || o.by == at) && !c.claimed(o, at) {
 				c.unwanted[o] = c.w.now
 			}
 		}
@@ -163,6 +176,13 @@ func (c *checker) arrived(at sync.RecordRef, col *modules.Column, have modules.V
 		if o.held(since, func(r modules.Row) bool { return r != nil && c.same(col, have, r[col.Name]) }) {
 			return true
 		}
+		// What the cloud accepts and does not keep has arrived too: that it was
+		// not kept cannot be told from somebody else's edit just after.
+		for _, t := range o.took {
+			if t.column == col.Name && t.at >= since && c.same(col, have, t.value) {
+				return true
+			}
+		}
 	}
 	return false
 }
@@ -203,9 +223,11 @@ func (c *checker) updated(p sync.Pull, old *row, vals modules.Row) {
 			continue
 		}
 		// R13: what the engine wrote last is still so in the cloud, and right.
+		// This is not promised against states older than the one the engine
+		// itself wrote over: nothing tells them from a new edit.
 		for o := range c.owned[at] {
 			mine, ok := o.mine[n]
-			if now := o.now(); ok && now != nil && c.w.now-mine < window-lag && c.same(col, have, now[n]) && !c.same(col, v, now[n]) && c.isObjectOf(o, p.Subject) {
+			if now := o.now(); ok && now != nil && c.w.now-mine < window-lag && c.same(col, have, now[n]) && !c.same(col, v, now[n]) && c.isObjectOf(o, p.Subject) && c.same(col, v, o.over[n]) {
 				c.w.violate("R13", "%s %d: a stale read of %s reverted the engine's own %q to %q", t.Name, at.ID, n, have, v)
 			}
 		}
@@ -233,14 +255,21 @@ func (c *checker) inserted(p sync.Pull, id int64, vals modules.Row) {
 	if !o.held(c.recent(), func(r modules.Row) bool { return r != nil }) {
 		c.w.violate("R5", "%s: a record was inserted for %s, which is long gone", t.Name, key)
 	}
-	if since, ok := c.unwanted[o]; ok && since < c.run().started && !o.held(since, func(r modules.Row) bool { return r == nil }) && !c.track(c.run(), ref(t, id), "") && !c.everTracked(t) {
+	// R5 takes one direct read for proof, and it may be late; what the engine
+	// created itself it has to know better (R13).
+	if since, ok := c.unwanted[o]; ok && since < c.run().started && !o.held(since-o.lag(), func(r modules.Row) bool { return r == nil }) && !c.track(c.run(), ref(t, id), "") && !c.everTracked(t) {
 		c.w.violate("R2", "%s: a user deleted the record of %s, and it came back as record %d", t.Name, key, id)
 	}
 	delete(c.unwanted, o)
+	for owner := range c.owned {
+		if r := c.w.db.rows[owner.Table][owner.ID]; c.owned[owner][o] && r != nil && owner != ref(t, id) && !c.standsFor(owner, o) && c.replaced[owner] > c.w.now-10*window && !c.everTracked(t) {
+			c.w.violate("R14", "%s: %s was replaced for record %d and came back as record %d", t.Name, key, owner.ID, id)
+		}
+	}
 	if c.claimed(o, ref(t, id)) {
 		c.w.violate("identity", "%s: record %d was inserted for %s, which has a record", t.Name, id, key)
 	}
-	if o.by.ID != 0 && o.by != ref(t, id) && c.w.db.rows[t.Name][o.by.ID] != nil && c.standsFor(o.by, o) {
+	if o.by.ID != 0 && o.by != ref(t, id) && !c.track(c.run(), o.by, "") && c.w.db.rows[t.Name][o.by.ID] != nil && c.standsFor(o.by, o) {
 		c.w.violate("R6", "%s: %s was created for record %d and inserted as record %d", t.Name, key, o.by.ID, id)
 	}
 }
@@ -267,16 +296,17 @@ func (c *checker) standsFor(at sync.RecordRef, o *object) bool {
 func (c *checker) deleted(p sync.Pull, old *row) {
 	t, at, r := p.Subject.Table, p.Subject.Ref(), c.run()
 	tracked := c.track(r, at, "")
-	key, named := c.w.db.keyOf(t, at.ID)
-	if !named {
-		key, named = t.Key(old.vals)
-	}
+	identity, named := p.Subject.Identity()
+	key, _ := t.Key(identity)
 	scope := t.Scope(old.vals)
 	if !named {
 		if !tracked {
 			c.w.violate("R5", "%s %d was deleted without ever having had an object", t.Name, at.ID)
 		}
 		return
+	}
+	if p.Subject.Robbed {
+		return // another record stands for that object, and this one for none
 	}
 	if o := c.w.cloud.find(t, scope, key); o != nil && !o.held(c.recent(), func(r modules.Row) bool { return r == nil }) {
 		c.w.violate("R5", "%s %d was deleted, and its object %s exists", t.Name, at.ID, key)
@@ -357,7 +387,7 @@ func (c *checker) isGarbage(o *object) bool {
 }
 
 func (c *checker) garbageSettled(g *garbageRow) {
-	if o := c.w.cloud.live(g.table, g.scope, g.key); o != nil && !o.held(c.recent(), func(r modules.Row) bool { return r == nil }) {
+	if o := c.w.cloud.live(g.table, g.scope, g.key); o != nil && !c.claimed(o, sync.RecordRef{}) && !o.held(c.recent(), func(r modules.Row) bool { return r == nil }) {
 		c.w.violate("R14", "%s: the replaced object %s was forgotten while it exists", g.table.Name, g.key)
 	}
 }
@@ -390,7 +420,7 @@ func (c *checker) calling(r *run, call *sync.LoggedCall) {
 	if r.spec.Do == Preview {
 		c.w.violate("R9", "a preview made a call: %s %v", call.Kind, call.Record)
 	}
-	if r.rules.Of(call.Record.Table, call.Record.ID, "") == modes.Track && modes.New(c.w.db.rules).Of(call.Record.Table, call.Record.ID, "") == modes.Track {
+	if call.Kind != sync.OpUpdate && r.rules.Of(call.Record.Table, call.Record.ID, "") == modes.Track && modes.New(c.w.db.rules).Of(call.Record.Table, call.Record.ID, "") == modes.Track {
 		c.w.violate("R9", "a call for the tracked %v: %s", call.Record, call.Kind)
 	}
 }
@@ -401,7 +431,7 @@ func (c *checker) creating(r *run, call *sync.LoggedCall, want modules.Row) {
 	t := registry.Table(at.Table)
 	live := 0
 	for o := range c.owned[at] {
-		if o.now() != nil && o.by == at && !c.isGarbage(o) {
+		if o.now() != nil && o.by == at && !c.isGarbage(o) && !c.claimed(o, at) {
 			if t.Creation == modules.ByToken && o.token == call.Token {
 				return
 			}
@@ -410,6 +440,7 @@ func (c *checker) creating(r *run, call *sync.LoggedCall, want modules.Row) {
 	}
 	limit := 0
 	if call.Replaces {
+		c.replaced[at] = c.w.now
 		limit = 1
 	}
 	if live > limit && t.Creation != modules.ByName {

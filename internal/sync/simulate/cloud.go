@@ -32,6 +32,25 @@ type object struct {
 	by sync.RecordRef
 	// mine holds the columns that the engine wrote last, and when.
 	mine map[string]time.Duration
+	// over holds what these columns were before, and took all that the engine
+	// ever wrote to the object.
+	over modules.Row
+	took []taken
+}
+
+type taken struct {
+	at     time.Duration
+	column string
+	value  modules.Value
+}
+
+// lag is by how much a read of the object may be late for an engine that keeps
+// its own writes in mind.
+func (o *object) lag() time.Duration {
+	if o.by.ID != 0 {
+		return 0
+	}
+	return lag
 }
 
 func (o *object) now() modules.Row { return o.hist[len(o.hist)-1].row }
@@ -165,10 +184,13 @@ func (c *cloud) create(t *modules.Table, scope modules.Scope, want modules.Row, 
 		c.objects = append(c.objects, o)
 		c.byKey[objectKey{t, scope, key}] = o
 	}
-	o.by, o.token, o.mine = who, token, map[string]time.Duration{}
+	o.by, o.token, o.mine, o.over = who, token, map[string]time.Duration{}, modules.Row{}
 	if who.ID != 0 {
 		for n := range row {
 			o.mine[n] = c.w.now
+			if len(o.hist) > 1 {
+				o.over[n] = o.hist[len(o.hist)-2].row[n]
+			}
 		}
 	}
 	o.hist = append(o.hist, version{c.w.now, row})
@@ -190,14 +212,17 @@ func (c *cloud) update(o *object, set modules.Row, engine bool) error {
 	row := old.Clone()
 	for n, v := range set {
 		row[n] = v
-		if engine {
-			o.mine[n] = c.w.now
-		} else {
-			delete(o.mine, n)
-		}
 	}
 	if err := c.check(o.table, o.scope, row); err != nil {
 		return err
+	}
+	for n, v := range set {
+		if engine {
+			o.mine[n], o.over[n] = c.w.now, old[n]
+			o.took = append(o.took, taken{c.w.now, n, v})
+		} else {
+			delete(o.mine, n)
+		}
 	}
 	keep(row, old)
 	o.hist = append(o.hist, version{c.w.now, row})

@@ -348,6 +348,13 @@ func (db *database) recordOf(t *modules.Table, scope modules.Scope, key string) 
 			return g.record, true, true
 		}
 	}
+	for _, at := range db.refs() {
+		for _, a := range db.pending[at] {
+			if at.Table == t.Name && a.Type == "DELETE" && a.key == key {
+				return at.ID, true, true
+			}
+		}
+	}
 	return 0, false, false
 }
 
@@ -373,9 +380,10 @@ func (db *database) toCloud(t *modules.Table, rows []modules.Row) {
 func (db *database) ownWrites() []sync.LoggedWrite {
 	var list []sync.LoggedWrite
 	for _, op := range db.ops {
-		if op.result == sync.ResultOK && op.ended > db.w.now-window {
+		unsure := op.Key != "" && (op.result == sync.ResultUnknown || op.result == sync.ResultAbandoned)
+		if op.result == sync.ResultOK && op.ended > db.w.now-window || unsure && op.started > db.w.now-window {
 			list = append(list, sync.LoggedWrite{
-				OwnWrite: sync.OwnWrite{Kind: op.Kind, Columns: op.Columns, UpTo: op.UpTo},
+				OwnWrite: sync.OwnWrite{Kind: op.Kind, Unsure: unsure, Columns: op.Columns, UpTo: op.UpTo},
 				ID:       op.id, Record: op.Record, Scope: op.Scope, Key: op.Key,
 			})
 		}

@@ -77,6 +77,9 @@ func (w *world) onlyBackoff(int) bool {
 	for _, st := range w.db.states {
 		left = left || st.next < never
 	}
+	for _, g := range w.db.garbage {
+		left = left || g.next < never
+	}
 	return left
 }
 
@@ -88,7 +91,7 @@ func (w *world) final() {
 		}
 	}
 	for _, op := range w.db.ops {
-		if op.open() {
+		if st := w.db.states[op.Record]; op.open() && (st == nil || !st.Review) {
 			w.violate("R6", "operation %d of %v was never ended", op.id, op.Record)
 		}
 	}
@@ -118,6 +121,8 @@ func (w *world) final() {
 func (w *world) explained(at sync.RecordRef) string {
 	st := w.db.states[at]
 	switch {
+	case w.report.Stopped != "":
+		return "" // R7 stops the whole cycle, and the cycle says why
 	case st == nil:
 		return "no state"
 	case strings.HasPrefix(st.Code, "delete_guard"):
@@ -152,7 +157,7 @@ func (w *world) finalRecord(t *modules.Table, at sync.RecordRef, r *row, recorde
 		have, cloud := r.vals[c.Name], o.now()[c.Name]
 		switch {
 		case c.WriteOnly:
-			if !have.IsNull() {
+			if !have.IsNull() && modes.New(w.db.rules).Of(t.Name, at.ID, c.Name) != modes.Track {
 				differs = c.Name
 			}
 		case c.References != nil:
@@ -160,7 +165,10 @@ func (w *world) finalRecord(t *modules.Table, at sync.RecordRef, r *row, recorde
 				differs = c.Name
 			} else if !have.IsNull() {
 				key, ok := w.db.keyOf(registry.Table(c.References.Table), have.Int())
-				if !ok || key != cloud.String() {
+				// Where the cloud wins, an object stays in what it is in, even if
+				// that has been replaced; the garbage says so.
+				stays := modes.New(w.db.rules).Of(t.Name, at.ID, c.Name) == modes.Track
+				if !ok || key != cloud.String() && !stays {
 					differs = c.Name
 				}
 			}
@@ -205,6 +213,17 @@ func (w *world) finalObject(o *object) {
 	for at := range w.check.owned {
 		if w.check.owned[at][o] && w.db.pending[at] != nil && w.explained(at) == "" {
 			return
+		}
+	}
+	// It waits for a parent that is on its way out and cannot go because of it.
+	for i := range o.table.Columns {
+		if ref := o.table.Columns[i].References; ref != nil && o.table.Columns[i].Required {
+			parent := registry.Table(ref.Table)
+			key := o.now()[o.table.Columns[i].Name].String()
+			if p := w.cloud.live(parent, o.scope, key); p != nil && w.db.byKey(parent, o.scope, key) == nil {
+				w.finalObject(p)
+				return
+			}
 		}
 	}
 	for _, e := range w.report.Errors {

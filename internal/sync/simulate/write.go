@@ -16,8 +16,17 @@ func (db *database) begin(lease sync.Lease, call sync.LoggedCall) (int64, error)
 	if lease.Fence != db.fence {
 		return 0, sync.ErrLeaseLost
 	}
-	if modes.New(db.rules).Of(call.Record.Table, call.Record.ID, "") == modes.Track {
-		return 0, sync.ErrRefused
+	rules, columns := modes.New(db.rules), []string{""}
+	if call.Kind == sync.OpUpdate {
+		columns = columns[:0]
+		for name := range call.Columns {
+			columns = append(columns, name)
+		}
+	}
+	for _, name := range columns {
+		if rules.Of(call.Record.Table, call.Record.ID, name) == modes.Track {
+			return 0, sync.ErrRefused
+		}
 	}
 	op := &opRow{LoggedCall: call, id: int64(len(db.ops) + 1), started: db.w.now}
 	db.ops = append(db.ops, op)
@@ -193,7 +202,7 @@ func (db *database) pullGroup(lease sync.Lease, pulls []sync.Pull, results []syn
 				own = p.Subject.Change.AuditIDs
 			}
 			vals := db.fill(t, p.Row)
-			if db.pendingKey(t, key, own) || db.byKey(t, t.Scope(vals), key) != nil || db.reserved(t, vals) || db.locked(ref(t, id)) {
+			if db.pendingKey(t, key, own) || db.byKey(t, t.Scope(vals), key) != nil || db.reserved(t, vals) || db.locked(ref(t, id)) || db.leaving(t, vals) {
 				continue
 			}
 			if old != nil {
@@ -212,6 +221,9 @@ func (db *database) pullGroup(lease sync.Lease, pulls []sync.Pull, results []syn
 			vals := old.vals.Clone()
 			for k, v := range p.Row {
 				vals[k] = v
+			}
+			if db.leaving(t, vals) {
+				continue
 			}
 			if key, ok := t.Key(vals); ok {
 				if other := db.byKey(t, t.Scope(vals), key); other != nil && other.id != id {
@@ -310,6 +322,23 @@ func (db *database) reserved(t *modules.Table, vals modules.Row) bool {
 				if k, ok := t.Key(o); ok && k == key {
 					return true
 				}
+			}
+		}
+	}
+	return false
+}
+
+// leaving reports whether an open transaction has deleted a record that is
+// referenced: a foreign key makes others wait, and the engine does not.
+func (db *database) leaving(t *modules.Table, vals modules.Row) bool {
+	for i := range t.Columns {
+		c := &t.Columns[i]
+		if c.References == nil || vals[c.Name].IsNull() {
+			continue
+		}
+		for _, tx := range db.txs {
+			if o, wrote := tx.over[sync.RecordRef{Table: c.References.Table, ID: vals[c.Name].Int()}]; wrote && o == nil {
+				return true
 			}
 		}
 	}
