@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -225,8 +226,11 @@ func Classify(err error, mutates, sent bool) *modules.Error {
 	var (
 		parameters    smithy.InvalidParamsError
 		serialization *smithy.SerializationError
+		dial          *net.OpError
 	)
 	switch {
+	case status == 0 && errors.As(err, &dial) && dial.Op == "dial":
+		e.Message = fmt.Sprintf("the endpoint cannot be reached: %v (check the network, and AWS_ENDPOINT_URL if it is set)", dial)
 	case isContextError(err):
 		// Whatever came before, the answer was not waited for.
 		e.Message = "gave up waiting: " + contextMessage(err)

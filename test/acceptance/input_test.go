@@ -83,3 +83,22 @@ func TestOneLineErrors(t *testing.T) {
 		}
 	}
 }
+
+// An endpoint that cannot be reached is said in one line, by the function that
+// needs it, and soon.
+func TestUnreachableEndpoint(t *testing.T) {
+	t.Parallel()
+	w := harness.NewWorld(t)
+	w.Endpoint = "http://127.0.0.1:1"
+	w.Serve()
+	begun := time.Now()
+	got := w.Refused(`SELECT * FROM iasql_install('aws_account')`)
+	if !strings.Contains(got, "127.0.0.1:1") || !strings.Contains(got, "endpoint") {
+		t.Errorf("says %s", got)
+	}
+	if took := time.Since(begun); took > 20*time.Second {
+		t.Errorf("took %s", took)
+	}
+	message, _, _ := strings.Cut(got, "\n")
+	t.Logf("%s (%s)", message, time.Since(begun))
+}

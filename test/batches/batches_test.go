@@ -1,5 +1,3 @@
-// Package batches tests the batch functions from the outside: begin, preview,
-// commit, rollback and undo, in every way they can be called.
 package batches
 
 import (

@@ -1,5 +1,3 @@
-// Package modes tests, on the real thing, who wins: the modes, edits and
-// cycles that overlap, failed listings, the guard against mass deletion.
 package modes
 
 import (
