@@ -212,12 +212,12 @@ func (op *Op) changes() map[string]ValueChange {
 			}
 			v = ValueChange{To: s.Record.Row[col.Name]}
 		default:
-			// What made the replacement necessary tells its object from the old
-			// one where both have the same name (see showsPredecessor).
-			if !op.Replaces || s.Record == nil || !col.CreateOnly || col.Name == modules.ColumnAccount || col.Same(s.Object[col.Name], s.Record.Row[col.Name]) {
+			// An object of a chosen name may be followed by another of that name:
+			// how this one looked tells them apart (see showsPredecessor).
+			if op.Kind != OpDelete || s.Table.AssignedIdentity() || col.Assigned || col.WriteOnly || col.Name == modules.ColumnAccount {
 				continue
 			}
-			v = ValueChange{From: s.Object[col.Name], To: s.Record.Row[col.Name]}
+			v = ValueChange{From: s.Object[col.Name]}
 		}
 		if col.WriteOnly {
 			v = ValueChange{}

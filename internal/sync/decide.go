@@ -106,20 +106,33 @@ func (s *Subject) createdLast() bool {
 }
 
 // showsPredecessor reports whether the object was read as it was before this
-// engine replaced it by another of the same name: a column that is fixed at
-// creation still has the value it was to get rid of (R13).
+// engine replaced it by another of the same name: it looks in every column like
+// the one that was deleted, and not like the record (R13).
 func (s *Subject) showsPredecessor() bool {
+	deleted := -1
 	for i := range s.Own {
-		if s.Own[i].Kind != OpDelete {
-			continue
-		}
-		for name, change := range s.Own[i].Columns {
-			if c := s.Table.Column(name); c != nil && c.Same(s.Object[name], change.From) && !c.Same(s.Record.Row[name], change.From) {
+		switch s.Own[i].Kind {
+		case OpDelete:
+			deleted = i
+		case OpCreate:
+			if deleted >= 0 && s.looksLike(s.Own[deleted].Columns) {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+func (s *Subject) looksLike(old map[string]ValueChange) bool {
+	differs := false
+	for name, was := range old {
+		c := s.Table.Column(name)
+		if c == nil || !c.Same(s.Object[name], was.From) {
+			return false
+		}
+		differs = differs || !c.Same(s.Record.Row[name], was.From)
+	}
+	return differs
 }
 
 // deletedLast reports whether the newest thing this engine did to the object's

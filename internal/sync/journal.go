@@ -228,9 +228,10 @@ func (c *cycle) recoverCreations(ctx context.Context, t *modules.Table, scope mo
 				// for: it is adopted, not taken for our own.
 				o.Result = ResultAbandoned
 			}
-		case op.Settled, t.Creation == modules.ByName && subjects[i].Record != nil:
-			// (To ask for a name once more does no harm as long as it is wanted.)
+		case op.Settled:
 			o.Result = ResultAbandoned
+		case t.Creation == modules.ByName && subjects[i].Record != nil && asksFor(t, subjects[i].Record.Row, op):
+			continue // to ask for the name once more does no harm
 		default:
 			c.undecide(op.Record, op.Scope)
 			continue
@@ -238,6 +239,17 @@ func (c *cycle) recoverCreations(ctx context.Context, t *modules.Table, scope mo
 		out = append(out, o)
 	}
 	return out, nil
+}
+
+// asksFor reports whether a row has the identity that a creation was to give its
+// object.
+func asksFor(t *modules.Table, row modules.Row, op LoggedOp) bool {
+	for _, name := range t.Identity() {
+		if row[name] != op.Columns[name].To {
+			return false
+		}
+	}
+	return true
 }
 
 // findCreations returns the objects that creations made, by token.

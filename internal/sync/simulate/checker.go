@@ -31,16 +31,20 @@ type checker struct {
 	// given are the keys a row has held, for references.
 	keys map[sync.RecordRef]map[string]bool
 	// unwanted are objects whose record a user deleted, since when.
-	unwanted map[*object]time.Duration
-	// tracked is when a table, record or column was last TRACK.
-	lastTrack time.Duration
+	unwanted   map[*object]time.Duration
+	unwantedBy map[*object]sync.RecordRef
 	// replaced is when the object of a record was last replaced.
 	replaced map[sync.RecordRef]time.Duration
 }
 
 func newChecker(w *world) *checker {
 	return &checker{w: w, wishes: map[columnRef]wish{}, owned: map[sync.RecordRef]map[*object]bool{},
-		keys: map[sync.RecordRef]map[string]bool{}, unwanted: map[*object]time.Duration{}, lastTrack: -1, replaced: map[sync.RecordRef]time.Duration{}}
+		keys: map[sync.RecordRef]map[string]bool{}, unwanted: map[*object]time.Duration{}, unwantedBy: map[*object]sync.RecordRef{}, replaced: map[sync.RecordRef]time.Duration{}}
+}
+
+func (c *checker) wanted(o *object) {
+	delete(c.unwanted, o)
+	delete(c.unwantedBy, o)
 }
 
 func (c *checker) own(at sync.RecordRef, o *object) {
@@ -91,7 +95,7 @@ func (c *checker) remembered(s *sync.Subject, st *stateRow) {
 
 // born: an object came into being.
 func (c *checker) born(o *object) {
-	delete(c.unwanted, o)
+	c.wanted(o)
 	if o.by.ID != 0 {
 		c.own(o.by, o)
 	}
@@ -124,7 +128,7 @@ func (c *checker) committed(at sync.RecordRef, a *auditRow) {
 		}
 		for o := range c.owned[at] {
 			if o.now() != nil && (o == own || o.by == at) && !c.claimed(o, at) {
-				c.unwanted[o] = c.w.now
+				c.unwanted[o], c.unwantedBy[o] = c.w.now, at
 			}
 		}
 	default:
@@ -138,11 +142,11 @@ func (c *checker) committed(at sync.RecordRef, a *auditRow) {
 			if key, ok := a.table.Key(a.change); ok {
 				if o := c.w.cloud.find(a.table, a.table.Scope(a.change), key); o != nil {
 					c.own(at, o)
-					delete(c.unwanted, o)
+					c.wanted(o)
 				}
 			}
 			for o := range c.owned[at] { // back under its old id
-				delete(c.unwanted, o)
+				c.wanted(o)
 			}
 		}
 	}
@@ -260,9 +264,9 @@ func (c *checker) inserted(p sync.Pull, id int64, vals modules.Row) {
 	if since, ok := c.unwanted[o]; ok && since < c.run().started && !o.held(since-o.lag(), func(r modules.Row) bool { return r == nil }) && !c.track(c.run(), ref(t, id), "") && !c.everTracked(t) {
 		c.w.violate("R2", "%s: a user deleted the record of %s, and it came back as record %d", t.Name, key, id)
 	}
-	delete(c.unwanted, o)
+	c.wanted(o)
 	for owner := range c.owned {
-		if r := c.w.db.rows[owner.Table][owner.ID]; c.owned[owner][o] && r != nil && owner != ref(t, id) && !c.standsFor(owner, o) && c.replaced[owner] > c.w.now-10*window && !c.everTracked(t) {
+		if r := c.w.db.rows[owner.Table][owner.ID]; c.owned[owner][o] && r != nil && owner != ref(t, id) && !c.standsFor(owner, o) && c.replaced[owner] > 0 && !o.held(c.replaced[owner], func(r modules.Row) bool { return r == nil }) && !c.everTracked(t) {
 			c.w.violate("R14", "%s: %s was replaced for record %d and came back as record %d", t.Name, key, owner.ID, id)
 		}
 	}
@@ -311,7 +315,8 @@ func (c *checker) deleted(p sync.Pull, old *row) {
 	if o := c.w.cloud.find(t, scope, key); o != nil && !o.held(c.recent(), func(r modules.Row) bool { return r == nil }) {
 		c.w.violate("R5", "%s %d was deleted, and its object %s exists", t.Name, at.ID, key)
 	}
-	if !r.missing[objectKey{t, scope, key}] {
+	// The engine's own deletion is as good a proof as a read that finds nothing.
+	if o := c.w.cloud.find(t, scope, key); !r.missing[objectKey{t, scope, key}] && (o == nil || o.now() != nil) {
 		c.w.violate("R5", "%s %d was deleted without a direct read of %s", t.Name, at.ID, key)
 	}
 	if r.failed[objectKey{t, scope, ""}] && p.Subject.Change == nil && p.Subject.State == nil {
@@ -344,7 +349,7 @@ func (c *checker) settled(t *modules.Table, at sync.RecordRef, now, left []*audi
 	if r == nil {
 		if last := now[len(now)-1]; last.Type == "DELETE" && len(left) == 0 && !c.track(c.run(), at, "") {
 			for o := range c.owned[at] {
-				if o.now() != nil && !o.held(c.recent(), func(r modules.Row) bool { return r == nil }) && !c.claimed(o, at) && !c.isGarbage(o) && c.unwanted[o] != 0 {
+				if o.now() != nil && !o.held(c.recent(), func(r modules.Row) bool { return r == nil }) && !c.claimed(o, at) && !c.isGarbage(o) && c.unwantedBy[o] == at {
 					c.w.violate("R2", "%s %d: a deletion was settled and its object %s exists", t.Name, at.ID, o.key)
 				}
 			}
@@ -470,7 +475,8 @@ func (c *checker) updating(r *run, call *sync.LoggedCall, o *object, have, set m
 		if col.Assigned || col.CreateOnly {
 			c.w.violate("contract", "%v: %s cannot be updated", at, n)
 		}
-		if col.References == nil && !c.enforced(r, at, n) && !c.asked(at, r.started, n, "INSERT", "UPDATE") {
+		// (A secret still in its row has not gone out; TRACK may have held it.)
+		if col.References == nil && !col.WriteOnly && !c.enforced(r, at, n) && !c.asked(at, r.started, n, "INSERT", "UPDATE") {
 			c.w.violate("R4", "%v: nobody asked for %s = %q", at, n, v)
 		}
 	}

@@ -226,6 +226,9 @@ func (db *database) pullGroup(lease sync.Lease, pulls []sync.Pull, results []syn
 				continue
 			}
 			if key, ok := t.Key(vals); ok {
+				if was, _ := t.Key(old.vals); was != key && db.reserved(t, vals) {
+					continue // a unique index makes it wait
+				}
 				if other := db.byKey(t, t.Scope(vals), key); other != nil && other.id != id {
 					failure = fmt.Errorf("duplicate identity %s %s", t.Name, key)
 					break
