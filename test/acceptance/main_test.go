@@ -1,5 +1,3 @@
-// Package acceptance tests the built binary from the outside, as its users
-// meet it.
 package acceptance
 
 import (

@@ -1,0 +1,150 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"iasql/internal/modules"
+)
+
+// referenceColumns returns the columns that reference records by id.
+func referenceColumns(t *modules.Table) []*modules.Column {
+	var list []*modules.Column
+	for i := range t.Columns {
+		if ref := t.Columns[i].References; ref != nil && !ref.ByKey {
+			list = append(list, &t.Columns[i])
+		}
+	}
+	return list
+}
+
+func literal(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
+
+// ToDatabase implements [sync.Database].
+func (d *Database) ToDatabase(ctx context.Context, t *modules.Table, scope modules.Scope, objects []modules.Row) ([]map[string]bool, error) {
+	stranded := make([]map[string]bool, len(objects))
+	refs := referenceColumns(t)
+	if len(refs) == 0 || len(objects) == 0 {
+		return stranded, nil
+	}
+	batch := &pgx.Batch{}
+	for _, c := range refs {
+		keys := distinct(objects, c.Name)
+		if len(keys) == 0 {
+			continue
+		}
+		parent := d.Registry.Table(c.References.Table)
+		key := textOf("p", parent.Column(c.References.Key))
+		where, args := `p.account = $2`, []any{keys, scope.Account}
+		if parent.Reach == modules.PerRegion && !c.References.AnyScope {
+			where, args = where+` AND p.region = $3`, append(args, scope.Region)
+		}
+		query := fmt.Sprintf(`
+			SELECT %s, p.id, false FROM %s p WHERE p.%s = ANY ($1::text[]) AND %s
+			UNION ALL SELECT s.key, s.record_id, false FROM iasql_internal.record_state s WHERE s.table_name = %s AND s.key = ANY ($1) AND s.account = $2
+			UNION ALL SELECT g.key, g.record_id, true FROM iasql_internal.garbage g WHERE g.table_name = %s AND g.key = ANY ($1) AND g.account = $2
+			UNION ALL SELECT l.key, l.record_id, true FROM public.iasql_audit_log l
+			WHERE NOT l.settled AND l.table_name = %s AND l.change_type = 'DELETE' AND l.key = ANY ($1) AND l.account = $2`,
+			key, shapeOf(parent).name, quote(c.References.Key), where, literal(parent.Name), literal(parent.Name), literal(parent.Name))
+		batch.Queue(query, args...).Query(func(rows pgx.Rows) error {
+			type hit struct {
+				id      int64
+				garbage bool
+			}
+			ids := map[string]hit{}
+			var key string
+			var h hit
+			_, err := pgx.ForEachRow(rows, []any{&key, &h.id, &h.garbage}, func() error {
+				if old, known := ids[key]; !known || old.garbage {
+					ids[key] = h
+				}
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+			for i, o := range objects {
+				v, ok := o[c.Name]
+				if !ok || v.IsNull() {
+					continue
+				}
+				switch h, known := ids[v.String()]; {
+				case !known:
+					delete(o, c.Name)
+				case h.garbage:
+					delete(o, c.Name)
+					o[c.Name] = modules.Text("replaced:" + strconv.FormatInt(h.id, 10))
+					if stranded[i] == nil {
+						stranded[i] = map[string]bool{}
+					}
+					stranded[i][c.Name] = true
+				default:
+					o[c.Name] = modules.Int(h.id)
+				}
+			}
+			return nil
+		})
+	}
+	if batch.Len() == 0 {
+		return stranded, nil
+	}
+	return stranded, d.Pool.SendBatch(ctx, batch).Close()
+}
+
+func distinct(rows []modules.Row, name string) []string {
+	seen := map[string]bool{}
+	var list []string
+	for _, row := range rows {
+		if v := row[name]; !v.IsNull() && !seen[v.String()] {
+			seen[v.String()] = true
+			list = append(list, v.String())
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// ToCloud implements [sync.Database].
+func (d *Database) ToCloud(ctx context.Context, t *modules.Table, rows []modules.Row) error {
+	batch := &pgx.Batch{}
+	for _, c := range referenceColumns(t) {
+		var ids []int64
+		for _, id := range distinct(rows, c.Name) {
+			if n, err := strconv.ParseInt(id, 10, 64); err == nil {
+				ids = append(ids, n)
+			}
+		}
+		if len(ids) == 0 {
+			continue
+		}
+		parent := d.Registry.Table(c.References.Table)
+		batch.Queue(fmt.Sprintf(`
+			SELECT p.id, coalesce(%s, s.key) FROM %s p
+			LEFT JOIN iasql_internal.record_state s ON s.table_name = %s AND s.record_id = p.id
+			WHERE p.id = ANY ($1)`, textOf("p", parent.Column(c.References.Key)), shapeOf(parent).name, literal(parent.Name)), ids).
+			Query(func(found pgx.Rows) error {
+				keys := map[string]*string{}
+				var id int64
+				var key *string
+				_, err := pgx.ForEachRow(found, []any{&id, &key}, func() error {
+					keys[strconv.FormatInt(id, 10)] = key
+					return nil
+				})
+				for _, row := range rows {
+					if v := row[c.Name]; !v.IsNull() {
+						row[c.Name] = modules.TextPtr(keys[v.String()])
+					}
+				}
+				return err
+			})
+	}
+	if batch.Len() == 0 {
+		return nil
+	}
+	return d.Pool.SendBatch(ctx, batch).Close()
+}
