@@ -1,4 +1,30 @@
 -- Applied after every change of a function or view. What is not granted here or by a module is the engine's alone.
+--
+-- Nothing is PUBLIC's: neither what is there nor what modules bring later. (A trigger function that anybody may execute
+-- anybody may put on a table of his own, where it acts with its owner's rights.) What modules have in schema public is
+-- what columns have as defaults.
+ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC;
+ALTER DEFAULT PRIVILEGES IN SCHEMA public GRANT EXECUTE ON FUNCTIONS TO iasql_reader;
+DO $$
+DECLARE
+    f record;
+BEGIN
+    FOR f IN
+        SELECT p.oid::regprocedure AS signature, p.proname LIKE 'iasql\_%' AS platform
+        FROM pg_proc p
+        WHERE p.proowner = 'iasql_engine'::regrole AND p.pronamespace IN ('public'::regnamespace, 'iasql_internal'::regnamespace)
+          AND (p.pronamespace = 'public'::regnamespace OR p.prorettype = 'trigger'::regtype)
+    LOOP
+        EXECUTE format('REVOKE EXECUTE ON ROUTINE %s FROM PUBLIC', f.signature);
+        IF f.platform THEN
+            EXECUTE format('REVOKE EXECUTE ON ROUTINE %s FROM iasql_reader', f.signature);
+        ELSIF f.signature::text NOT LIKE 'iasql\_internal.%' THEN
+            EXECUTE format('GRANT EXECUTE ON ROUTINE %s TO iasql_reader', f.signature);
+        END IF;
+    END LOOP;
+END
+$$;
+
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA iasql_internal FROM PUBLIC;
 GRANT USAGE ON SCHEMA public TO iasql_reader;
 GRANT USAGE ON SCHEMA iasql_internal TO iasql_reader;
@@ -15,3 +41,15 @@ REVOKE EXECUTE ON PROCEDURE public.iasql_begin(), public.iasql_commit(text, text
 REVOKE EXECUTE ON FUNCTION public.iasql_preview(), public.iasql_preview_hash() FROM PUBLIC;
 GRANT EXECUTE ON PROCEDURE public.iasql_begin(), public.iasql_commit(text, text, text), public.iasql_rollback(boolean), public.iasql_undo(bigint) TO iasql_user;
 GRANT EXECUTE ON FUNCTION public.iasql_preview(), public.iasql_preview_hash() TO iasql_user;
+
+GRANT EXECUTE ON FUNCTION public.iasql_as_of(text, timestamptz), public.iasql_as_of(anyelement, timestamptz),
+    public.iasql_create_review(text, text), public.iasql_engines(), public.iasql_get_errors(), public.iasql_get_sql_for_transaction(bigint),
+    public.iasql_get_sql_since(timestamptz), public.iasql_help(), public.iasql_history(text, bigint),
+    public.iasql_mode_explain(text, bigint, text), public.iasql_mode_of(text, bigint, text), public.iasql_modules_installed(),
+    public.iasql_modules_list(), public.iasql_preview(), public.iasql_preview_hash(), public.iasql_ready(text), public.iasql_version(), public.iasql_wait_for(text, bigint, text, double precision),
+    public.iasql_wait_for_all(double precision),
+    public.iasql_apply(), public.iasql_sync(), public.iasql_preview_apply(), public.iasql_preview_sync() TO iasql_reader;
+-- What those of them call that run with the caller's rights.
+GRANT EXECUTE ON FUNCTION iasql_internal.cell(text), iasql_internal.check_can_wait(text, bigint), iasql_internal.check_table(text),
+    iasql_internal.log_since(), iasql_internal.mask(jsonb, text[]), iasql_internal.old_name(text, text), iasql_internal.repeat(bigint[]),
+    iasql_internal.rows_as_of(text, timestamptz), iasql_internal.secrets(text), iasql_internal.to_review() TO iasql_reader;

@@ -168,12 +168,16 @@ func (t *Table) triggerDDL() []string {
 // Flags is what the write triggers need to know of the table.
 type Flags struct {
 	Identity, Assigned, WriteOnly, Columns []string
+	Local                                  []string
+	// NaturalKey tells which record is meant in another account too, where the
+	// cloud has assigned other ids.
+	NaturalKey []string
 }
 
 // ColumnFlags returns the flags of the table's columns as the write triggers use
 // them.
 func (t *Table) ColumnFlags() Flags {
-	f := Flags{Identity: []string{}, Assigned: []string{}, WriteOnly: []string{}, Columns: []string{}}
+	f := Flags{Identity: []string{}, Assigned: []string{}, WriteOnly: []string{}, Columns: []string{}, Local: []string{}, NaturalKey: []string{}}
 	f.Identity = append(f.Identity, t.Identity()...)
 	for i := range t.Columns {
 		c := &t.Columns[i]
@@ -183,8 +187,16 @@ func (t *Table) ColumnFlags() Flags {
 		if c.WriteOnly {
 			f.WriteOnly = append(f.WriteOnly, c.Name)
 		}
-		if !c.Local {
+		if c.Local {
+			f.Local = append(f.Local, c.Name)
+		} else {
 			f.Columns = append(f.Columns, c.Name)
+		}
+		// Regions bear the same names in every account, although nobody chooses them.
+		scope := c.Name == ColumnAccount || c.Name == ColumnRegion && t.Reach == PerRegion
+		if scope || t.DefinesRegions && c.Identity || !t.AssignedIdentity() && c.Identity ||
+			t.AssignedIdentity() && !t.DefinesRegions && c.CreateOnly && !c.Chosen {
+			f.NaturalKey = append(f.NaturalKey, c.Name)
 		}
 	}
 	return f

@@ -160,12 +160,12 @@ func describe(ctx context.Context, tx pgx.Tx, registry *modules.Registry, m *mod
 	_, deletes := res.(modules.Deleter)
 	f := t.ColumnFlags()
 	_, err = tx.Exec(ctx, `
-		INSERT INTO iasql_internal.managed_table (name, settings, identity, assigned, write_only, columns, can_insert, can_delete, regional)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+		INSERT INTO iasql_internal.managed_table (name, settings, identity, assigned, write_only, columns, can_insert, can_delete, regional, local, natural_key)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
 		ON CONFLICT (name) DO UPDATE SET settings = excluded.settings, identity = excluded.identity, assigned = excluded.assigned,
 			write_only = excluded.write_only, columns = excluded.columns, can_insert = excluded.can_insert, can_delete = excluded.can_delete,
-			regional = excluded.regional`,
-		t.Name, res == nil, f.Identity, f.Assigned, f.WriteOnly, f.Columns, res == nil || creates, res == nil || deletes, t.Reach == modules.PerRegion)
+			regional = excluded.regional, local = excluded.local, natural_key = excluded.natural_key`,
+		t.Name, res == nil, f.Identity, f.Assigned, f.WriteOnly, f.Columns, res == nil || creates, res == nil || deletes, t.Reach == modules.PerRegion, f.Local, f.NaturalKey)
 	return err
 }
 

@@ -8,16 +8,14 @@ DECLARE
     failure text;
     until   timestamptz := clock_timestamp() + make_interval(secs => seconds);
 BEGIN
-    IF NOT EXISTS (SELECT FROM public.iasql_tables t WHERE t."table" = iasql_wait_for."table") THEN
-        RAISE EXCEPTION 'table % is not managed', "table"
-            USING ERRCODE = 'IA006', HINT = 'SELECT "table" FROM iasql_tables lists the managed tables.';
-    END IF;
+    PERFORM iasql_internal.check_table("table");
     query := format('SELECT EXISTS (SELECT FROM public.%I WHERE id = $1 AND (%s))', "table", condition);
     LOOP
         EXECUTE query INTO met USING id;
         IF met THEN
             RETURN true;
         END IF;
+        PERFORM iasql_internal.check_can_wait("table", id);
         failure := iasql_internal.failure("table", id);
         IF failure IS NOT NULL THEN
             RAISE EXCEPTION 'record % of % has failed: %', id, "table", failure

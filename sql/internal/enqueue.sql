@@ -40,6 +40,9 @@ BEGIN
         PERFORM iasql_internal.enqueue('sync', account);
         n := n + 1;
     END LOOP;
+    IF pg_trigger_depth() = 0 THEN -- not in a user's transaction
+        PERFORM iasql_internal.prune_hourly();
+    END IF;
     RETURN n;
 END
 $$;

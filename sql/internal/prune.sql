@@ -1,0 +1,60 @@
+CREATE OR REPLACE FUNCTION iasql_internal.log_since() RETURNS timestamptz
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+RETURN (SELECT p.log_since FROM iasql_internal.pruning p);
+COMMENT ON FUNCTION iasql_internal.log_since() IS 'Since when the audit log is whole: older rows may have been deleted.';
+
+-- Old rows go in bounded numbers. What is not settled, not ended or not answered stays, whatever its age, and so does all
+-- since the open batch began, which undoing it may need.
+CREATE OR REPLACE FUNCTION iasql_internal.prune(most bigint DEFAULT 20000) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    old   timestamptz := least(now() - iasql_internal.setting('audit_retention')::interval,
+                               (SELECT min(b.opened_at) FROM iasql_internal.batch b WHERE b.closed_at IS NULL));
+    n     bigint;
+    total bigint := 0;
+    full_ boolean := false;
+BEGIN
+    DELETE FROM public.iasql_audit_log l WHERE l.id IN (
+        SELECT k.id FROM public.iasql_audit_log k
+        WHERE k.ts < old AND k.settled AND NOT EXISTS (SELECT FROM public.iasql_conflicts c WHERE c.audit_id = k.id AND c.resolved IS NULL)
+        LIMIT most);
+    GET DIAGNOSTICS n = ROW_COUNT;
+    total := total + n;
+    full_ := full_ OR n = most;
+    IF n > 0 THEN
+        UPDATE iasql_internal.pruning p SET log_since = greatest(p.log_since, old);
+    END IF;
+    DELETE FROM public.iasql_operations o WHERE o.id IN (
+        SELECT k.id FROM public.iasql_operations k WHERE k.ended < old LIMIT most);
+    GET DIAGNOSTICS n = ROW_COUNT;
+    total := total + n;
+    full_ := full_ OR n = most;
+    DELETE FROM public.iasql_cycles c WHERE c.id IN (
+        SELECT k.id FROM public.iasql_cycles k
+        WHERE k.started < old AND k.ended < old
+          AND EXISTS (SELECT FROM public.iasql_cycles later WHERE later.account = k.account AND later.kind = k.kind AND later.ended > k.ended)
+        LIMIT most);
+    GET DIAGNOSTICS n = ROW_COUNT;
+    total := total + n;
+    full_ := full_ OR n = most;
+    DELETE FROM iasql_internal.request r WHERE r.id IN (
+        SELECT k.id FROM iasql_internal.request k WHERE k.ended < old ORDER BY k.id LIMIT most);
+    GET DIAGNOSTICS n = ROW_COUNT;
+    total := total + n;
+    full_ := full_ OR n = most;
+    UPDATE iasql_internal.pruning p SET last_run = CASE WHEN full_ THEN '-infinity' ELSE clock_timestamp() END;
+    RETURN total;
+END
+$$;
+COMMENT ON FUNCTION iasql_internal.prune(bigint) IS 'Deletes what is older than the setting audit_retention: settled audit rows, ended operations and cycles, answered requests; returns how many rows.';
+
+CREATE OR REPLACE FUNCTION iasql_internal.prune_hourly() RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    PERFORM FROM iasql_internal.pruning p WHERE p.last_run < now() - interval '1 hour' FOR UPDATE SKIP LOCKED;
+    IF FOUND THEN
+        PERFORM iasql_internal.prune();
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION iasql_internal.prune_hourly() IS 'Prunes if the last time is an hour ago and nobody else does.';
