@@ -97,8 +97,9 @@ COMMENT ON COLUMN public.iasql_audit_log.xid IS 'Database transaction that made 
 COMMENT ON COLUMN public.iasql_audit_log.origin IS 'user: somebody wants it so. engine: it was found so in the cloud.';
 COMMENT ON COLUMN public.iasql_audit_log.key IS 'Identity the record had before, for changes that took it away.';
 COMMENT ON COLUMN public.iasql_audit_log.settled IS 'Both sides have been seen to agree on the change, or it has been decided against.';
-CREATE INDEX iasql_audit_log_record ON public.iasql_audit_log (table_name, record_id, id);
-CREATE INDEX iasql_audit_log_pending ON public.iasql_audit_log (table_name, record_id) WHERE NOT settled;
+-- Record ids first: they are short, and tell more than the name of the table.
+CREATE INDEX iasql_audit_log_record ON public.iasql_audit_log (record_id, table_name);
+CREATE INDEX iasql_audit_log_pending ON public.iasql_audit_log (record_id) WHERE NOT settled;
 CREATE INDEX iasql_audit_log_pending_account ON public.iasql_audit_log (account) WHERE NOT settled;
 CREATE INDEX iasql_audit_log_pending_key ON public.iasql_audit_log (table_name, key) WHERE NOT settled AND key IS NOT NULL;
 CREATE INDEX iasql_audit_log_transaction ON public.iasql_audit_log (transaction_id) WHERE transaction_id IS NOT NULL;

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"iasql/internal/modules"
+)
+
+// cloud is a scripted cloud: its objects are computed from their number, so
+// that it takes no memory of its own; what was changed is kept apart.
+type cloud struct {
+	n       int
+	lock    sync.Mutex
+	changed map[string]modules.Row
+	called  int
+	last    time.Time // of the last mutating call
+}
+
+func newCloud(n int) *cloud { return &cloud{n: n, changed: map[string]modules.Row{}} }
+
+var owner = &modules.Table{Name: "owner", Doc: "Accounts.", Provider: "bench", DefinesAccounts: true,
+	Columns: []modules.Column{{Name: "name", Type: modules.TypeText, Required: true, Identity: true, Doc: "Name."}}}
+
+var thing = &modules.Table{Name: "thing", Doc: "Things.", Provider: "bench", Reach: modules.PerAccount, Creation: modules.ByToken,
+	Columns: []modules.Column{
+		{Name: "account", Type: modules.TypeText, Required: true, Default: "'main'", CreateOnly: true, Doc: "Account.",
+			References: &modules.Reference{Table: "owner", Key: "name", ByKey: true}},
+		{Name: "thing_id", Type: modules.TypeText, Identity: true, Assigned: true, Doc: "Id."},
+		{Name: "label", Type: modules.TypeText, Doc: "Label."},
+		{Name: "size", Type: modules.TypeInteger, Required: true, Default: "1", Doc: "Size."},
+		{Name: "enabled", Type: modules.TypeBool, Required: true, Default: "false", Doc: "Enabled."},
+		{Name: "state", Type: modules.TypeText, Assigned: true, Doc: "State."},
+		{Name: "arn", Type: modules.TypeText, Assigned: true, Doc: "ARN."},
+		{Name: "tags", Type: modules.TypeJSON, EmptyIsNull: true, Doc: "Tags."},
+	}}
+
+func (c *cloud) module() *modules.Module {
+	return &modules.Module{Name: "bench", Version: 1, Doc: "Bench.", Settings: []*modules.Table{owner}, Resources: []modules.Resource{c},
+		Migrations: map[int]string{1: `INSERT INTO owner (name) VALUES ('main')`}}
+}
+
+// Table returns the description.
+func (c *cloud) Table() *modules.Table { return thing }
+
+// id differs between runs of different sizes: the journal remembers objects
+// that were written a moment ago.
+func (c *cloud) id(i int) string { return fmt.Sprintf("thing-%d-%08d", c.n, i) }
+
+func (c *cloud) object(key string, i int) modules.Row {
+	if row, ok := c.changed[key]; ok {
+		return row.Clone()
+	}
+	name := fmt.Sprintf("name %d", i)
+	return modules.Row{
+		"thing_id": modules.Text(key), "label": modules.Text(name), "size": modules.Int(i), "enabled": modules.Bool(i%2 == 0),
+		"state": modules.Text("available"), "arn": modules.Text("arn:bench:" + key), "tags": modules.StringMap(map[string]string{"Name": name, "env": "test"}),
+	}
+}
+
+// List gives all objects, page by page.
+func (c *cloud) List(_ context.Context, _ modules.Scope, page func([]modules.Row) error) error {
+	for from := 0; from < c.n; from += *pageSize {
+		time.Sleep(*latency)
+		rows := make([]modules.Row, 0, *pageSize)
+		c.lock.Lock()
+		for i := from; i < min(from+*pageSize, c.n); i++ {
+			rows = append(rows, c.object(c.id(i), i))
+		}
+		c.lock.Unlock()
+		if err := page(rows); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Get reads objects by id.
+func (c *cloud) Get(_ context.Context, _ modules.Scope, identities []modules.Row) ([]modules.Row, error) {
+	time.Sleep(*latency)
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	var rows []modules.Row
+	for _, identity := range identities {
+		var i int
+		if _, err := fmt.Sscanf(identity["thing_id"].String(), fmt.Sprintf("thing-%d-%%d", c.n), &i); err == nil && i < c.n {
+			rows = append(rows, c.object(c.id(i), i))
+		}
+	}
+	return rows, nil
+}
+
+// Update changes an object.
+func (c *cloud) Update(ctx context.Context, _ modules.Scope, have, want modules.Row, columns []string) error {
+	return modules.Mutate(ctx, modules.Call{Service: "bench", Action: "Update"}, func(context.Context) error {
+		time.Sleep(*latency)
+		c.lock.Lock()
+		defer c.lock.Unlock()
+		c.called++
+		c.last = time.Now()
+		row := have.Clone()
+		for _, name := range columns {
+			row[name] = want[name]
+		}
+		c.changed[have["thing_id"].String()] = row
+		return nil
+	})
+}
+
+// Create and Delete are there so that rows may be written; the bench rolls
+// those back.
+func (c *cloud) Create(context.Context, modules.Scope, modules.Row, string) (modules.Row, error) {
+	return nil, &modules.Error{Class: modules.Invalid, Message: "the bench creates nothing"}
+}
+
+// Delete is not called.
+func (c *cloud) Delete(context.Context, modules.Scope, modules.Row) error {
+	return &modules.Error{Class: modules.Invalid, Message: "the bench deletes nothing"}
+}
