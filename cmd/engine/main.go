@@ -29,6 +29,7 @@ type cli struct {
 	Migrate migrateCmd `cmd:"" help:"Bring a database to this engine's version."`
 	Status  statusCmd  `cmd:"" help:"Say what the installation in a database is doing."`
 	Version versionCmd `cmd:"" help:"Print the version."`
+	Docs    docsCmd    `cmd:"" hidden:"" help:"Write the modules' pages of the documentation."`
 }
 
 // databaseFlag is shared by the commands that work on an existing database.

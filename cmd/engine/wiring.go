@@ -10,6 +10,7 @@ import (
 	"iasql/internal/modules"
 	"iasql/internal/modules/awsaccount"
 	"iasql/internal/modules/awss3"
+	"iasql/internal/modules/awssecuritygroup"
 	"iasql/internal/modules/awssqs"
 	"iasql/internal/modules/awsvpc"
 )
@@ -19,6 +20,7 @@ func allModules(c *aws.Clients) (*modules.Registry, error) {
 	return modules.NewRegistry(
 		awsaccount.Module(c),
 		awss3.Module(c),
+		awssecuritygroup.Module(c),
 		awssqs.Module(c),
 		awsvpc.Module(c),
 	)
