@@ -43,3 +43,9 @@ generate: ## Make generated files anew
 .PHONY: clean
 clean: ## Remove what was built and downloaded into the checkout
 	rm -rf bin .venv .cache
+
+SEEDS ?= 20000
+
+.PHONY: simulate
+simulate: ## Run SEEDS schedules of the simulated world (default 20000)
+	go test ./internal/sync/simulate -run TestSimulate -count=1 -timeout 0 -v -args -seeds $(SEEDS)

@@ -149,6 +149,9 @@ func (c *cycle) finish(ctx context.Context, batch []finished) error {
 			if f.outcome.Result == ResultOK || f.outcome.Result == ResultUnknown {
 				c.noteOwn(f.run, f.outcome)
 			}
+			if f.run.Kind == OpDelete && f.outcome.Result != ResultFailed && !f.run.Subject.Garbage && !f.run.Replaces {
+				c.deleted[f.run.Subject.Table.Name]++
+			}
 			if f.outcome.Result == ResultUnknown && f.run.Kind == OpCreate {
 				// A later pass of this cycle must not create again (R6); the next
 				// cycle looks for what this call did.

@@ -78,6 +78,7 @@ type cycle struct {
 	own       ownIndex
 	tokens    map[RecordRef]string // of creations that may have happened
 	undecided map[RecordRef]bool   // creations whose effect is still being looked for
+	deleted   map[string]int       // by table: deletions made, for R7
 	refused   map[RecordRef]bool   // by Begin: not to be tried again in this cycle
 	// hold are the tables and scopes in which an object without a record may be
 	// one of undecided: it is neither inserted nor deleted.
@@ -90,7 +91,7 @@ type cycle struct {
 // not go on; what fails for one record stays with it (R8). A cycle may be
 // abandoned at any instant.
 func (e *Engine) Cycle(ctx context.Context, lease Lease, kind Kind) (Report, error) {
-	c := &cycle{Engine: e, lease: lease, kind: kind, tokens: map[RecordRef]string{}, undecided: map[RecordRef]bool{}, refused: map[RecordRef]bool{}, hold: map[objectRef]bool{}, rank: map[string]int{}}
+	c := &cycle{Engine: e, lease: lease, kind: kind, tokens: map[RecordRef]string{}, undecided: map[RecordRef]bool{}, deleted: map[string]int{}, refused: map[RecordRef]bool{}, hold: map[objectRef]bool{}, rank: map[string]int{}}
 	err := c.run(ctx)
 	return c.report, err
 }
@@ -117,6 +118,7 @@ func (c *cycle) run(ctx context.Context) error {
 			return err
 		}
 		due = c.decidable(due)
+		steps = newest(steps, due)
 		if err := c.claims(ctx, due); err != nil {
 			return err
 		}
@@ -183,6 +185,18 @@ func (c *cycle) policy(s *Subject) Policy {
 	}
 }
 
+// newest leaves out the steps of records that have been read again since.
+func newest(steps []Step, due []*Subject) []Step {
+	if len(steps) == 0 {
+		return steps
+	}
+	again := make(map[RecordRef]bool, len(due))
+	for _, s := range due {
+		again[s.Ref()] = again[s.Ref()] || !s.Garbage
+	}
+	return slices.DeleteFunc(steps, func(step Step) bool { return step.Subject.RecordID != 0 && again[step.Subject.Ref()] })
+}
+
 // decidable leaves out the subjects that have an object or not, nobody knows
 // yet: deciding anything about them, even that a deletion is done with, would
 // be a guess.
@@ -234,7 +248,7 @@ func (c *cycle) guard(ctx context.Context, plan Plan) (stop bool, err error) {
 	if c.lease.Reviewed {
 		return false, nil
 	}
-	why := plan.Guard(c.settings.Deletes, func(table string) int {
+	why := plan.Guard(c.settings.Deletes, c.deleted, func(table string) int {
 		n, countErr := c.Database.Count(ctx, table, c.lease.Account)
 		err = errors.Join(err, countErr)
 		return n

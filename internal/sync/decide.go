@@ -77,7 +77,7 @@ const MaxUnconfirmed = 3
 func Decide(s *Subject, p Policy) Decision {
 	mode := p.Rules.Of(s.Table.Name, s.RecordID, "")
 	if s.Garbage {
-		return decideGarbage(s)
+		return decideGarbage(s, mode)
 	}
 	switch {
 	case s.Record == nil && s.Change != nil && !s.Change.Delete:
@@ -93,6 +93,8 @@ func Decide(s *Subject, p Policy) Decision {
 		return Decision{Wait: true, State: StateCheckPresentFailed, Reason: "the cloud could not be read"}
 	case s.Presence == Absent:
 		return decideAbsent(s, mode)
+	case s.wholeGoing() != "":
+		return Decision{Wait: true, Reason: "goes along with its " + s.wholeGoing()}
 	case s.showsPredecessor():
 		return Decision{Wait: true, State: StateReplacing, Reason: "replaced, not visible yet"}
 	}
@@ -123,16 +125,23 @@ func (s *Subject) showsPredecessor() bool {
 	return false
 }
 
+// looksLike reports whether the object looks like the old one rather than like
+// the record: a column that is fixed at creation tells, and without one all
+// columns together.
 func (s *Subject) looksLike(old map[string]ValueChange) bool {
-	differs := false
+	alike, differs := true, false
 	for name, was := range old {
 		c := s.Table.Column(name)
-		if c == nil || !c.Same(s.Object[name], was.From) {
-			return false
+		if c == nil {
+			continue
 		}
-		differs = differs || !c.Same(s.Record.Row[name], was.From)
+		same, changed := c.Same(s.Object[name], was.From), !c.Same(s.Record.Row[name], was.From)
+		if c.CreateOnly && same && changed {
+			return true
+		}
+		alike, differs = alike && same, differs || changed
 	}
-	return differs
+	return alike && differs
 }
 
 // deletedLast reports whether the newest thing this engine did to the object's
@@ -151,7 +160,7 @@ func (s *Subject) deletedLast() bool {
 }
 
 // decideGarbage: the old object of a replacement.
-func decideGarbage(s *Subject) Decision {
+func decideGarbage(s *Subject, mode modes.Mode) Decision {
 	if s.ClaimedBy != 0 {
 		return Decision{Settle: true, Reason: "a user wants to keep it"}
 	}
@@ -159,6 +168,9 @@ func decideGarbage(s *Subject) Decision {
 	case Present:
 		if s.deletedLast() {
 			return Decision{Wait: true, State: StateReplacing, Reason: "deletion under way"}
+		}
+		if mode == modes.Track {
+			return Decision{Wait: true, State: StateReplacing, Reason: "replaced, and left in the cloud while its record is tracked"}
 		}
 		return Decision{Action: Delete, State: StateReplacing, Reason: "replaced by a new object", OwnAccount: true}
 	case Absent:
@@ -178,6 +190,9 @@ func decideDeleted(s *Subject, mode modes.Mode) Decision {
 	if s.Change.Insert && !s.everStood() {
 		// An object of that name is somebody else's.
 		return Decision{Settle: true, Reason: "was inserted and deleted before anything was done about it"}
+	}
+	if s.ClaimedBy != 0 && s.ClaimPending {
+		return Decision{Wait: true, State: StateRemoving, Reason: fmt.Sprintf("record %d is taking its object over", s.ClaimedBy)}
 	}
 	if s.ClaimedBy != 0 {
 		return Decision{Settle: true, Reason: fmt.Sprintf("record %d has taken its object over", s.ClaimedBy)}
@@ -202,6 +217,9 @@ func decideDeleted(s *Subject, mode modes.Mode) Decision {
 	}
 	if s.deletedLast() {
 		return Decision{Wait: true, State: StateRemoving, Reason: "deletion under way"}
+	}
+	if d, part := decidePart(s); part {
+		return d
 	}
 	if !s.CanDelete {
 		return Decision{Wait: true, State: StateRemovingFailed, Review: true,
@@ -464,6 +482,9 @@ const (
 func compare(s *Subject, c *modules.Column, m modes.Mode, have, cloud modules.Value, hold bool) (verdict, modules.Value) {
 	base, pending := pendingBase(s, c, have)
 	if s.Stranded[c.Name] && m != modes.Track {
+		if !s.Follows && s.RefKeys[c.Name] == s.Cloud[c.Name] {
+			return verdictSame, base // deleted since the record was read
+		}
 		return verdictPush, base // it still names an object that was replaced
 	}
 	written, wrote, stale := lastWrite(s, c, cloud)

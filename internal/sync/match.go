@@ -140,21 +140,18 @@ func (c *cycle) claims(ctx context.Context, subjects []*Subject) error {
 			return fmt.Errorf("match identities of %s in %s: %w", g.table.Name, g.scope, err)
 		}
 		for i, s := range named[g] {
+			if found[i].Record == nil || found[i].RecordID == s.RecordID && !s.Garbage {
+				continue
+			}
+			// Its row may not say yet what has become of it: a successor, or a name
+			// that it only asks for.
+			stands, pending, err := c.standsFor(ctx, found[i], identities[i])
 			switch {
-			case found[i].Record == nil:
-			case found[i].RecordID == s.RecordID && s.Garbage:
-				// Its row may not say yet that it has a successor; or it has taken
-				// the old name again.
-				again, err := c.returned(ctx, s)
-				if err != nil {
-					return err
-				}
-				if again {
-					s.ClaimedBy = s.RecordID
-				}
-			case found[i].RecordID == s.RecordID:
+			case err != nil:
+				return err
+			case !stands:
 			case s.Record == nil:
-				s.ClaimedBy = found[i].RecordID
+				s.ClaimedBy, s.ClaimPending = found[i].RecordID, pending
 			default:
 				s.Robbed = true
 				if s.State != nil {
@@ -167,21 +164,25 @@ func (c *cycle) claims(ctx context.Context, subjects []*Subject) error {
 	return nil
 }
 
-// returned reports whether the record of a piece of garbage stands for it.
-func (c *cycle) returned(ctx context.Context, garbage *Subject) (bool, error) {
-	t := garbage.Table
-	loaded, err := c.Database.Load(ctx, t, []int64{garbage.RecordID})
-	if err != nil {
-		return false, fmt.Errorf("load %s %d: %w", t.Name, garbage.RecordID, err)
+// standsFor reports whether a record found by its row stands for the object of
+// that identity, and whether changes of it are pending.
+func (c *cycle) standsFor(ctx context.Context, found *Subject, identity modules.Row) (stands, pending bool, err error) {
+	t := found.Table
+	if found.Change == nil && found.State == nil {
+		return true, false, nil
 	}
-	was, _ := t.Key(garbage.State.Identity)
+	loaded, err := c.Database.Load(ctx, t, []int64{found.RecordID})
+	if err != nil {
+		return false, false, fmt.Errorf("load %s %d: %w", t.Name, found.RecordID, err)
+	}
+	want, _ := t.Key(identity)
 	for _, s := range loaded {
-		identity, _ := s.Identity()
-		if key, named := t.Key(identity); named && key == was {
-			return true, nil
+		has, _ := s.Identity()
+		if key, named := t.Key(has); named && key == want {
+			return true, s.Change != nil, nil
 		}
 	}
-	return false, nil
+	return false, false, nil
 }
 
 // translated reports whether the table has references that differ between the

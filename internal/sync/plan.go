@@ -357,14 +357,22 @@ func (b *builder) sorted() []*Op {
 }
 
 // Guard is R7: it returns why the plan deletes too much to go ahead without a
-// person, "" if it does not. count tells how many records a table has.
-func (p Plan) Guard(limits DeleteLimits, count func(table string) int) string {
-	total, byTable := 0, map[string]int{}
+// person, "" if it does not. done are the deletions the cycle has made already,
+// by table; count tells how many records a table has.
+func (p Plan) Guard(limits DeleteLimits, done map[string]int, count func(table string) int) string {
+	total, byTable, planned := 0, map[string]int{}, 0
+	for table, n := range done {
+		total, byTable[table] = total+n, n
+	}
 	for _, op := range p.Ops {
 		if op.Kind == OpDelete && !op.Subject.Garbage && !op.Replaces {
 			total++
+			planned++
 			byTable[op.Subject.Table.Name]++
 		}
+	}
+	if planned == 0 {
+		return ""
 	}
 	if total > limits.Max {
 		return fmt.Sprintf("would delete %d objects, more than max_deletes (%d)", total, limits.Max)

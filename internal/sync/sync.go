@@ -147,6 +147,8 @@ type Subject struct {
 	// one, or of this garbage, by the identity in its row: a user deleted this
 	// and inserted that.
 	ClaimedBy int64
+	// ClaimPending: that record has changes that are not settled yet.
+	ClaimPending bool
 	// Robbed: another record stands for the object this one named; it has none.
 	Robbed bool
 	// Follows: the subject is looked at because a record it references is to be

@@ -143,6 +143,9 @@ func (c *checker) committed(at sync.RecordRef, a *auditRow) {
 				if o := c.w.cloud.find(a.table, a.table.Scope(a.change), key); o != nil {
 					c.own(at, o)
 					c.wanted(o)
+					if o.by.ID != 0 && a.table.AssignedIdentity() { // whoever it was made for, it is this one's now
+						o.by = at
+					}
 				}
 			}
 			for o := range c.owned[at] { // back under its old id
@@ -220,7 +223,7 @@ func (c *checker) updated(p sync.Pull, old *row, vals modules.Row) {
 		if col.Assigned || have == v || c.track(c.run(), at, n) {
 			continue
 		}
-		if w, ok := c.wishes[columnRef{at, n}]; ok && w.value == have && !c.arrived(at, col, have, w.at-lag) && !c.conflicting(at, n, have, p.Conflicts) {
+		if w, ok := c.wishes[columnRef{at, n}]; ok && w.value == have && !c.arrived(at, col, have, w.at-lag) && !c.conflicting(at, n, have, p.Conflicts) && !c.resolved(at, "cloud") {
 			c.w.violate("R2/R3", "%s %d: a user's %s = %q was overwritten by %q and never reached the cloud", t.Name, at.ID, n, have, v)
 		}
 		if col.WriteOnly {
@@ -231,7 +234,8 @@ func (c *checker) updated(p sync.Pull, old *row, vals modules.Row) {
 		// itself wrote over: nothing tells them from a new edit.
 		for o := range c.owned[at] {
 			mine, ok := o.mine[n]
-			if now := o.now(); ok && now != nil && c.w.now-mine < window-lag && c.same(col, have, now[n]) && !c.same(col, v, now[n]) && c.isObjectOf(o, p.Subject) && c.same(col, v, o.over[n]) {
+			_, over := o.over[n]
+			if now := o.now(); ok && over && now != nil && c.w.now-mine < window-lag && c.same(col, have, now[n]) && !c.same(col, v, now[n]) && c.isObjectOf(o, p.Subject) && c.same(col, v, o.over[n]) {
 				c.w.violate("R13", "%s %d: a stale read of %s reverted the engine's own %q to %q", t.Name, at.ID, n, have, v)
 			}
 		}
@@ -266,7 +270,7 @@ func (c *checker) inserted(p sync.Pull, id int64, vals modules.Row) {
 	}
 	c.wanted(o)
 	for owner := range c.owned {
-		if r := c.w.db.rows[owner.Table][owner.ID]; c.owned[owner][o] && r != nil && owner != ref(t, id) && !c.standsFor(owner, o) && c.replaced[owner] > 0 && !o.held(c.replaced[owner], func(r modules.Row) bool { return r == nil }) && !c.everTracked(t) {
+		if r := c.w.db.rows[owner.Table][owner.ID]; c.owned[owner][o] && r != nil && owner != ref(t, id) && !c.standsFor(owner, o) && c.replaced[owner] > 0 && !o.held(c.replaced[owner]-o.lag(), func(r modules.Row) bool { return r == nil }) && !c.everTracked(t) {
 			c.w.violate("R14", "%s: %s was replaced for record %d and came back as record %d", t.Name, key, owner.ID, id)
 		}
 	}
@@ -450,6 +454,11 @@ func (c *checker) creating(r *run, call *sync.LoggedCall, want modules.Row) {
 	}
 	if live > limit && t.Creation != modules.ByName {
 		c.w.violate("R6", "%v: created again while %d objects of it exist", at, live)
+	}
+	for _, op := range c.w.db.ops {
+		if op.Token == call.Token && op.Record == at && op.started < c.w.now-time.Second {
+			return // a repetition, to find out
+		}
 	}
 	if !c.asked(at, r.started, "", "INSERT", "UPDATE") && !c.enforced(r, at, "") && !call.Replaces && !c.replacing(at) {
 		c.w.violate("R2", "%v: nobody asked for the object that was created", at)

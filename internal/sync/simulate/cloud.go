@@ -36,6 +36,8 @@ type object struct {
 	// ever wrote to the object.
 	over modules.Row
 	took []taken
+	// removed is what the engine knew of the object when it deleted it.
+	removed modules.Row
 }
 
 type taken struct {
@@ -188,8 +190,8 @@ func (c *cloud) create(t *modules.Table, scope modules.Scope, want modules.Row, 
 	if who.ID != 0 {
 		for n := range row {
 			o.mine[n] = c.w.now
-			if len(o.hist) > 1 {
-				o.over[n] = o.hist[len(o.hist)-2].row[n]
+			if v, known := o.removed[n]; known {
+				o.over[n] = v
 			}
 		}
 	}
@@ -238,6 +240,7 @@ func (c *cloud) remove(o *object) error {
 		}
 	}
 	o.hist = append(o.hist, version{c.w.now, nil})
+	o.removed = nil
 	if o.table == host {
 		for _, h := range c.all(host) {
 			if h.scope == o.scope && h.now()["peer_id"].String() == o.key {
@@ -354,8 +357,9 @@ func (r resource) Create(ctx context.Context, scope modules.Scope, want modules.
 		run.w.check.creating(run, call, want)
 		who := call.Record
 		o, err := run.w.cloud.create(r.table, scope, want, token, who)
-		if err == nil && run.chance(run.spec.Faults/4) {
-			// The transport sends it twice.
+		// The transport sends it twice. (Not where a chosen name changes: such an
+		// answer cannot be told from a name that is taken, and is left to a person.)
+		if err == nil && !call.Replaces && run.chance(run.spec.Faults/4) {
 			o, err = run.w.cloud.again(r.table, scope, want, token, o)
 		}
 		if err != nil {
@@ -418,6 +422,7 @@ func (r resource) Delete(ctx context.Context, scope modules.Scope, have modules.
 		if err := run.w.cloud.remove(o); err != nil {
 			return err
 		}
+		o.removed = have
 		run.w.check.removed(run, call, o)
 		return nil
 	})

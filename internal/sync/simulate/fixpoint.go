@@ -164,7 +164,7 @@ func (w *world) finalRecord(t *modules.Table, at sync.RecordRef, r *row, recorde
 		return
 	}
 	recorded[o] = true
-	differs := ""
+	differs, left := "", false
 	for i := range t.Columns {
 		c := &t.Columns[i]
 		have, cloud := r.vals[c.Name], o.now()[c.Name]
@@ -174,6 +174,13 @@ func (w *world) finalRecord(t *modules.Table, at sync.RecordRef, r *row, recorde
 				differs = c.Name
 			}
 		case c.References != nil:
+			target := registry.Table(c.References.Table)
+			if p := w.cloud.live(target, t.Scope(r.vals), cloud.String()); p != nil && w.db.byKey(target, t.Scope(r.vals), cloud.String()) == nil && w.db.pending[at] == nil && !w.check.isGarbage(p) {
+				continue // what it names has no record, and finalObject wants to know why
+			}
+			if p := w.cloud.live(target, t.Scope(r.vals), cloud.String()); p != nil && w.check.isGarbage(p) && modes.New(w.db.rules).Of(t.Name, at.ID, c.Name) == modes.Track {
+				continue // it stays in what was replaced; the garbage says so
+			}
 			if have.IsNull() != cloud.IsNull() {
 				differs = c.Name
 			} else if !have.IsNull() {
@@ -182,6 +189,7 @@ func (w *world) finalRecord(t *modules.Table, at sync.RecordRef, r *row, recorde
 				// that has been replaced; the garbage says so.
 				rules := modes.New(w.db.rules)
 				stays := rules.Of(t.Name, at.ID, c.Name) == modes.Track || c.CreateOnly && rules.Of(t.Name, at.ID, "") == modes.Track
+				left = left || ok && key != cloud.String() && stays
 				if !ok || key != cloud.String() && !stays {
 					differs = c.Name
 				}
@@ -192,14 +200,14 @@ func (w *world) finalRecord(t *modules.Table, at sync.RecordRef, r *row, recorde
 	}
 	st := w.db.states[at]
 	if differs == "" {
-		if st != nil && w.db.pending[at] == nil {
+		if st != nil && w.db.pending[at] == nil && !left {
 			w.violate("R14", "%v equals its object and still says %s: %s", at, st.Name, st.Message)
 		}
 		return
 	}
 	if why := w.explained(at); why != "" {
 		w.violate("R14", "%v differs in %s: %v, cloud %v (%s)", at, differs, r.vals, o.now(), why)
-	} else if st != nil && w.db.pending[at] == nil && st.Code != "database" && !w.enforcing(at) && st.Name != sync.StateWaiting {
+	} else if st != nil && w.db.pending[at] == nil && st.Code == "" && !w.enforcing(at) && st.Name != sync.StateWaiting {
 		w.violate("R14", "%v differs in %s with nothing pending (%s: %s)", at, differs, st.Name, st.Message)
 	}
 }
@@ -222,6 +230,11 @@ func (w *world) enforcing(at sync.RecordRef) bool {
 // and cannot be, or that the tables refuse.
 func (w *world) finalObject(o *object) {
 	if w.check.isGarbage(o) || w.report.Stopped != "" {
+		return
+	}
+	// A name that a pending change gave up, or never had, is left alone until
+	// that change is settled.
+	if w.db.pendingKey(o.table, o.key, nil) {
 		return
 	}
 	for at := range w.check.owned {
