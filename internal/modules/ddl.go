@@ -142,8 +142,30 @@ func (t *Table) referenceDDL(c *Column, lookup func(string) *Table) []string {
 		statements = append(statements, fmt.Sprintf("CREATE INDEX %s ON public.%s (%s)",
 			quote(t.Name+"_"+c.Name+"_idx"), quote(t.Name), quote(c.Name)))
 	}
+	if ref.Part != NotPart {
+		statements = append(statements, deletePartsDDL, fmt.Sprintf(
+			"CREATE OR REPLACE TRIGGER %s BEFORE DELETE ON public.%s FOR EACH ROW EXECUTE FUNCTION iasql_internal.delete_parts(%s, %s, %s)",
+			quote("iasql_parts_"+t.Name+"_"+c.Name), quote(ref.Table), literal(t.Name), literal(c.Name), literal(ref.PartIf)))
+	}
 	return statements
 }
+
+// deletePartsDDL makes the function that deletes the parts of a record before
+// the record. It stays on the table of the whole when the module of the parts
+// is uninstalled.
+const deletePartsDDL = `
+CREATE OR REPLACE FUNCTION iasql_internal.delete_parts() RETURNS trigger
+LANGUAGE plpgsql AS $$
+BEGIN
+    IF to_regclass(format('public.%I', TG_ARGV[0])) IS NOT NULL THEN
+        EXECUTE format(
+            'DELETE FROM public.%I WHERE %I = $1%s', TG_ARGV[0], TG_ARGV[1],
+            CASE WHEN TG_ARGV[2] <> '' THEN format(' AND %I', TG_ARGV[2]) END
+        ) USING OLD.id;
+    END IF;
+    RETURN OLD;
+END
+$$`
 
 // triggerDDL returns the triggers of a managed table.
 func (t *Table) triggerDDL() []string {

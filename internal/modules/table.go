@@ -53,7 +53,28 @@ type Reference struct {
 	// AnyScope: the referenced record may be of another region or account (a
 	// peering connection).
 	AnyScope bool
+	// Part says that the object is a part of the referenced one, which cannot
+	// be without it: deleting the record of the whole deletes this record too.
+	Part Part
+	// PartIf is a column of type boolean; only records in which it is true are
+	// parts (a VPC's main route table). "" means all.
+	PartIf string
 }
+
+// Part says what becomes of a part's object when the whole is deleted.
+type Part int
+
+// The kinds of parts.
+const (
+	NotPart Part = iota
+	// PartFirst: it is deleted before the whole (a rule of a security group,
+	// for which another group would have to wait). Only what is protected goes
+	// along.
+	PartFirst
+	// PartAlong: the cloud removes it with the whole (a route of a route
+	// table), so that no call is made for it.
+	PartAlong
+)
 
 // Column describes one column. The zero flags mean: the user may set and
 // change it, the cloud may too.
@@ -248,6 +269,8 @@ func (t *Table) Validate() error {
 			return fmt.Errorf("table %s: column %s: its flags exclude each other", t.Name, c.Name)
 		case c.References != nil && !c.References.ByKey && c.Type != TypeBigint:
 			return fmt.Errorf("table %s: column %s: references an id and must be bigint", t.Name, c.Name)
+		case c.References != nil && c.References.Part != NotPart && c.References.ByKey:
+			return fmt.Errorf("table %s: column %s: a part references its whole by id", t.Name, c.Name)
 		}
 	}
 	if t.DefinesAccounts {

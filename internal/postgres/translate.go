@@ -126,7 +126,11 @@ func (d *Database) ToCloud(ctx context.Context, t *modules.Table, rows []modules
 		batch.Queue(fmt.Sprintf(`
 			SELECT p.id, coalesce(%s, s.key) FROM %s p
 			LEFT JOIN iasql_internal.record_state s ON s.table_name = %s AND s.record_id = p.id
-			WHERE p.id = ANY ($1)`, textOf("p", parent.Column(c.References.Key)), shapeOf(parent).name, literal(parent.Name)), ids).
+			WHERE p.id = ANY ($1)
+			UNION ALL SELECT l.record_id, l.key FROM public.iasql_audit_log l
+			WHERE NOT l.settled AND l.table_name = %s AND l.change_type = 'DELETE' AND l.key IS NOT NULL AND l.record_id = ANY ($1)
+			AND NOT EXISTS (SELECT FROM %s p WHERE p.id = l.record_id)`,
+			textOf("p", parent.Column(c.References.Key)), shapeOf(parent).name, literal(parent.Name), literal(parent.Name), shapeOf(parent).name), ids).
 			Query(func(found pgx.Rows) error {
 				keys := map[string]*string{}
 				var id int64

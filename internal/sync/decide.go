@@ -95,6 +95,8 @@ func Decide(s *Subject, p Policy) Decision {
 		return decideAbsent(s, mode)
 	case s.wholeGoing() != "":
 		return Decision{Wait: true, Reason: "goes along with its " + s.wholeGoing()}
+	case s.wholeGoing() != "":
+		return Decision{Wait: true, Reason: "goes along with its " + s.wholeGoing()}
 	case s.showsPredecessor():
 		return Decision{Wait: true, State: StateReplacing, Reason: "replaced, not visible yet"}
 	}
@@ -217,6 +219,9 @@ func decideDeleted(s *Subject, mode modes.Mode) Decision {
 	}
 	if s.deletedLast() {
 		return Decision{Wait: true, State: StateRemoving, Reason: "deletion under way"}
+	}
+	if d, part := decidePart(s); part {
+		return d
 	}
 	if d, part := decidePart(s); part {
 		return d
