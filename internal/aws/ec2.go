@@ -101,6 +101,31 @@ func (o *EC2Objects[T]) describe(ctx context.Context, client *ec2.Client, filter
 	})
 }
 
+// Update changes tags; resources of which more can be changed have their own.
+func (o *EC2Objects[T]) Update(ctx context.Context, scope modules.Scope, have, want modules.Row, columns []string) error {
+	if !slices.Contains(columns, modules.ColumnTags) {
+		return nil
+	}
+	client, err := o.Clients.EC2(ctx, scope)
+	if err != nil {
+		return err
+	}
+	return o.UpdateTags(ctx, client, have, want)
+}
+
+// Remove deletes an object by call, unless why says that it must stay, as
+// [Keep] has it. One that is gone is no error.
+func (o *EC2Objects[T]) Remove(ctx context.Context, scope modules.Scope, why string, call func(client *ec2.Client) error) error {
+	if err := Keep(why); err != nil {
+		return err
+	}
+	client, err := o.Clients.EC2(ctx, scope)
+	if err != nil {
+		return err
+	}
+	return IfExists(call(client))
+}
+
 // UpdateTags makes an object's tags those of want.
 func (o *EC2Objects[T]) UpdateTags(ctx context.Context, client *ec2.Client, have, want modules.Row) error {
 	id := []string{have[o.Description.Identity()[0]].String()}

@@ -127,3 +127,13 @@ func IfExists(err error) error {
 	}
 	return err
 }
+
+// Keep returns the error of a deletion that is refused because of why, which is
+// what the resource's Protected says; nil if why is "". AWS would do some of
+// these deletions, and the account would be broken by them.
+func Keep(why string) error {
+	if why == "" {
+		return nil
+	}
+	return &modules.Error{Class: modules.Invalid, Code: "Protected", Message: "is not deleted from here: " + why}
+}

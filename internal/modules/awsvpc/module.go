@@ -7,8 +7,6 @@
 package awsvpc
 
 import (
-	"net/netip"
-
 	"iasql/internal/aws"
 	"iasql/internal/modules"
 )
@@ -22,16 +20,4 @@ func Module(c *aws.Clients) *modules.Module {
 		Dependencies: []string{"aws_account"},
 		Resources:    []modules.Resource{newVPC(c), newSubnet(c)},
 	}
-}
-
-// cidr returns the value of a column of type cidr.
-func cidr(text *string) (modules.Value, error) {
-	if text == nil || *text == "" {
-		return modules.Null, nil
-	}
-	prefix, err := netip.ParsePrefix(*text)
-	if err != nil {
-		return modules.Null, err
-	}
-	return modules.Text(prefix.Masked().String()), nil
 }

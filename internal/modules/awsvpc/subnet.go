@@ -80,7 +80,7 @@ func describeSubnet() *modules.Table {
 }
 
 func subnetRow(s ec2types.Subnet) (modules.Row, error) {
-	block, err := cidr(s.CidrBlock)
+	block, err := aws.CIDR(s.CidrBlock)
 	if err != nil {
 		return nil, fmt.Errorf("subnet %s: %w", awssdk.ToString(s.SubnetId), err)
 	}

@@ -74,7 +74,7 @@ func vpcRows(ctx context.Context, client *ec2.Client, vpcs []ec2types.Vpc) ([]mo
 }
 
 func vpcRow(v ec2types.Vpc) (modules.Row, error) {
-	block, err := cidr(v.CidrBlock)
+	block, err := aws.CIDR(v.CidrBlock)
 	if err != nil {
 		return nil, fmt.Errorf("vpc %s: %w", awssdk.ToString(v.VpcId), err)
 	}
