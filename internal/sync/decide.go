@@ -95,8 +95,6 @@ func Decide(s *Subject, p Policy) Decision {
 		return decideAbsent(s, mode)
 	case s.wholeGoing() != "":
 		return Decision{Wait: true, Reason: "goes along with its " + s.wholeGoing()}
-	case s.wholeGoing() != "":
-		return Decision{Wait: true, Reason: "goes along with its " + s.wholeGoing()}
 	case s.showsPredecessor():
 		return Decision{Wait: true, State: StateReplacing, Reason: "replaced, not visible yet"}
 	}
@@ -219,9 +217,6 @@ func decideDeleted(s *Subject, mode modes.Mode) Decision {
 	}
 	if s.deletedLast() {
 		return Decision{Wait: true, State: StateRemoving, Reason: "deletion under way"}
-	}
-	if d, part := decidePart(s); part {
-		return d
 	}
 	if d, part := decidePart(s); part {
 		return d
