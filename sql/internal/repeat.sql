@@ -2,45 +2,71 @@
 -- others, so that a record is named by what it is: by its natural key (the identity where users choose it, else the columns
 -- that cannot change without a replacement), by its tags as well if that is not one record alone, and among twins made by
 -- the same changes by their order. Each statement stands by itself: it needs no variables and no common transaction.
-CREATE OR REPLACE FUNCTION iasql_internal.refers("table" text, "column" text) RETURNS text
-LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
-RETURN (
-    SELECT t.relname
-    FROM pg_constraint c
-    JOIN pg_class s ON s.oid = c.conrelid AND s.relnamespace = 'public'::regnamespace AND s.relname = refers."table"
-    JOIN pg_class t ON t.oid = c.confrelid AND t.relnamespace = 'public'::regnamespace
-    CROSS JOIN LATERAL unnest(c.conkey, c.confkey) k (mine, theirs)
-    JOIN pg_attribute a ON a.attrelid = s.oid AND a.attnum = k.mine AND a.attname = refers."column"
-    JOIN pg_attribute b ON b.attrelid = t.oid AND b.attnum = k.theirs AND b.attname = 'id'
-    JOIN public.iasql_tables i ON i."table" = t.relname
-    WHERE c.contype = 'f'
-    LIMIT 1);
-COMMENT ON FUNCTION iasql_internal.refers(text, text) IS 'The managed table whose ids a column holds; NULL for other columns.';
+--
+-- What is known of the changes as a whole is found out once and handed down (known):
+--   tables  table → see iasql_internal.about
+--   born    record → the audit row that made it, of those that are repeated
+--   alike   table and values of the natural key → the records made that ever had them
+CREATE OR REPLACE FUNCTION iasql_internal.about("table" text) RETURNS jsonb
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    account text;
+    about   jsonb;
+BEGIN
+    -- The account of rows that name none.
+    SELECT pg_get_expr(d.adbin, d.adrelid) INTO account
+    FROM pg_attrdef d JOIN pg_attribute a ON a.attrelid = d.adrelid AND a.attnum = d.adnum
+    WHERE d.adrelid = format('public.%I', "table")::regclass AND a.attname = 'account';
+    IF FOUND THEN
+        EXECUTE 'SELECT ' || account INTO account;
+    END IF;
+    SELECT jsonb_build_object(
+        'account', account, 'one_account', (SELECT count(*) < 2 FROM iasql_internal.account),
+        'natural', m.natural_key, 'identity', m.identity, 'named', m.identity <@ m.natural_key AND m.natural_key <> '{}', 'secrets', m.write_only,
+        'written', (SELECT jsonb_agg(a.attname ORDER BY a.attnum) FROM pg_attribute a
+                    WHERE a.attrelid = c.oid AND a.attname = ANY (m.columns || m.local) AND NOT a.attname = ANY (m.assigned || m.write_only)),
+        'columns', (SELECT jsonb_object_agg(a.attname, jsonb_build_object(
+                        'default', a.atthasdef,
+                        'kind', CASE WHEN t.oid IN ('jsonb'::regtype, 'json'::regtype) THEN 'json' WHEN t.typcategory IN ('A', 'C') THEN 'list'
+                                     WHEN t.typcategory IN ('N', 'B') THEN 'number' ELSE 'text' END,
+                        'refers', (SELECT r.relname
+                                   FROM pg_constraint f
+                                   CROSS JOIN LATERAL unnest(f.conkey, f.confkey) k (mine, theirs)
+                                   JOIN pg_class r ON r.oid = f.confrelid AND r.relnamespace = c.relnamespace
+                                   JOIN pg_attribute b ON b.attrelid = r.oid AND b.attnum = k.theirs AND b.attname = 'id'
+                                   JOIN iasql_internal.managed_table i ON i.name = r.relname
+                                   WHERE f.contype = 'f' AND f.conrelid = c.oid AND k.mine = a.attnum LIMIT 1)))
+                    FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
+                    WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped))
+    INTO about
+    FROM iasql_internal.managed_table m JOIN pg_class c ON c.oid = format('public.%I', m.name)::regclass
+    WHERE m.name = about."table";
+    RETURN about;
+END
+$$;
+COMMENT ON FUNCTION iasql_internal.about(text) IS 'What repeating changes of a managed table needs to know of it.';
 
-CREATE OR REPLACE FUNCTION iasql_internal.literal("table" text, "column" text, value jsonb) RETURNS text
+CREATE OR REPLACE FUNCTION iasql_internal.literal("table" text, "column" text, value jsonb, about jsonb) RETURNS text
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET "DateStyle" = 'ISO' SET "IntervalStyle" = 'postgres' AS $$
 DECLARE
-    type pg_type;
+    kind text := about #>> ARRAY['columns', "column", 'kind'];
     text text;
 BEGIN
     IF value IS NULL OR value = 'null' THEN
         RETURN 'NULL';
-    END IF;
-    SELECT t.* INTO type FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
-    WHERE a.attrelid = format('public.%I', "table")::regclass AND a.attname = "column";
-    IF type.oid IN ('jsonb'::regtype, 'json'::regtype) THEN
+    ELSIF kind = 'json' THEN
         RETURN quote_literal(value::text);
-    ELSIF type.typcategory IN ('A', 'C') THEN -- arrays and composites: as their own type prints them
+    ELSIF kind = 'list' THEN -- arrays and composites: as their own type prints them
         EXECUTE format('SELECT (jsonb_populate_record(NULL::public.%I, $1)).%I::text', "table", "column")
         INTO text USING jsonb_build_object("column", value);
         RETURN quote_literal(text);
-    ELSIF type.typcategory IN ('N', 'B') AND jsonb_typeof(value) IN ('number', 'boolean') THEN
+    ELSIF kind = 'number' AND jsonb_typeof(value) IN ('number', 'boolean') THEN
         RETURN value::text;
     END IF;
     RETURN quote_literal(value #>> '{}');
 END
 $$;
-COMMENT ON FUNCTION iasql_internal.literal(text, text, jsonb) IS 'A column''s value, as the audit log has it, as an SQL literal.';
+COMMENT ON FUNCTION iasql_internal.literal(text, text, jsonb, jsonb) IS 'A column''s value, as the audit log has it, as an SQL literal.';
 
 CREATE OR REPLACE FUNCTION iasql_internal.image("table" text, id bigint, before bigint) RETURNS jsonb
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -70,136 +96,123 @@ END
 $$;
 COMMENT ON FUNCTION iasql_internal.image(text, bigint, bigint) IS 'A record as it was just before an audit row; NULL if it was not, or is not known any more.';
 
-CREATE OR REPLACE FUNCTION iasql_internal.twins("table" text, id bigint, alike jsonb, before bigint, ids bigint[], OUT made bigint, OUT made_later bigint, OUT others bigint)
+CREATE OR REPLACE FUNCTION iasql_internal.part(image jsonb, columns jsonb) RETURNS jsonb
+LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp
+RETURN (SELECT jsonb_object_agg(c, image -> c) FROM jsonb_array_elements_text(columns) c);
+COMMENT ON FUNCTION iasql_internal.part(jsonb, jsonb) IS 'Some columns of a row.';
+
+CREATE OR REPLACE FUNCTION iasql_internal.twins("table" text, id bigint, candidates jsonb, part jsonb, before bigint, known jsonb, about jsonb,
+                                                OUT made bigint, OUT made_later bigint, OUT others bigint)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    SELECT count(*), count(*) FILTER (WHERE l.record_id > twins.id) INTO made, made_later
-    FROM public.iasql_audit_log l
-    WHERE l.id = ANY (ids) AND l.id < before AND l.table_name = twins."table" AND l.change_type = 'INSERT' AND l.record_id <> twins.id
-      AND (NOT EXISTS (SELECT FROM jsonb_each(alike) a WHERE l.change -> 'change' -> a.key IS DISTINCT FROM a.value)
-           OR EXISTS (SELECT FROM public.iasql_audit_log u
-                      WHERE u.table_name = l.table_name AND u.record_id = l.record_id AND u.change_type = 'UPDATE' AND u.id < before))
-      AND NOT EXISTS (SELECT FROM jsonb_each(alike) a
-                      WHERE coalesce((SELECT u.change -> 'change' -> a.key FROM public.iasql_audit_log u
-                                      WHERE u.table_name = l.table_name AND u.record_id = l.record_id AND u.change_type = 'UPDATE'
-                                        AND u.id < before AND u.change -> 'change' ? a.key
-                                      ORDER BY u.id DESC LIMIT 1), l.change -> 'change' -> a.key) IS DISTINCT FROM a.value)
-      AND NOT EXISTS (SELECT FROM public.iasql_audit_log d
-                      WHERE d.table_name = l.table_name AND d.record_id = l.record_id AND d.change_type = 'DELETE' AND d.id = ANY (ids) AND d.id < before);
-    EXECUTE format(
-        'SELECT count(*) FROM public.%1$I t WHERE t.id <> $1 AND %2$s
-         AND NOT EXISTS (SELECT FROM public.iasql_audit_log l WHERE l.table_name = %1$L AND l.record_id = t.id AND l.change_type = ''INSERT'' AND l.id = ANY ($2))',
-        "table", (SELECT string_agg(format('t.%I IS NOT DISTINCT FROM %s', a.key, iasql_internal.literal("table", a.key, a.value)), ' AND ') FROM jsonb_each(alike) a))
-    INTO others USING id, ids;
+    SELECT count(*), count(*) FILTER (WHERE c::bigint > twins.id) INTO made, made_later
+    FROM jsonb_array_elements_text(candidates) c
+    WHERE c::bigint <> twins.id AND (known #>> ARRAY['born', concat(twins."table", ' ', c)])::bigint < before
+      AND iasql_internal.part(iasql_internal.image(twins."table", c::bigint, before), (SELECT jsonb_agg(k) FROM jsonb_object_keys(part) k)) = part;
+    EXECUTE format('SELECT count(*) FROM public.%I t WHERE t.id <> $1 AND %s AND NOT $2 ? concat(%L, '' '', t.id)', "table",
+                   (SELECT string_agg(format('t.%I %s', a.key, coalesce('= ' || nullif(iasql_internal.literal("table", a.key, a.value, about), 'NULL'), 'IS NULL')), ' AND ')
+                    FROM jsonb_each(part) a), "table")
+    INTO others USING id, known -> 'born';
 END
 $$;
-COMMENT ON FUNCTION iasql_internal.twins(text, bigint, jsonb, bigint, bigint[]) IS 'How many records are alike: made by the same changes, of these with a greater id, and others.';
+COMMENT ON FUNCTION iasql_internal.twins(text, bigint, jsonb, jsonb, bigint, jsonb, jsonb) IS 'How many records are alike: made by the same changes, of these with a greater id, and others.';
 
-CREATE OR REPLACE FUNCTION iasql_internal.named("table" text, id bigint, before bigint, ids bigint[], depth integer DEFAULT 0) RETURNS text
+CREATE OR REPLACE FUNCTION iasql_internal.named("table" text, id bigint, before bigint, known jsonb, depth integer DEFAULT 0) RETURNS text
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    managed   iasql_internal.managed_table;
+    about     jsonb := coalesce(known #> ARRAY['tables', "table"], iasql_internal.about("table"));
     image     jsonb := iasql_internal.image("table", id, before);
-    known_by  text[];
-    alike     record;
+    known_by  jsonb := about -> 'natural';
+    alike     jsonb;
+    twins     record;
     in_order  text := '';
     condition text;
 BEGIN
-    SELECT * INTO managed FROM iasql_internal.managed_table m WHERE m.name = named."table";
     IF image IS NULL THEN
         RETURN format('(SELECT id FROM %I WHERE false) /* record %s is not in the audit log any more */', "table", id);
     END IF;
-    known_by := managed.natural_key;
-    IF NOT managed.identity <@ known_by OR known_by = '{}' THEN
-        alike := iasql_internal.twins("table", id, (SELECT jsonb_object_agg(k, image -> k) FROM unnest(known_by) k), before, ids);
-        IF (alike.made > 0 OR alike.others > 0) AND image ? 'tags' THEN
-            known_by := known_by || '{tags}'::text[];
-            alike := iasql_internal.twins("table", id, (SELECT jsonb_object_agg(k, image -> k) FROM unnest(known_by) k), before, ids);
+    IF NOT (about ->> 'named')::boolean THEN
+        alike := known #> ARRAY['alike', concat("table", ' ', iasql_internal.part(image, known_by))];
+        twins := iasql_internal.twins("table", id, alike, iasql_internal.part(image, known_by), before, known, about);
+        IF (twins.made > 0 OR twins.others > 0) AND image ? 'tags' THEN
+            known_by := known_by || '["tags"]';
+            twins := iasql_internal.twins("table", id, alike, iasql_internal.part(image, known_by), before, known, about);
         END IF;
-        IF EXISTS (SELECT FROM public.iasql_audit_log l WHERE l.id = ANY (ids) AND l.id < before AND l.change_type = 'INSERT'
-                   AND l.table_name = named."table" AND l.record_id = named.id) THEN
-            IF alike.made > 0 OR alike.others > 0 THEN
-                in_order := concat(' ORDER BY id DESC', ' OFFSET ' || nullif(alike.made_later, 0), ' LIMIT 1');
+        IF (known #>> ARRAY['born', concat("table", ' ', id)])::bigint < before THEN
+            IF twins.made > 0 OR twins.others > 0 THEN
+                in_order := concat(' ORDER BY id DESC', ' OFFSET ' || nullif(twins.made_later, 0), ' LIMIT 1');
             END IF;
-        ELSIF alike.made > 0 OR alike.others > 0 OR depth > 8 THEN
-            known_by := managed.identity; -- no more than the cloud's own id tells it from the others
+        ELSIF twins.made > 0 OR twins.others > 0 OR depth > 8 THEN
+            known_by := about -> 'identity'; -- no more than the cloud's own id tells it from the others
         END IF;
     END IF;
     SELECT string_agg(
         CASE WHEN image ->> k.name IS NULL THEN format('%I IS NULL', k.name)
-             WHEN r.target IS NOT NULL THEN format('%I = %s', k.name, iasql_internal.named(r.target, (image ->> k.name)::bigint, before, ids, depth + 1))
-             ELSE format('%I = %s', k.name, iasql_internal.literal("table", k.name, image -> k.name)) END, ' AND ' ORDER BY k.ord)
+             WHEN r.target IS NOT NULL THEN format('%I = %s', k.name, iasql_internal.named(r.target, (image ->> k.name)::bigint, before, known, depth + 1))
+             ELSE format('%I = %s', k.name, iasql_internal.literal("table", k.name, image -> k.name, about)) END, ' AND ' ORDER BY k.ord)
     INTO condition
-    FROM unnest(known_by) WITH ORDINALITY k (name, ord)
-    CROSS JOIN LATERAL iasql_internal.refers("table", k.name) r (target)
-    WHERE NOT (k.name = 'account' AND iasql_internal.is_default_account("table", image ->> 'account') AND (SELECT count(*) FROM iasql_internal.account) < 2);
+    FROM jsonb_array_elements_text(known_by) WITH ORDINALITY k (name, ord)
+    CROSS JOIN LATERAL (SELECT about #>> ARRAY['columns', k.name, 'refers']) r (target)
+    WHERE NOT (k.name = 'account' AND image ->> 'account' IS NOT DISTINCT FROM about ->> 'account' AND (about ->> 'one_account')::boolean);
     RETURN format('(SELECT id FROM %I WHERE %s%s)', "table", coalesce(condition, 'true'), in_order);
 END
 $$;
-COMMENT ON FUNCTION iasql_internal.named(text, bigint, bigint, bigint[], integer) IS 'A sub-select for a record''s id by what names it elsewhere, as of an audit row; ids are the changes that are repeated.';
-
--- Whether a row that names no account is in this one.
-CREATE OR REPLACE FUNCTION iasql_internal.is_default_account("table" text, account text) RETURNS boolean
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-    expression text;
-    answer     boolean;
-BEGIN
-    SELECT pg_get_expr(d.adbin, d.adrelid) INTO expression
-    FROM pg_attrdef d JOIN pg_attribute a ON a.attrelid = d.adrelid AND a.attnum = d.adnum
-    WHERE d.adrelid = format('public.%I', "table")::regclass AND a.attname = 'account';
-    IF expression IS NULL THEN
-        RETURN false;
-    END IF;
-    EXECUTE format('SELECT %s = $1', expression) INTO answer USING account;
-    RETURN answer;
-END
-$$;
-COMMENT ON FUNCTION iasql_internal.is_default_account(text, text) IS 'Whether the account is what the column account of a table has by default.';
+COMMENT ON FUNCTION iasql_internal.named(text, bigint, bigint, jsonb, integer) IS 'A sub-select for a record''s id by what names it elsewhere, as of an audit row.';
 
 CREATE OR REPLACE FUNCTION iasql_internal.repeat(ids bigint[]) RETURNS SETOF text
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    managed iasql_internal.managed_table;
+    known   jsonb;
+    about   jsonb;
     entry   public.iasql_audit_log;
-    values_ jsonb;
+    image   jsonb;
     names   text;
     list    text;
     sets    text;
     hidden  text;
 BEGIN
+    SELECT jsonb_build_object('tables', coalesce(jsonb_object_agg(t.table_name, iasql_internal.about(t.table_name)), '{}')) INTO known
+    FROM (SELECT DISTINCT l.table_name FROM public.iasql_audit_log l JOIN iasql_internal.managed_table m ON m.name = l.table_name WHERE l.id = ANY (ids)) t;
+    known := known || jsonb_build_object(
+        'born', (SELECT coalesce(jsonb_object_agg(concat(l.table_name, ' ', l.record_id), l.id), '{}')
+                 FROM public.iasql_audit_log l WHERE l.id = ANY (ids) AND l.change_type = 'INSERT'),
+        'alike', (SELECT coalesce(jsonb_object_agg(a.key, a.records), '{}')
+                  FROM (SELECT concat(l.table_name, ' ', iasql_internal.part(CASE l.change_type WHEN 'INSERT' THEN l.change -> 'change' ELSE
+                                          iasql_internal.image(l.table_name, l.record_id, l.id) || (l.change -> 'change') END, t.about -> 'natural')) AS key,
+                               jsonb_agg(DISTINCT l.record_id) AS records
+                        FROM public.iasql_audit_log l CROSS JOIN LATERAL (SELECT known #> ARRAY['tables', l.table_name]) t (about)
+                        WHERE l.id = ANY (ids) AND NOT (t.about ->> 'named')::boolean
+                          AND (l.change_type = 'INSERT' OR l.change_type = 'UPDATE' AND EXISTS (
+                                   SELECT FROM jsonb_object_keys(l.change -> 'change') c WHERE t.about -> 'natural' ? c))
+                        GROUP BY 1) a));
     FOR entry IN
         SELECT l.* FROM public.iasql_audit_log l
         WHERE l.id = ANY (ids) AND l.change_type IN ('INSERT', 'UPDATE', 'DELETE')
         ORDER BY l.id
     LOOP
-        SELECT * INTO managed FROM iasql_internal.managed_table m WHERE m.name = entry.table_name;
-        IF NOT FOUND THEN
+        about := known #> ARRAY['tables', entry.table_name];
+        image := entry.change -> 'change';
+        IF about IS NULL THEN
             RETURN NEXT format('-- %s of record %s of %s is left out: its module is not installed any more', entry.change_type, entry.record_id, entry.table_name);
             CONTINUE;
-        END IF;
-        IF entry.change_type = 'DELETE' THEN
-            RETURN NEXT format('DELETE FROM %I WHERE id = %s;', entry.table_name, iasql_internal.named(entry.table_name, entry.record_id, entry.id, ids));
+        ELSIF entry.change_type = 'DELETE' THEN
+            RETURN NEXT format('DELETE FROM %I WHERE id = %s;', entry.table_name, iasql_internal.named(entry.table_name, entry.record_id, entry.id, known));
             CONTINUE;
         END IF;
-        values_ := entry.change -> 'change';
-        SELECT string_agg(quote_ident(c.name), ', ' ORDER BY a.attnum), string_agg(v.literal, ', ' ORDER BY a.attnum),
-               string_agg(format('%I = %s', c.name, v.literal), ', ' ORDER BY a.attnum)
+        SELECT string_agg(quote_ident(c.name), ', ' ORDER BY c.ord), string_agg(v.literal, ', ' ORDER BY c.ord),
+               string_agg(format('%I = %s', c.name, v.literal), ', ' ORDER BY c.ord)
         INTO names, list, sets
-        FROM unnest(managed.columns || managed.local) c (name)
-        JOIN pg_attribute a ON a.attrelid = format('public.%I', entry.table_name)::regclass AND a.attname = c.name
-        CROSS JOIN LATERAL iasql_internal.refers(entry.table_name, c.name) r (target)
-        CROSS JOIN LATERAL (SELECT CASE WHEN r.target IS NULL OR values_ ->> c.name IS NULL THEN iasql_internal.literal(entry.table_name, c.name, values_ -> c.name)
-                                        ELSE iasql_internal.named(r.target, (values_ ->> c.name)::bigint, entry.id, ids) END AS literal) v
-        WHERE values_ ? c.name AND NOT c.name = ANY (managed.assigned || managed.write_only)
+        FROM jsonb_array_elements_text(about -> 'written') WITH ORDINALITY c (name, ord)
+        CROSS JOIN LATERAL (SELECT about #>> ARRAY['columns', c.name, 'refers']) r (target)
+        CROSS JOIN LATERAL (SELECT CASE WHEN r.target IS NULL OR image ->> c.name IS NULL THEN iasql_internal.literal(entry.table_name, c.name, image -> c.name, about)
+                                        ELSE iasql_internal.named(r.target, (image ->> c.name)::bigint, entry.id, known) END) v (literal)
+        WHERE image ? c.name
           AND NOT (entry.change_type = 'INSERT' AND (
-                       values_ ->> c.name IS NULL AND NOT a.atthasdef
-                       OR c.name = 'account' AND iasql_internal.is_default_account(entry.table_name, values_ ->> 'account')));
-        SELECT string_agg(c.name, ', ' ORDER BY c.name) INTO hidden
-        FROM unnest(managed.write_only) c (name) WHERE values_ ->> c.name IS NOT NULL;
-        IF hidden IS NOT NULL THEN
-            hidden := format(E'-- %s of %s is a secret and left out: the audit log does not have it\n', hidden, entry.table_name);
-        END IF;
+                       image ->> c.name IS NULL AND NOT (about #>> ARRAY['columns', c.name, 'default'])::boolean
+                       OR c.name = 'account' AND image ->> 'account' = about ->> 'account'));
+        SELECT format(E'-- %s of %s is a secret and left out: the audit log does not have it\n', string_agg(c.name, ', ' ORDER BY c.name), entry.table_name) INTO hidden
+        FROM jsonb_array_elements_text(about -> 'secrets') c (name) WHERE image ->> c.name IS NOT NULL
+        HAVING count(*) > 0;
         IF names IS NULL THEN
             IF entry.change_type = 'INSERT' THEN
                 RETURN NEXT concat(hidden, format('INSERT INTO %I DEFAULT VALUES;', entry.table_name));
@@ -210,7 +223,7 @@ BEGIN
             RETURN NEXT concat(hidden, format('INSERT INTO %I (%s) VALUES (%s);', entry.table_name, names, list));
         ELSE
             RETURN NEXT concat(hidden, format('UPDATE %I SET %s WHERE id = %s;', entry.table_name, sets,
-                                              iasql_internal.named(entry.table_name, entry.record_id, entry.id, ids)));
+                                              iasql_internal.named(entry.table_name, entry.record_id, entry.id, known)));
         END IF;
     END LOOP;
 END

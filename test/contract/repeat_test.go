@@ -37,6 +37,8 @@ func TestRepeatElsewhere(t *testing.T) {
 		`INSERT INTO subnet (vpc_id, cidr_block) SELECT min(id), '10.5.8.0/24' FROM vpc WHERE cidr_block = '10.5.0.0/16'`,
 		`UPDATE vpc SET tags = '{"was": "bare"}' WHERE id = (SELECT max(id) FROM vpc)`,
 		`INSERT INTO subnet (vpc_id, cidr_block) SELECT max(id), '10.5.9.0/24' FROM vpc`,
+		`INSERT INTO vpc (cidr_block, tags) VALUES ('10.7.0.0/16', '{"a": "1"}'), ('10.7.0.0/16', '{"a": "1", "b": "2"}'), ('10.7.0.0/16', '{"a": "1"}')`,
+		`INSERT INTO subnet (vpc_id, cidr_block) SELECT id, ('10.7.' || id % 100 || '.0/24')::cidr FROM vpc WHERE cidr_block = '10.7.0.0/16'`,
 		`UPDATE vpc SET enable_dns_hostnames = true WHERE tags ->> 'Name' = 'two'`,
 		`INSERT INTO subnet (vpc_id, cidr_block) SELECT id, '172.31.240.0/24' FROM vpc WHERE is_default`,
 		`UPDATE vpc SET tags = '{"the": "default"}' WHERE is_default`,

@@ -1,9 +1,12 @@
 package contract
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"iasql/test/harness"
 )
@@ -100,6 +103,18 @@ func TestWaitingWithoutEngine(t *testing.T) {
 	w.Install(east, "aws_sqs")
 	engine.Stop()
 	w.PSQL(`INSERT INTO queue (name) VALUES ('waits')`)
+	// Nor does one who takes the engines' lock pass for an engine.
+	conn, err := pgx.Connect(t.Context(), w.UserURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close(context.Background()) })
+	if _, err := conn.Exec(t.Context(), `SELECT pg_advisory_lock_shared(1229017937, 1)`); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.Refused(`SELECT iasql_sync_now()`); !strings.Contains(got, "IA010: no engine is connected") {
+		t.Errorf("iasql_sync_now says %s", got)
+	}
 	begun := time.Now()
 	if got := w.Refused(`SELECT iasql_wait_for_all()`); !strings.Contains(got, "IA010: no engine is connected") {
 		t.Errorf("it says %s", got)
