@@ -9,6 +9,7 @@ import (
 	"iasql/internal/engine"
 	"iasql/internal/modules"
 	"iasql/internal/modules/awsaccount"
+	"iasql/internal/modules/awsiam"
 	"iasql/internal/modules/awss3"
 	"iasql/internal/modules/awssecuritygroup"
 	"iasql/internal/modules/awssqs"
@@ -19,6 +20,7 @@ import (
 func allModules(c *aws.Clients) (*modules.Registry, error) {
 	return modules.NewRegistry(
 		awsaccount.Module(c),
+		awsiam.Module(c),
 		awss3.Module(c),
 		awssecuritygroup.Module(c),
 		awssqs.Module(c),

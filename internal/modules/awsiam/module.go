@@ -1,0 +1,34 @@
+// Package awsiam is the module aws_iam: roles, users and their access keys.
+//
+// It promises what the contract in package modules asks of its tables iam_role,
+// iam_user and access_key. Names are identities and unique in the account, so
+// that creations are found again by name. Roles and users are listed with all
+// their policies by GetAccountAuthorizationDetails, rather than by several calls
+// for each.
+package awsiam
+
+import (
+	"context"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+
+	"iasql/internal/aws"
+	"iasql/internal/modules"
+)
+
+// Module returns the module aws_iam, whose calls go through c.
+func Module(c *aws.Clients) *modules.Module {
+	return &modules.Module{
+		Name:         "aws_iam",
+		Version:      1,
+		Doc:          "Roles, users and access keys of Identity and Access Management (IAM).",
+		Dependencies: []string{"aws_account"},
+		Resources:    []modules.Resource{newRole(c), newUser(c), newAccessKey(c)},
+	}
+}
+
+// client returns the IAM client of the scope. IAM has no regions.
+func client(ctx context.Context, c *aws.Clients, scope modules.Scope) (*iam.Client, error) {
+	return aws.Client(ctx, c, modules.Scope{Account: scope.Account}, func(cfg awssdk.Config) *iam.Client { return iam.NewFromConfig(cfg) })
+}
