@@ -9,6 +9,7 @@ import (
 	"iasql/internal/engine"
 	"iasql/internal/modules"
 	"iasql/internal/modules/awsaccount"
+	"iasql/internal/modules/awsecr"
 	"iasql/internal/modules/awsiam"
 	"iasql/internal/modules/awss3"
 	"iasql/internal/modules/awssecuritygroup"
@@ -20,6 +21,7 @@ import (
 func allModules(c *aws.Clients) (*modules.Registry, error) {
 	return modules.NewRegistry(
 		awsaccount.Module(c),
+		awsecr.Module(c),
 		awsiam.Module(c),
 		awss3.Module(c),
 		awssecuritygroup.Module(c),

@@ -40,15 +40,17 @@ var codes = map[string]modules.Class{
 	"TransactionInProgressException":         modules.Throttled,
 
 	// Not there.
-	"NotFound":          modules.NotFound, // S3, answers to HEAD
-	"NonExistentQueue":  modules.NotFound,
-	"QueueDoesNotExist": modules.NotFound,
+	"NotFound":            modules.NotFound, // S3, answers to HEAD
+	"NonExistentQueue":    modules.NotFound,
+	"QueueDoesNotExist":   modules.NotFound,
+	"Gateway.NotAttached": modules.NotFound,
 
 	// There already.
-	"BucketAlreadyOwnedByYou": modules.Exists,
-	"QueueNameExists":         modules.Exists,
-	"QueueAlreadyExists":      modules.Exists,
-	"InvalidSubnet.Conflict":  modules.Exists,
+	"BucketAlreadyOwnedByYou":    modules.Exists,
+	"QueueNameExists":            modules.Exists,
+	"QueueAlreadyExists":         modules.Exists,
+	"InvalidSubnet.Conflict":     modules.Exists,
+	"Resource.AlreadyAssociated": modules.Exists,
 	// Somebody else's: the name has to change, there is nothing to adopt.
 	"BucketAlreadyExists": modules.Invalid,
 
@@ -122,7 +124,8 @@ var patterns = []struct {
 	{contains("DoesNotExist"), modules.NotFound},
 	{contains(".Duplicate"), modules.Exists},
 	{contains("AlreadyExist"), modules.Exists},
-	{contains("InUse"), modules.Dependency}, // ResourceInUseException, InvalidIPAddress.InUse
+	{contains("InUse"), modules.Dependency},    // ResourceInUseException, InvalidIPAddress.InUse
+	{contains("NotEmpty"), modules.Dependency}, // RepositoryNotEmptyException, HostedZoneNotEmpty
 	{contains(".IncorrectState"), modules.Dependency},
 	{prefix("ConcurrentModification"), modules.Dependency},
 	{contains("LimitExceeded"), modules.Quota}, // VpcLimitExceeded; RequestLimitExceeded is above

@@ -1,0 +1,41 @@
+// Package awsecr is the module aws_ecr: private registries of container images.
+//
+// It promises what the contract in package modules asks of its tables. A
+// repository's name is its identity; its policy is an object of its own, as
+// users of IaSQL know it; its images are pushed by other means, and can be
+// looked at and deleted here.
+package awsecr
+
+import (
+	"context"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ecr"
+
+	"iasql/internal/aws"
+	"iasql/internal/modules"
+)
+
+// pageSize is the most results a page of ECR's Describe operations may have.
+const pageSize = 1000
+
+// Module returns the module aws_ecr, whose calls go through c.
+func Module(c *aws.Clients) *modules.Module {
+	return &modules.Module{
+		Name:         "aws_ecr",
+		Version:      1,
+		Doc:          "Private repositories of container images (Elastic Container Registry, ECR).",
+		Dependencies: []string{"aws_account"},
+		Resources:    []modules.Resource{newRepository(c), newPolicy(c), newImage(c)},
+	}
+}
+
+func client(ctx context.Context, c *aws.Clients, scope modules.Scope) (*ecr.Client, error) {
+	return aws.Client(ctx, c, scope, func(cfg awssdk.Config) *ecr.Client { return ecr.NewFromConfig(cfg) })
+}
+
+// ofRepository describes the column that names the repository an object is of.
+func ofRepository(name string, part modules.Part, doc string) modules.Column {
+	return modules.Column{Name: name, Type: modules.TypeBigint, Required: true, Identity: true,
+		References: &modules.Reference{Table: "repository", Key: "repository_name", Part: part}, Doc: doc}
+}
