@@ -135,6 +135,15 @@ func (d *Database) Match(ctx context.Context, t *modules.Table, scope modules.Sc
 			}
 			return err
 		}
+		// What another record once was, or is to be, does not matter to an object
+		// that has a record.
+		unrecorded := func(what func(*sync.Subject)) func(*sync.Subject) {
+			return func(s *sync.Subject) {
+				if s.Record == nil {
+					what(s)
+				}
+			}
+		}
 		pending := func(s *sync.Subject) { s.Change = &sync.Change{} }
 		remembered := func(s *sync.Subject) { s.State = &sync.State{} }
 
@@ -158,9 +167,9 @@ func (d *Database) Match(ctx context.Context, t *modules.Table, scope modules.Sc
 			return rows.Err()
 		})
 		first.Queue(`SELECT key FROM public.iasql_audit_log WHERE NOT settled AND table_name = $1 AND key = ANY ($2) AND account = $3`,
-			t.Name, keys, scope.Account).Query(func(rows pgx.Rows) error { return mark(rows, pending) })
+			t.Name, keys, scope.Account).Query(func(rows pgx.Rows) error { return mark(rows, unrecorded(pending)) })
 		first.Queue(`SELECT key FROM iasql_internal.record_state WHERE table_name = $1 AND key = ANY ($2) AND account = $3`,
-			t.Name, keys, scope.Account).Query(func(rows pgx.Rows) error { return mark(rows, remembered) })
+			t.Name, keys, scope.Account).Query(func(rows pgx.Rows) error { return mark(rows, unrecorded(remembered)) })
 		first.Queue(`SELECT key FROM iasql_internal.garbage WHERE table_name = $1 AND key = ANY ($2) AND account = $3 AND region = $4`,
 			t.Name, keys, scope.Account, scope.Region).Query(func(rows pgx.Rows) error {
 			return mark(rows, func(s *sync.Subject) { s.Garbage = true })

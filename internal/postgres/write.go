@@ -172,6 +172,7 @@ func (d *Database) recordCreated(ctx context.Context, tx pgx.Tx, t *modules.Tabl
 		}
 	}
 	var sets, params, names []string
+	values := map[string]string{}
 	args := []any{ids}
 	for i := range t.Columns {
 		c := &t.Columns[i]
@@ -189,18 +190,34 @@ func (d *Database) recordCreated(ctx context.Context, tx pgx.Tx, t *modules.Tabl
 		args = append(args, column(rows, c.Name))
 		alias := "c" + strconv.Itoa(i)
 		params, names = append(params, fmt.Sprintf("$%d::text[]", len(args))), append(names, alias)
-		sets = append(sets, fmt.Sprintf("%s = coalesce(%s, t.%s)", quote(c.Name), fromText("v."+alias, c), quote(c.Name)))
+		value := fmt.Sprintf("coalesce(%s, t.%s)", fromText("v."+alias, c), quote(c.Name))
+		sets, values[c.Name] = append(sets, quote(c.Name)+" = "+value), value
 	}
 	if len(sets) == 0 {
 		return nil
 	}
 	sh := shapeOf(t)
+	// A user may have adopted the object with another record already: its state
+	// keeps the identity until the next pass finds that out.
+	same := []string{"o.id <> t.id", "o.account = t.account"}
+	if t.Reach == modules.PerRegion {
+		same = append(same, "o.region = t.region")
+	}
+	for _, name := range t.Identity() {
+		value := values[name]
+		if value == "" {
+			value = "t." + quote(name)
+		}
+		same = append(same, fmt.Sprintf("o.%s = %s", quote(name), value))
+	}
+	// An identity is a key that others may reference, so that writing it waits
+	// for everyone who holds the row, even FOR KEY SHARE; hence FOR UPDATE.
 	_, err := tx.Exec(ctx, fmt.Sprintf(`
-		WITH free AS MATERIALIZED (SELECT id FROM %s WHERE id = ANY ($1) FOR NO KEY UPDATE SKIP LOCKED)
+		WITH free AS MATERIALIZED (SELECT id FROM %s WHERE id = ANY ($1) FOR UPDATE SKIP LOCKED)
 		UPDATE %s t SET %s
 		FROM unnest($1::bigint[], %s) v (id, %s)
-		WHERE t.id = v.id AND t.id IN (SELECT id FROM free)`,
-		sh.name, sh.name, strings.Join(sets, ", "), strings.Join(params, ", "), strings.Join(names, ", ")), args...)
+		WHERE t.id = v.id AND t.id IN (SELECT id FROM free) AND NOT EXISTS (SELECT FROM %s o WHERE %s)`,
+		sh.name, sh.name, strings.Join(sets, ", "), strings.Join(params, ", "), strings.Join(names, ", "), sh.name, strings.Join(same, " AND ")), args...)
 	if err != nil {
 		return fmt.Errorf("write what the cloud assigned to %s: %w", t.Name, err)
 	}
@@ -221,7 +238,7 @@ func (d *Database) clearAssigned(ctx context.Context, tx pgx.Tx, t *modules.Tabl
 	}
 	sh := shapeOf(t)
 	_, err := tx.Exec(ctx, fmt.Sprintf(`
-		UPDATE %s SET %s WHERE id IN (SELECT id FROM %s WHERE id = ANY ($1) FOR NO KEY UPDATE SKIP LOCKED)`,
+		UPDATE %s SET %s WHERE id IN (SELECT id FROM %s WHERE id = ANY ($1) FOR UPDATE SKIP LOCKED)`,
 		sh.name, strings.Join(sets, ", "), sh.name), ids)
 	if err != nil {
 		return fmt.Errorf("blank what the cloud had assigned to %s: %w", t.Name, err)

@@ -26,8 +26,10 @@ type Database interface {
 
 	// Match returns, for each of the identities (database terms) of objects
 	// just listed, the subject the database has for it: one without Record,
-	// Change and State where it has none. The result is parallel to
-	// identities.
+	// Change and State where it has none. Change and State are markers here, not
+	// what they say; they are also set where no record has the identity and one
+	// had it before a pending change, or has it by its state. The result is
+	// parallel to identities.
 	Match(ctx context.Context, table *modules.Table, scope modules.Scope, identities []modules.Row) ([]*Subject, error)
 	// Records streams the ids of the scope's records that name an object, and
 	// their keys, in any order.

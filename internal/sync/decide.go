@@ -488,6 +488,9 @@ func compare(s *Subject, c *modules.Column, m modes.Mode, have, cloud modules.Va
 		return verdictPush, base // it still names an object that was replaced
 	}
 	written, wrote, stale := lastWrite(s, c, cloud)
+	// Before our write it was what both sides had agreed on, even if the read we
+	// wrote by did not show it.
+	stale = stale || wrote && pending && !s.Change.Insert && c.Same(cloud, base) && !c.Same(cloud, written.to)
 	if stale { // the cloud holds what we wrote, or will (R13)
 		if written.unsure && pending && m != modes.Track && !c.Same(have, cloud) {
 			return verdictPush, base // or will not: writing it again does no harm

@@ -176,10 +176,10 @@ func (c *cycle) recoverRoom(ctx context.Context, op LoggedOp) (*Outcome, error) 
 	if err := c.observe(ctx, []*Subject{s}); err != nil {
 		return nil, err
 	}
-	switch s.Presence {
-	case Unknown:
+	switch {
+	case s.Presence == Unknown, s.Presence == Absent && s.createdLast(): // not visible yet (R13)
 		return nil, nil
-	case Absent:
+	case s.Presence == Absent:
 		out.Result, out.Replaces = ResultOK, true
 		out.State = s.remember(State{Name: StateReplacing, Due: true})
 		out.State.Identity, out.State.Replacing = nil, true

@@ -68,8 +68,10 @@ func (c *cycle) pullAndSettle(ctx context.Context, steps []Step) (bool, error) {
 			switch {
 			case result.Err != nil:
 				c.count(func(*Report) { c.fail(s.Ref(), s.Scope, result.Err) })
-				// While it backs off it says so already (R12).
-				if s.RecordID != 0 && (s.due() || s.State.Code != codeDatabase) {
+				// While it backs off it says so already, and a decision that waits has
+				// a state of its own (R12).
+				waits := owners[order[i]].Decision.Wait && owners[order[i]].Decision.State != ""
+				if s.RecordID != 0 && !waits && (s.due() || s.State.Code != codeDatabase) {
 					rest = append(rest, c.pullFailed(s, sorted[i].Action, result.Err))
 				}
 			case result.Applied:

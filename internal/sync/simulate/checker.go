@@ -33,13 +33,13 @@ type checker struct {
 	// unwanted are objects whose record a user deleted, since when.
 	unwanted   map[*object]time.Duration
 	unwantedBy map[*object]sync.RecordRef
-	// replaced is when the object of a record was last replaced.
-	replaced map[sync.RecordRef]time.Duration
+	// replaced are objects that got a successor, since when.
+	replaced map[*object]time.Duration
 }
 
 func newChecker(w *world) *checker {
 	return &checker{w: w, wishes: map[columnRef]wish{}, owned: map[sync.RecordRef]map[*object]bool{},
-		keys: map[sync.RecordRef]map[string]bool{}, unwanted: map[*object]time.Duration{}, unwantedBy: map[*object]sync.RecordRef{}, replaced: map[sync.RecordRef]time.Duration{}}
+		keys: map[sync.RecordRef]map[string]bool{}, unwanted: map[*object]time.Duration{}, unwantedBy: map[*object]sync.RecordRef{}, replaced: map[*object]time.Duration{}}
 }
 
 func (c *checker) wanted(o *object) {
@@ -143,6 +143,7 @@ func (c *checker) committed(at sync.RecordRef, a *auditRow) {
 				if o := c.w.cloud.find(a.table, a.table.Scope(a.change), key); o != nil {
 					c.own(at, o)
 					c.wanted(o)
+					delete(c.replaced, o)
 					if o.by.ID != 0 && a.table.AssignedIdentity() { // whoever it was made for, it is this one's now
 						o.by = at
 					}
@@ -186,7 +187,7 @@ func (c *checker) arrived(at sync.RecordRef, col *modules.Column, have modules.V
 		// What the cloud accepts and does not keep has arrived too: that it was
 		// not kept cannot be told from somebody else's edit just after.
 		for _, t := range o.took {
-			if t.column == col.Name && t.at >= since && c.same(col, have, t.value) {
+			if t.column == col.Name && t.at >= since-window && c.same(col, have, t.value) {
 				return true
 			}
 		}
@@ -269,10 +270,8 @@ func (c *checker) inserted(p sync.Pull, id int64, vals modules.Row) {
 		c.w.violate("R2", "%s: a user deleted the record of %s, and it came back as record %d", t.Name, key, id)
 	}
 	c.wanted(o)
-	for owner := range c.owned {
-		if r := c.w.db.rows[owner.Table][owner.ID]; c.owned[owner][o] && r != nil && owner != ref(t, id) && !c.standsFor(owner, o) && c.replaced[owner] > 0 && !o.held(c.replaced[owner]-o.lag(), func(r modules.Row) bool { return r == nil }) && !c.everTracked(t) {
-			c.w.violate("R14", "%s: %s was replaced for record %d and came back as record %d", t.Name, key, owner.ID, id)
-		}
+	if at, ok := c.replaced[o]; ok && !o.held(at-o.lag(), func(r modules.Row) bool { return r == nil }) && !c.everTracked(t) && p.Subject.Change == nil {
+		c.w.violate("R14", "%s: %s was replaced and came back as record %d", t.Name, key, id)
 	}
 	if c.claimed(o, ref(t, id)) {
 		c.w.violate("identity", "%s: record %d was inserted for %s, which has a record", t.Name, id, key)
@@ -449,7 +448,14 @@ func (c *checker) creating(r *run, call *sync.LoggedCall, want modules.Row) {
 	}
 	limit := 0
 	if call.Replaces {
-		c.replaced[at] = c.w.now
+		for _, s := range c.w.db.load(t, []int64{at.ID}) {
+			identity, _ := s.Identity()
+			if key, ok := t.Key(identity); ok {
+				if o := c.w.cloud.live(t, t.Scope(identity), key); o != nil {
+					c.replaced[o] = c.w.now
+				}
+			}
+		}
 		limit = 1
 	}
 	if live > limit && t.Creation != modules.ByName {

@@ -209,7 +209,8 @@ func keep(row, old modules.Row) {
 	}
 }
 
-func (c *cloud) update(o *object, set modules.Row, engine bool) error {
+// update changes an object; have is what the engine read of it, nil for others.
+func (c *cloud) update(o *object, set, have modules.Row) error {
 	old := o.now()
 	row := old.Clone()
 	for n, v := range set {
@@ -219,8 +220,8 @@ func (c *cloud) update(o *object, set modules.Row, engine bool) error {
 		return err
 	}
 	for n, v := range set {
-		if engine {
-			o.mine[n], o.over[n] = c.w.now, old[n]
+		if have != nil {
+			o.mine[n], o.over[n] = c.w.now, have[n]
 			o.took = append(o.took, taken{c.w.now, n, v})
 		} else {
 			delete(o.mine, n)
@@ -407,7 +408,7 @@ func (r resource) Update(ctx context.Context, scope modules.Scope, have, want mo
 			set[n] = want[n]
 		}
 		run.w.check.updating(run, call, o, have, set)
-		return run.w.cloud.update(o, set, true)
+		return run.w.cloud.update(o, set, have)
 	})
 }
 

@@ -108,6 +108,9 @@ func (db *database) wrote(what string) {
 	db.writes++
 	db.lastWrite = what
 	db.w.trace("      db: %s", what)
+	if r := db.w.check.run(); r != nil && r.lease.Fence != db.fence {
+		db.w.violate("R15", "an engine whose lease was taken over wrote: %s", what)
+	}
 }
 
 // ids returns the ids of a table's committed rows, ascending.
@@ -191,11 +194,11 @@ func (db *database) match(t *modules.Table, scope modules.Scope, objects []modul
 				s.State = &sync.State{}
 			}
 		}
-		if db.pendingKey(t, key, nil) {
+		if s.Record == nil && db.pendingKey(t, key, nil) {
 			s.Change = &sync.Change{}
 		}
 		for at, st := range db.states {
-			if at.Table == t.Name && st.key == key {
+			if s.Record == nil && at.Table == t.Name && st.key == key {
 				s.State = &sync.State{}
 			}
 		}

@@ -60,7 +60,7 @@ func (w *world) settleDown(when string) {
 		}
 		// (What ENFORCE fails to delete has no record to remember that by, and is
 		// tried by every full cycle.)
-		if w.failed == nil && !w.unrecordedFailure() && (w.db.writes != writes || w.cloud.calls != calls) && w.report.Passes < sync.MaxPasses && n > 1 {
+		if w.failed == nil && !w.unrecordedFailure() && w.report.Stopped == "" && (w.db.writes != writes || w.cloud.calls != calls) && w.report.Passes < sync.MaxPasses && n > 1 {
 			w.violate("R12", "%s: a second cycle in a quiet world wrote: %s", when, w.db.lastWrite)
 		}
 		if n >= enough {
@@ -152,7 +152,14 @@ func (w *world) explained(at sync.RecordRef) string {
 
 func (w *world) finalRecord(t *modules.Table, at sync.RecordRef, r *row, recorded map[*object]bool) {
 	var o *object
-	if key, ok := w.db.keyOf(t, at.ID); ok {
+	key, ok := w.db.keyOf(t, at.ID)
+	if !t.AssignedIdentity() && w.db.pending[at] != nil { // it may be asking for another name
+		for _, s := range w.db.load(t, []int64{at.ID}) {
+			identity, _ := s.Identity()
+			key, ok = t.Key(identity)
+		}
+	}
+	if ok {
 		o = w.cloud.live(t, t.Scope(r.vals), key)
 	}
 	if o == nil {

@@ -343,7 +343,7 @@ func (w *world) cloudEdit(a *Action) {
 	if o.now()[c.Name] == v {
 		return // nothing changed, and nobody wrote it
 	}
-	err := w.cloud.update(o, modules.Row{c.Name: v}, false)
+	err := w.cloud.update(o, modules.Row{c.Name: v}, nil)
 	w.trace("   cloud %s.%s = %v: %v", o.key, c.Name, v, err)
 }
 

@@ -186,6 +186,12 @@ func (db *database) pullGroup(lease sync.Lease, pulls []sync.Pull, results []syn
 	var undos []undo
 	var failure error
 	var did []func()
+	var own []int64
+	for _, p := range pulls {
+		if p.Subject.Change != nil {
+			own = append(own, p.Subject.Change.AuditIDs...)
+		}
+	}
 	for i, p := range pulls {
 		results[i] = sync.PullResult{}
 		id := p.Subject.RecordID
@@ -196,10 +202,6 @@ func (db *database) pullGroup(lease sync.Lease, pulls []sync.Pull, results []syn
 			if id == 0 {
 				db.nextID[t.Name]++
 				id = db.nextID[t.Name]
-			}
-			var own []int64
-			if p.Subject.Change != nil {
-				own = p.Subject.Change.AuditIDs
 			}
 			vals := db.fill(t, p.Row)
 			if db.pendingKey(t, key, own) || db.byKey(t, t.Scope(vals), key) != nil || db.reserved(t, vals) || db.locked(ref(t, id)) || db.leaving(t, vals) {
