@@ -41,7 +41,11 @@ BEGIN
     WHERE m IS NULL OR NOT EXISTS (SELECT FROM iasql_internal.module k WHERE k.name = m) LIMIT 1;
     IF FOUND THEN
         SELECT k.name INTO nearest FROM iasql_internal.module k
-        ORDER BY @extschema:fuzzystrmatch@.levenshtein(left(lower(wrong), 255), k.name), k.name LIMIT 1;
+        -- Swapped letters count as two edits; of equally near names the one with the same letters is meant.
+        ORDER BY @extschema:fuzzystrmatch@.levenshtein(left(lower(wrong), 255), k.name),
+                 (SELECT string_agg(c, '' ORDER BY c) FROM regexp_split_to_table(lower(wrong), '') c)
+                 <> (SELECT string_agg(c, '' ORDER BY c) FROM regexp_split_to_table(k.name, '') c), k.name
+        LIMIT 1;
         RAISE EXCEPTION 'unknown module %', quote_literal(wrong)
             USING ERRCODE = 'IA009',
                   HINT = concat('Did you mean ' || quote_literal(nearest) || '? ', 'SELECT * FROM iasql_modules_list() lists the modules there are.');
