@@ -11,6 +11,7 @@ import (
 	"iasql/internal/modules/awsaccount"
 	"iasql/internal/modules/awsecr"
 	"iasql/internal/modules/awsiam"
+	"iasql/internal/modules/awsroute53"
 	"iasql/internal/modules/awss3"
 	"iasql/internal/modules/awssecuritygroup"
 	"iasql/internal/modules/awssqs"
@@ -23,6 +24,7 @@ func allModules(c *aws.Clients) (*modules.Registry, error) {
 		awsaccount.Module(c),
 		awsecr.Module(c),
 		awsiam.Module(c),
+		awsroute53.Module(c),
 		awss3.Module(c),
 		awssecuritygroup.Module(c),
 		awssqs.Module(c),
