@@ -11,6 +11,7 @@ import (
 	"iasql/internal/modules/awsaccount"
 	"iasql/internal/modules/awsecr"
 	"iasql/internal/modules/awsiam"
+	"iasql/internal/modules/awslambda"
 	"iasql/internal/modules/awsroute53"
 	"iasql/internal/modules/awss3"
 	"iasql/internal/modules/awssecuritygroup"
@@ -24,6 +25,7 @@ func allModules(c *aws.Clients) (*modules.Registry, error) {
 		awsaccount.Module(c),
 		awsecr.Module(c),
 		awsiam.Module(c),
+		awslambda.Module(c),
 		awsroute53.Module(c),
 		awss3.Module(c),
 		awssecuritygroup.Module(c),
