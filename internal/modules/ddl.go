@@ -143,25 +143,43 @@ func (t *Table) referenceDDL(c *Column, lookup func(string) *Table) []string {
 			quote(t.Name+"_"+c.Name+"_idx"), quote(t.Name), quote(c.Name)))
 	}
 	if ref.Part != NotPart {
+		match := []string{c.Name, ColumnID}
+		if ref.ByKey {
+			match = []string{c.Name, ref.Key}
+			for _, scope := range target.scopeColumns() {
+				match = append(match, scope, scope)
+			}
+		}
+		args := []string{literal(t.Name), literal(ref.PartIf)}
+		for _, name := range match {
+			args = append(args, literal(name))
+		}
 		statements = append(statements, deletePartsDDL, fmt.Sprintf(
-			"CREATE OR REPLACE TRIGGER %s BEFORE DELETE ON public.%s FOR EACH ROW EXECUTE FUNCTION iasql_internal.delete_parts(%s, %s, %s)",
-			quote("iasql_parts_"+t.Name+"_"+c.Name), quote(ref.Table), literal(t.Name), literal(c.Name), literal(ref.PartIf)))
+			"CREATE OR REPLACE TRIGGER %s BEFORE DELETE ON public.%s FOR EACH ROW EXECUTE FUNCTION iasql_internal.delete_parts(%s)",
+			quote("iasql_parts_"+t.Name+"_"+c.Name), quote(ref.Table), strings.Join(args, ", ")))
 	}
 	return statements
 }
 
 // deletePartsDDL makes the function that deletes the parts of a record before
-// the record. It stays on the table of the whole when the module of the parts
-// is uninstalled.
+// the record. Its arguments are the table of the parts, the column that says
+// whether a record is one or ”, and pairs of columns, of the part and of the
+// whole, that are equal. It stays on the table of the whole when the module of
+// the parts is uninstalled.
 const deletePartsDDL = `
 CREATE OR REPLACE FUNCTION iasql_internal.delete_parts() RETURNS trigger
 LANGUAGE plpgsql AS $$
+DECLARE
+    condition text := 'true';
 BEGIN
     IF to_regclass(format('public.%I', TG_ARGV[0])) IS NOT NULL THEN
-        EXECUTE format(
-            'DELETE FROM public.%I WHERE %I = $1%s', TG_ARGV[0], TG_ARGV[1],
-            CASE WHEN TG_ARGV[2] <> '' THEN format(' AND %I', TG_ARGV[2]) END
-        ) USING OLD.id;
+        FOR i IN 2 .. TG_NARGS - 2 BY 2 LOOP
+            condition := format('%s AND %I = ($1).%I', condition, TG_ARGV[i], TG_ARGV[i + 1]);
+        END LOOP;
+        IF TG_ARGV[1] <> '' THEN
+            condition := format('%s AND %I', condition, TG_ARGV[1]);
+        END IF;
+        EXECUTE format('DELETE FROM public.%I WHERE %s', TG_ARGV[0], condition) USING OLD;
     END IF;
     RETURN OLD;
 END

@@ -269,8 +269,8 @@ func (t *Table) Validate() error {
 			return fmt.Errorf("table %s: column %s: its flags exclude each other", t.Name, c.Name)
 		case c.References != nil && !c.References.ByKey && c.Type != TypeBigint:
 			return fmt.Errorf("table %s: column %s: references an id and must be bigint", t.Name, c.Name)
-		case c.References != nil && c.References.Part != NotPart && c.References.ByKey:
-			return fmt.Errorf("table %s: column %s: a part references its whole by id", t.Name, c.Name)
+		case c.References != nil && c.References.Part == PartAlong && c.References.ByKey:
+			return fmt.Errorf("table %s: column %s: a part that goes along references its whole by id", t.Name, c.Name)
 		}
 	}
 	if t.DefinesAccounts {

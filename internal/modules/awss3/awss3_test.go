@@ -44,11 +44,14 @@ func TestBucketLifecycle(t *testing.T) {
 				Scope:    awstest.Scope(""),
 				Want: modules.Row{
 					"name": modules.Text(name), "region": modules.Text(region),
-					"policy": policy(t, name, "s3:GetObject"), "tags": modules.StringMap(map[string]string{"env": "test"}),
+					"versioning_enabled": modules.Bool(false),
+					"policy":             policy(t, name, "s3:GetObject"), "tags": modules.StringMap(map[string]string{"env": "test"}),
 				},
 				Changes: map[string][]modules.Value{
 					"policy": {policy(t, name, "s3:PutObject"), modules.Null},
 					"tags":   {modules.StringMap(map[string]string{"a": "1", "b": ""}), modules.Null},
+
+					"versioning_enabled": {modules.Bool(true), modules.Bool(false)},
 				},
 			})
 		})
@@ -120,7 +123,7 @@ func fake(t *testing.T, answers map[string]func(w http.ResponseWriter)) *bucket 
 		if r.URL.Path == "/" {
 			key += "/"
 		}
-		for _, sub := range []string{"policy", "tagging", "location"} {
+		for _, sub := range []string{"policy", "tagging", "location", "versioning", "list-type"} {
 			if r.URL.Query().Has(sub) {
 				key += "?" + sub
 			}
@@ -142,6 +145,8 @@ func fake(t *testing.T, answers map[string]func(w http.ResponseWriter)) *bucket 
 			fail(404, "NoSuchBucketPolicy")(w)
 		case strings.HasSuffix(key, "?tagging"):
 			fail(404, "NoSuchTagSet")(w)
+		case strings.HasSuffix(key, "?versioning"):
+			text("<VersioningConfiguration/>")(w)
 		default:
 			fail(404, "NoSuchBucket")(w)
 		}

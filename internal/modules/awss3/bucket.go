@@ -49,6 +49,8 @@ func describeBucket() *modules.Table {
 				// be importable (S3 User Guide, "Bucket naming rules").
 				Check: `length(name) BETWEEN 3 AND 255 AND name ~ '^[A-Za-z0-9._-]+$'`,
 				Doc:   "The bucket's name: 3 to 63 lowercase letters, digits, dots and hyphens, unique among all accounts."},
+			modules.Column{Name: "versioning_enabled", Type: modules.TypeBool, Required: true, Default: "false",
+				Doc: "Whether objects that are replaced or deleted are kept as versions. Turning it off keeps the versions there are."},
 			aws.PolicyColumn("Who may do what with the bucket: a bucket policy document. NULL: the account alone."),
 			modules.Column{Name: "created_at", Type: modules.TypeTime, Assigned: true,
 				Doc: "When it was created, or when AWS last changed it, for AWS moves this date at some changes."},
@@ -187,10 +189,21 @@ func (r *bucket) read(ctx context.Context, scope modules.Scope, b s3types.Bucket
 		row["created_at"] = modules.TimePtr(b.CreationDate)
 	}
 	var (
-		policy, tags     modules.Value
-		noPolicy, noTags bool
+		policy, tags, versioning       modules.Value
+		noPolicy, noTags, noVersioning bool
 	)
 	err = aws.Together(ctx,
+		func(ctx context.Context) error {
+			out, err := client.GetBucketVersioning(ctx, &s3.GetBucketVersioningInput{Bucket: b.Name})
+			if err != nil && modules.ClassOf(err) == modules.Denied {
+				noVersioning = true
+				return nil
+			}
+			if err == nil { // no status: it never was enabled
+				versioning = modules.Bool(out.Status == s3types.BucketVersioningStatusEnabled)
+			}
+			return err
+		},
 		func(ctx context.Context) error {
 			out, err := client.GetBucketPolicy(ctx, &s3.GetBucketPolicyInput{Bucket: b.Name})
 			switch {
@@ -222,6 +235,9 @@ func (r *bucket) read(ctx context.Context, scope modules.Scope, b s3types.Bucket
 	}
 	if !noTags {
 		row["tags"] = tags
+	}
+	if !noVersioning {
+		row["versioning_enabled"] = versioning
 	}
 	return row, nil
 }
@@ -265,8 +281,8 @@ func hasCode(err error, code string) bool {
 	return errors.As(err, &e) && e.Code == code
 }
 
-// Create creates a bucket. Policy and tags, which CreateBucket does not take,
-// are left to Update.
+// Create creates a bucket. Policy, versioning and tags, which CreateBucket does
+// not take, are left to Update.
 func (r *bucket) Create(ctx context.Context, scope modules.Scope, want modules.Row, _ string) (modules.Row, error) {
 	region := want["region"].String()
 	if region == "" {
@@ -291,7 +307,7 @@ func (r *bucket) Create(ctx context.Context, scope modules.Scope, want modules.R
 	return modules.Row{"name": want["name"], "region": modules.Text(region)}, nil
 }
 
-// Update changes the policy and the tags.
+// Update changes what differs.
 func (r *bucket) Update(ctx context.Context, scope modules.Scope, have, want modules.Row, columns []string) error {
 	client, err := r.in(ctx, scope, have["region"].String())
 	if err != nil {
@@ -304,6 +320,18 @@ func (r *bucket) Update(ctx context.Context, scope modules.Scope, have, want mod
 		} else {
 			_, err = client.PutBucketPolicy(ctx, &s3.PutBucketPolicyInput{Bucket: name, Policy: policy.Ptr()})
 		}
+		if err != nil {
+			return err
+		}
+	}
+	if slices.Contains(columns, "versioning_enabled") {
+		status := s3types.BucketVersioningStatusSuspended
+		if want["versioning_enabled"].Bool() {
+			status = s3types.BucketVersioningStatusEnabled
+		}
+		_, err := client.PutBucketVersioning(ctx, &s3.PutBucketVersioningInput{
+			Bucket: name, VersioningConfiguration: &s3types.VersioningConfiguration{Status: status},
+		})
 		if err != nil {
 			return err
 		}

@@ -1,8 +1,10 @@
-// Package awss3 is the module aws_s3: buckets.
+// Package awss3 is the module aws_s3: buckets, their objects, and what is
+// configured of them.
 //
-// It promises what the contract in package modules asks of its table bucket. A
+// It promises what the contract in package modules asks of its tables. A
 // bucket's name is its identity and unique in all of AWS, so that creations are
-// found again by name.
+// found again by name; a website and a public access block are known by their
+// bucket, an object by its bucket and key.
 package awss3
 
 import (
@@ -12,11 +14,12 @@ import (
 
 // Module returns the module aws_s3, whose calls go through c.
 func Module(c *aws.Clients) *modules.Module {
+	buckets := newBucket(c)
 	return &modules.Module{
 		Name:         "aws_s3",
 		Version:      1,
-		Doc:          "Buckets of the Simple Storage Service (S3).",
+		Doc:          "Buckets of the Simple Storage Service (S3), their objects and their websites.",
 		Dependencies: []string{"aws_account"},
-		Resources:    []modules.Resource{newBucket(c)},
+		Resources:    []modules.Resource{buckets, newPublicAccessBlock(buckets), newWebsite(buckets), newObject(buckets)},
 	}
 }
