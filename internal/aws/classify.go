@@ -48,6 +48,7 @@ var codes = map[string]modules.Class{
 	// There already.
 	"BucketAlreadyOwnedByYou":    modules.Exists,
 	"QueueNameExists":            modules.Exists,
+	"ResourceExistsException":    modules.Exists, // Secrets Manager
 	"QueueAlreadyExists":         modules.Exists,
 	"InvalidSubnet.Conflict":     modules.Exists,
 	"Resource.AlreadyAssociated": modules.Exists,
@@ -62,6 +63,8 @@ var codes = map[string]modules.Class{
 	"IncorrectInstanceState":    modules.Dependency,
 	"IncorrectState":            modules.Dependency,
 	"OperationAborted":          modules.Dependency, // S3: a conflicting operation is in progress
+	"OperationAbortedException": modules.Dependency, // CloudWatch Logs: likewise
+	"ConcurrentAccess":          modules.Dependency, // SNS: likewise
 	"QueueDeletedRecently":      modules.Dependency,
 	"ResourceConflictException": modules.Dependency,
 	"ResourceNotReady":          modules.Dependency,
