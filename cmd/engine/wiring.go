@@ -14,6 +14,7 @@ import (
 	"iasql/internal/modules/awslambda"
 	"iasql/internal/modules/awsroute53"
 	"iasql/internal/modules/awss3"
+	"iasql/internal/modules/awssecretsmanager"
 	"iasql/internal/modules/awssecuritygroup"
 	"iasql/internal/modules/awssqs"
 	"iasql/internal/modules/awsvpc"
@@ -28,6 +29,7 @@ func allModules(c *aws.Clients) (*modules.Registry, error) {
 		awslambda.Module(c),
 		awsroute53.Module(c),
 		awss3.Module(c),
+		awssecretsmanager.Module(c),
 		awssecuritygroup.Module(c),
 		awssqs.Module(c),
 		awsvpc.Module(c),
