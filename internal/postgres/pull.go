@@ -65,10 +65,7 @@ func (d *Database) pullGroup(ctx context.Context, lease sync.Lease, pulls []sync
 			results[i] = sync.PullResult{Applied: applied[i]}
 			if applied[i] && (pulls[i].Settle || len(pulls[i].Conflicts) > 0) {
 				s := pulls[i].Subject
-				settlement := sync.Settlement{Subject: s, Settle: pulls[i].Settle, Conflicts: pulls[i].Conflicts}
-				if !pulls[i].Settle {
-					settlement.State = s.State
-				}
+				settlement := sync.Settlement{Subject: s, Settle: pulls[i].Settle, Conflicts: pulls[i].Conflicts, Keep: !pulls[i].Settle}
 				if s.Change != nil || s.State != nil || len(pulls[i].Conflicts) > 0 {
 					settlements = append(settlements, settlement)
 				}

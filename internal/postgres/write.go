@@ -275,6 +275,7 @@ func (d *Database) settle(ctx context.Context, tx pgx.Tx, settlements []sync.Set
 		}
 		d.queueConflicts(batch, sub, s.Conflicts)
 		switch {
+		case s.Keep:
 		case sub.Garbage && s.State == nil && s.Settle:
 			key, _ := sub.Table.Key(sub.State.Identity)
 			batch.Queue(`DELETE FROM iasql_internal.garbage WHERE table_name = $1 AND account = $2 AND region = $3 AND key = $4`,

@@ -19,6 +19,7 @@ type running struct {
 	done    chan struct{} // closed when the outcome is in the database
 	ok      bool
 	created modules.Row // what a creation returned, in cloud terms
+	doubt   bool        // whether the journal has the operation is not known
 }
 
 // apply runs a plan: every operation after those it depends on, independent
@@ -152,7 +153,7 @@ func (c *cycle) finish(ctx context.Context, batch []finished) error {
 			if f.run.Kind == OpDelete && f.outcome.Result != ResultFailed && !f.run.Subject.Garbage && !f.run.Replaces {
 				c.deleted[f.run.Subject.Table.Name]++
 			}
-			if f.outcome.Result == ResultUnknown && f.run.Kind == OpCreate {
+			if f.run.Kind == OpCreate && (f.outcome.Result == ResultUnknown || f.run.doubt) {
 				// A later pass of this cycle must not create again (R6); the next
 				// cycle looks for what this call did.
 				s := f.run.Subject
@@ -303,6 +304,7 @@ func (c *cycle) runOp(ctx context.Context, r *running, ops map[*Op]*running) (*O
 		return nil, nil // nothing was called: the next cycle looks again
 	}
 	out.Result = ResultFailed
+	r.doubt = j.err != nil
 	if len(j.calls) > 0 && inDoubt(r.Op, err) {
 		out.Result = ResultUnknown
 	}

@@ -77,6 +77,7 @@ type cycle struct {
 	rank      map[string]int
 	own       ownIndex
 	tokens    map[RecordRef]string // of creations that may have happened
+	asked     map[RecordRef]bool   // names asked for whose creation is in doubt; asking again does no harm
 	undecided map[RecordRef]bool   // creations whose effect is still being looked for
 	deleted   map[string]int       // by table: deletions made, for R7
 	refused   map[RecordRef]bool   // by Begin: not to be tried again in this cycle
@@ -91,7 +92,7 @@ type cycle struct {
 // not go on; what fails for one record stays with it (R8). A cycle may be
 // abandoned at any instant.
 func (e *Engine) Cycle(ctx context.Context, lease Lease, kind Kind) (Report, error) {
-	c := &cycle{Engine: e, lease: lease, kind: kind, tokens: map[RecordRef]string{}, undecided: map[RecordRef]bool{}, deleted: map[string]int{}, refused: map[RecordRef]bool{}, hold: map[objectRef]bool{}, rank: map[string]int{}}
+	c := &cycle{Engine: e, lease: lease, kind: kind, tokens: map[RecordRef]string{}, undecided: map[RecordRef]bool{}, asked: map[RecordRef]bool{}, deleted: map[string]int{}, refused: map[RecordRef]bool{}, hold: map[objectRef]bool{}, rank: map[string]int{}}
 	err := c.run(ctx)
 	return c.report, err
 }
@@ -201,10 +202,12 @@ func newest(steps []Step, due []*Subject) []Step {
 // yet: deciding anything about them, even that a deletion is done with, would
 // be a guess.
 func (c *cycle) decidable(subjects []*Subject) []*Subject {
-	if len(c.undecided) == 0 {
+	if len(c.undecided) == 0 && len(c.asked) == 0 {
 		return subjects
 	}
-	return slices.DeleteFunc(subjects, func(s *Subject) bool { return !s.Garbage && c.undecided[s.Ref()] })
+	return slices.DeleteFunc(subjects, func(s *Subject) bool {
+		return !s.Garbage && (c.undecided[s.Ref()] || s.Record == nil && c.asked[s.Ref()])
+	})
 }
 
 // carryOut does what was decided: pulls and settlements first, then the

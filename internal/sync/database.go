@@ -189,4 +189,6 @@ type Settlement struct {
 	Conflicts []Conflict
 	// State replaces what is remembered of the record; nil forgets it.
 	State *State
+	// Keep leaves what is remembered as it is, whatever State says.
+	Keep bool
 }

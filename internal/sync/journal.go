@@ -170,8 +170,9 @@ func (c *cycle) recoverRoom(ctx context.Context, op LoggedOp) (*Outcome, error) 
 		return nil, err
 	}
 	out := &Outcome{Calls: op.IDs, Subject: s, Kind: op.Kind, Result: ResultAbandoned}
-	if s.Record == nil {
-		return out, nil
+	identity, _ := s.Identity()
+	if key, named := s.Table.Key(identity); s.Record == nil || !named || key != op.Key {
+		return out, nil // the record has moved on
 	}
 	if err := c.observe(ctx, []*Subject{s}); err != nil {
 		return nil, err
@@ -231,7 +232,9 @@ func (c *cycle) recoverCreations(ctx context.Context, t *modules.Table, scope mo
 		case op.Settled:
 			o.Result = ResultAbandoned
 		case t.Creation == modules.ByName && subjects[i].Record != nil && asksFor(t, subjects[i].Record.Row, op):
-			continue // to ask for the name once more does no harm
+			// To ask for the name once more does no harm, while the record is there.
+			c.asked[op.Record] = true
+			continue
 		default:
 			c.undecide(op.Record, op.Scope)
 			continue

@@ -83,7 +83,7 @@ func (c *cycle) read(ctx context.Context, t *modules.Table, scope modules.Scope,
 		key, ok := t.Key(identities[i])
 		o := byKey[key]
 		if !ok || o == nil {
-			s.Presence = Absent
+			s.Presence, s.Orphan = Absent, !ok
 			continue
 		}
 		s.Presence, s.Cloud, s.Object = Present, o, o.Clone()

@@ -3,8 +3,9 @@ package sync
 import "iasql/internal/modules"
 
 // wholeGoing returns the table of the whole that the subject's object is a part
-// of and goes along with, because the whole's record has been deleted or is
-// replaced; "" if there is none such.
+// of and goes along with, because the whole's record has been deleted; "" if
+// there is none such. When the whole is replaced, parts that users made follow
+// it, and only what the cloud makes by itself goes along with the old one.
 func (s *Subject) wholeGoing() string {
 	for i := range s.Table.Columns {
 		c := &s.Table.Columns[i]
@@ -12,7 +13,7 @@ func (s *Subject) wholeGoing() string {
 		switch {
 		case ref == nil || ref.Part == modules.NotPart || !s.Stranded[c.Name]:
 		case ref.PartIf != "" && !s.Object[ref.PartIf].Bool():
-		case ref.Part == modules.PartAlong || s.Protected != "":
+		case s.Protected != "", ref.Part == modules.PartAlong && s.Record == nil:
 			return ref.Table
 		}
 	}

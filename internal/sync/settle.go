@@ -142,7 +142,7 @@ func (c *cycle) settlement(s *Subject, d Decision) (Settlement, bool) {
 		if s.State != nil && !s.State.Due {
 			return out, false // backing off
 		}
-		out.State = s.State // kept until the operation ends
+		out.Keep = true // until the operation ends
 		return out, len(d.Conflicts) > 0
 	default:
 		return out, false

@@ -158,7 +158,10 @@ type Subject struct {
 	Garbage bool
 	// Capability of the resource.
 	CanCreate, CanUpdate, CanDelete bool
-	// Protected says why the object must not be deleted by ENFORCE, or "".
+	// Orphan: the identity names a record that is gone, so that there is no name
+	// by which the object could be read.
+	Orphan bool
+	// Protected says why the object must not be deleted, or "".
 	Protected string
 }
 

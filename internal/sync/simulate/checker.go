@@ -363,6 +363,9 @@ func (c *checker) settled(t *modules.Table, at sync.RecordRef, now, left []*audi
 		for n := range a.change {
 			col := t.Column(n)
 			w, ok := c.wishes[columnRef{at, n}]
+			if c.track(c.run(), at, n) {
+				delete(c.wishes, columnRef{at, n}) // decided against
+			}
 			if !ok || w.value != r.vals[n] && !col.WriteOnly || col.Assigned || col.Local || n == modules.ColumnAccount || c.track(c.run(), at, n) {
 				continue
 			}
@@ -462,7 +465,7 @@ func (c *checker) creating(r *run, call *sync.LoggedCall, want modules.Row) {
 		c.w.violate("R6", "%v: created again while %d objects of it exist", at, live)
 	}
 	for _, op := range c.w.db.ops {
-		if op.Token == call.Token && op.Record == at && op.started < c.w.now-time.Second {
+		if op.Token == call.Token && op.Record == at && op.started < r.started {
 			return // a repetition, to find out
 		}
 	}

@@ -1,7 +1,6 @@
 package simulate
 
 import (
-	"strings"
 	"time"
 
 	"iasql/internal/modes"
@@ -26,6 +25,11 @@ func (w *world) fixpoint() {
 	w.settleDown("first")
 	if w.failed != nil {
 		return
+	}
+	for at, st := range w.db.states {
+		if w.report.Stopped == "" && (st.Name == sync.StateCheckPresentFailed || st.Name == sync.StateCheckAbsentFailed || faults[st.Code] && st.Code != modules.Denied.String()) {
+			w.violate("R14", "%v still says %s: %s, and should have healed by itself", at, st.Name, st.Message)
+		}
 	}
 	for _, st := range w.db.states {
 		if st.Review && st.Name != sync.StateConflict {
@@ -129,6 +133,12 @@ func (w *world) final() {
 	}
 }
 
+// faults are the classes of errors that the cloud gives no more once faults
+// have stopped.
+var faults = map[string]bool{
+	modules.Transient.String(): true, modules.Throttled.String(): true, modules.MayHaveHappened.String(): true, modules.Denied.String(): true,
+}
+
 // explained returns "" if the record says why it is not equal, and otherwise
 // what is wrong with its explanation.
 func (w *world) explained(at sync.RecordRef) string {
@@ -138,8 +148,8 @@ func (w *world) explained(at sync.RecordRef) string {
 		return "" // R7 stops the whole cycle, and the cycle says why
 	case st == nil:
 		return "no state"
-	case strings.HasPrefix(st.Code, "delete_guard"):
-		return ""
+	case st.Name == sync.StateCheckPresentFailed, st.Name == sync.StateCheckAbsentFailed, faults[st.Code]:
+		return "it still says " + string(st.Name) + " " + st.Message + ", and faults have stopped"
 	case st.Review:
 		return ""
 	case st.Name == sync.StateWaiting:
@@ -165,7 +175,7 @@ func (w *world) finalRecord(t *modules.Table, at sync.RecordRef, r *row, recorde
 	if o == nil {
 		if why := w.explained(at); why != "" {
 			w.violate("R14", "%v has no object (%s)", at, why)
-		} else if st := w.db.states[at]; st != nil && st.Name == sync.StateUpdatingFailed && st.Code != "database" {
+		} else if st := w.db.states[at]; st != nil && st.Name == sync.StateUpdatingFailed && st.Code != "database" && w.report.Stopped == "" {
 			w.violate("R14", "%v is explained as %s and has no object", at, w.db.states[at].Message)
 		}
 		return

@@ -87,6 +87,9 @@ func NewSchedule(seed uint64) *Schedule {
 	s.Constrained = rng.IntN(6) == 0
 	if rng.IntN(6) == 0 {
 		s.MaxDeletes = 1 + rng.IntN(3)
+		if rng.IntN(2) == 0 { // many deletions, some of them inside a cycle
+			g.removes, g.inside, s.Rows = 0.3, 0.6, 6
+		}
 	}
 	if rng.IntN(6) == 0 {
 		s.Ratio = 0.4
@@ -103,9 +106,9 @@ func NewSchedule(seed uint64) *Schedule {
 func pick[T any](rng *rand.Rand, list ...T) T { return list[rng.IntN(len(list))] }
 
 type generator struct {
-	rng                                       *rand.Rand
-	faults, stale, kills, inside, rules, open float64
-	only                                      int
+	rng                                                *rand.Rand
+	faults, stale, kills, inside, rules, open, removes float64
+	only                                               int
 }
 
 func (g *generator) next(depth int) Action {
@@ -118,6 +121,8 @@ func (g *generator) next(depth int) Action {
 	switch n := rng.IntN(100); {
 	case rng.Float64() < g.rules:
 		a.Do = pick(rng, Rule, Rule, Rule, Unrule)
+	case rng.Float64() < g.removes:
+		a.Do = Remove
 	case n < 14:
 		a.Do = Insert
 	case n < 30:

@@ -41,6 +41,9 @@ func (db *database) finish(lease sync.Lease, outcomes []sync.Outcome) error {
 	var states []sync.Settlement
 	for _, o := range outcomes {
 		for _, id := range o.Calls {
+			if id < 1 || id > int64(len(db.ops)) {
+				continue
+			}
 			op := db.ops[id-1]
 			op.result = o.Result
 			if o.Object != nil {
@@ -287,10 +290,7 @@ func (db *database) pullGroup(lease sync.Lease, pulls []sync.Pull, results []syn
 		}
 		db.wrote(fmt.Sprintf("%s %s %d: %v", p.Action, t.Name, p.Subject.RecordID, p.Row))
 		if p.Settle || len(p.Conflicts) > 0 {
-			s := sync.Settlement{Subject: p.Subject, Settle: p.Settle, Conflicts: p.Conflicts}
-			if !p.Settle {
-				s.State = p.Subject.State
-			}
+			s := sync.Settlement{Subject: p.Subject, Settle: p.Settle, Conflicts: p.Conflicts, Keep: !p.Settle}
 			if p.Subject.Change != nil || p.Subject.State != nil || len(p.Conflicts) > 0 {
 				settlements = append(settlements, s)
 			}
@@ -399,6 +399,7 @@ func (db *database) settle(settlements []sync.Settlement) {
 			db.settleAudit(sub)
 		}
 		switch {
+		case s.Keep:
 		case sub.Garbage && s.State == nil && s.Settle:
 			key, _ := sub.Table.Key(sub.State.Identity)
 			db.garbage = slices.DeleteFunc(db.garbage, func(g *garbageRow) bool {
