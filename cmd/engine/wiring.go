@@ -12,6 +12,7 @@ import (
 	"iasql/internal/modules/awsecr"
 	"iasql/internal/modules/awsiam"
 	"iasql/internal/modules/awslambda"
+	"iasql/internal/modules/awsrds"
 	"iasql/internal/modules/awsroute53"
 	"iasql/internal/modules/awss3"
 	"iasql/internal/modules/awssecretsmanager"
@@ -27,6 +28,7 @@ func allModules(c *aws.Clients) (*modules.Registry, error) {
 		awsecr.Module(c),
 		awsiam.Module(c),
 		awslambda.Module(c),
+		awsrds.Module(c),
 		awsroute53.Module(c),
 		awss3.Module(c),
 		awssecretsmanager.Module(c),

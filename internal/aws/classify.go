@@ -131,6 +131,7 @@ var patterns = []struct {
 	{contains("NotEmpty"), modules.Dependency}, // RepositoryNotEmptyException, HostedZoneNotEmpty
 	{contains(".IncorrectState"), modules.Dependency},
 	{prefix("ConcurrentModification"), modules.Dependency},
+	{prefix("InvalidDB"), modules.Dependency},  // RDS: InvalidDBInstanceState, InvalidDBSubnetGroupStateFault
 	{contains("LimitExceeded"), modules.Quota}, // VpcLimitExceeded; RequestLimitExceeded is above
 	{contains("QuotaExceeded"), modules.Quota},
 }
@@ -253,6 +254,11 @@ func Classify(err error, mutates, sent bool) *modules.Error {
 		e.RetryAfter = time.Minute
 	}
 	return e
+}
+
+// ErrorOf returns the error of one item of a call that succeeded as a whole.
+func ErrorOf(code, message string) error {
+	return &modules.Error{Class: classOf(code, message, http.StatusBadRequest, modules.Transient), Code: code, Message: Scrub(message)}
 }
 
 // classOf returns the class of an answer.

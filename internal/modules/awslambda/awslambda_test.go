@@ -106,7 +106,7 @@ func TestFunctionLifecycle(t *testing.T) {
 			"timeout":                        {modules.Int(900)},
 			"environment":                    {modules.StringMap(map[string]string{"A": "1", "B": "2"}), modules.Null},
 			"subnets":                        {modules.Strings(subnets)},
-			"reserved_concurrent_executions": {modules.Int(0), modules.Null},
+			"reserved_concurrent_executions": {modules.Int(7), modules.Null},
 			"tags":                           {modules.StringMap(map[string]string{"a": "1", "b": "2"}), modules.Null},
 		},
 		// Groups are set together with subnets; moto's UpdateFunctionConfiguration
