@@ -1,0 +1,53 @@
+package awsacm
+
+import (
+	"testing"
+
+	"iasql/internal/aws/awstest"
+	"iasql/internal/modules"
+	"iasql/internal/testaws"
+)
+
+func TestMain(m *testing.M) { testaws.Main(m) }
+
+func TestCertificateLifecycle(t *testing.T) {
+	t.Parallel()
+	awstest.Lifecycle(t, awstest.Case{
+		Resource: newCertificate(awstest.Clients(t)),
+		Scope:    awstest.Scope("us-west-2"),
+		Want: modules.Row{
+			"domain_name": modules.Text("example.com"), "subject_alternative_names": modules.Strings([]string{"www.example.com"}),
+			"tags": modules.StringMap(map[string]string{"env": "test"}),
+		},
+		Changes: map[string][]modules.Value{"tags": {modules.StringMap(map[string]string{"a": "1", "b": "2"}), modules.Null}},
+		Calls:   map[string]int{"tags": 2},
+	})
+}
+
+// The rows of what was requested tell the names, and the records to validate
+// them by.
+func TestCertificateRow(t *testing.T) {
+	t.Parallel()
+	r, scope := newCertificate(awstest.Clients(t)), awstest.Scope("us-west-2")
+	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
+	want := modules.Row{"domain_name": modules.Text("example.com"), "subject_alternative_names": modules.Strings([]string{"a.example.com", "b.example.com"})}
+	made, err := r.Create(ctx, scope, want, "token")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := r.Get(ctx, scope, []modules.Row{made})
+	if err != nil || len(rows) != 1 {
+		t.Fatalf("got %v, %v", rows, err)
+	}
+	for _, column := range []string{"domain_name", "subject_alternative_names"} {
+		if !r.Table().Column(column).Same(rows[0][column], want[column]) {
+			t.Errorf("%s: got %v, want %v", column, rows[0][column], want[column])
+		}
+	}
+	if got := rows[0]["validation_method"].String(); got != "DNS" {
+		t.Errorf("validation method %s", got)
+	}
+	if rows[0]["domain_validation_records"].IsNull() {
+		t.Error("no records to validate by")
+	}
+}

@@ -1,0 +1,23 @@
+// Package awsacm is the module aws_acm: TLS certificates.
+//
+// It promises what the contract in package modules asks of its table
+// certificate. Certificates can be requested here; ones imported into ACM by
+// other means are shown, tagged and deleted like them. A private key never
+// comes near the engine.
+package awsacm
+
+import (
+	"iasql/internal/aws"
+	"iasql/internal/modules"
+)
+
+// Module returns the module aws_acm, whose calls go through c.
+func Module(c *aws.Clients) *modules.Module {
+	return &modules.Module{
+		Name:         "aws_acm",
+		Version:      1,
+		Doc:          "TLS certificates (Certificate Manager, ACM).",
+		Dependencies: []string{"aws_account"},
+		Resources:    []modules.Resource{newCertificate(c)},
+	}
+}
