@@ -280,7 +280,8 @@ func (c *cycle) runOp(ctx context.Context, r *running, ops map[*Op]*running) (*O
 	}
 	key := ""
 	if r.Kind != OpCreate { // what it makes is not known yet
-		key, _ = s.Table.Key(s.Object)
+		identity, _ := s.Identity()
+		key, _ = s.Table.Key(identity)
 	}
 	j := &opJournal{c: c, call: LoggedCall{
 		Record: s.Ref(), Kind: r.Kind, Scope: scope, Key: key, Columns: r.changes(),

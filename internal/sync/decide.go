@@ -445,7 +445,7 @@ func (d Decision) refuse(state StateName, reason string) Decision {
 // record has gone out.
 func secretPushed(s *Subject, c *modules.Column) bool {
 	for _, w := range s.Own {
-		if _, ok := w.Columns[c.Name]; ok && !w.Unsure && w.UpTo >= s.Change.Latest() {
+		if _, ok := w.Columns[c.Name]; ok && !w.Unsure && !w.Other && w.UpTo >= s.Change.Latest() {
 			return true
 		}
 	}

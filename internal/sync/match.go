@@ -60,7 +60,7 @@ func (c *cycle) matchPage(ctx context.Context, t *modules.Table, scope modules.S
 			if len(step.Decision.Pull) > 0 {
 				pulls = append(pulls, step)
 			}
-		case step.Decision.Action != Nothing:
+		case step.Decision.Action != Nothing, step.Decision.Wait && step.Decision.State != "":
 			pulls = append(pulls, step)
 		}
 	}

@@ -88,6 +88,7 @@ type builder struct {
 	byKey    map[objectRef][]*Op    // deletes, by every column others may name the object by
 	byName   map[objectRef][]*Op    // creates, by user-chosen identity columns
 	edges    map[*Op]map[*Op]string // op → what it comes after → by which column
+	soft     map[[2]*Op]bool        // edges between deletions that may be dropped
 	waiting  []Waiting
 }
 
@@ -164,6 +165,19 @@ func (b *builder) edge(op, after *Op, column string) {
 	}
 }
 
+// soften marks an edge between deletions that may be dropped to break a circle:
+// the cloud may delete what another object names by such a column, and says so
+// if it does not.
+func (b *builder) soften(op, after *Op) {
+	if op.Kind != OpDelete || after.Kind != OpDelete {
+		return
+	}
+	if b.soft == nil {
+		b.soft = map[[2]*Op]bool{}
+	}
+	b.soft[[2]*Op{op, after}] = true
+}
+
 // link adds the edges that the operation's reference columns ask for.
 func (b *builder) link(op *Op) {
 	s := op.Subject
@@ -181,6 +195,9 @@ func (b *builder) link(op *Op) {
 			scope := s.Scope
 			for _, parent := range b.byKey[objectRef{ref.Table + "." + ref.Key, scope, v.String()}] {
 				b.edge(parent, op, "")
+				if !c.Required && !c.CreateOnly {
+					b.soften(parent, op)
+				}
 			}
 		}
 	}
@@ -236,6 +253,10 @@ func (b *builder) breakOne(cycle []*Op) bool {
 		after := cycle[(i+1)%len(cycle)]
 		name := b.edges[op][after]
 		if name == "" {
+			if b.soft[[2]*Op{op, after}] {
+				delete(b.edges[op], after)
+				return true
+			}
 			continue
 		}
 		c := op.Subject.Table.Column(name)

@@ -134,6 +134,7 @@ func TestPlan(t *testing.T) {
 			}
 			j, ok := at[p]
 			switch {
+			case !ok && kind[id] == Delete: // it may go before what has to wait
 			case !ok:
 				t.Fatalf("%d is planned without %d:\n%s", id, p, spell(plan))
 			case kind[id] == Create && j > i, kind[id] == Delete && j < i:
@@ -152,6 +153,22 @@ func TestPlanWaitsForParent(t *testing.T) {
 	plan := NewPlan([]Step{{nodeSubject(2, 1, 0), Decision{Action: Create}}, {nodeSubject(3, 2, 0), Decision{Action: Create}}})
 	if len(plan.Ops) != 0 || len(plan.Waiting) != 2 {
 		t.Errorf("a parent that is not there:\n%s", spell(plan))
+	}
+}
+
+// TestPlanDeletesCircle: two objects that name each other by a column that can
+// be changed are both deleted; the cloud says so if it minds.
+func TestPlanDeletesCircle(t *testing.T) {
+	var steps []Step
+	for id, peer := range map[int64]int64{1: 2, 2: 1} {
+		s := nodeSubject(id, 0, 0)
+		s.Cloud = cloudOf(id, 0)
+		s.Cloud["peer"] = modules.Text("n-" + strconv.FormatInt(peer, 10))
+		s.Object, s.Record = s.Cloud, nil
+		steps = append(steps, Step{s, Decision{Action: Delete}})
+	}
+	if plan := NewPlan(steps); len(plan.Ops) != 2 || len(plan.Waiting) != 0 {
+		t.Errorf("a circle of deletions:\n%s", spell(plan))
 	}
 }
 

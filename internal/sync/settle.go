@@ -74,6 +74,9 @@ func (c *cycle) pullAndSettle(ctx context.Context, steps []Step) (bool, error) {
 				if s.RecordID != 0 && !waits && (s.due() || s.State.Code != codeDatabase) {
 					rest = append(rest, c.pullFailed(s, sorted[i].Action, result.Err))
 				}
+			case !result.Applied && sorted[i].Action == InsertRecord && s.RecordID != 0 && s.due():
+				// (Other skipped pulls come again with the next change or listing.)
+				rest = append(rest, c.notInserted(s))
 			case result.Applied:
 				wrote = true
 				c.count(func(r *Report) { r.Pulled++ })
@@ -124,6 +127,19 @@ func (c *cycle) pullFailed(s *Subject, action Action, err error) Settlement {
 	st.Attempts++
 	// A constraint may be dropped at any time, and nobody would tell us.
 	st.Backoff = max(c.backoff(st.Attempts, err), time.Minute/2)
+	return Settlement{Subject: s, State: s.remember(st)}
+}
+
+// notInserted remembers that a deleted record could not be brought back: another
+// record has its identity, or a change of one that had it is not settled yet.
+func (c *cycle) notInserted(s *Subject) Settlement {
+	st := State{Name: StateWaiting, Message: "waits for changes of another record with the same identity"}
+	if s.State != nil {
+		st.Attempts = s.State.Attempts
+	}
+	st.Attempts++
+	st.Backoff = c.backoff(st.Attempts, nil)
+	c.report.NextWait = true
 	return Settlement{Subject: s, State: s.remember(st)}
 }
 

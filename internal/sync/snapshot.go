@@ -109,6 +109,7 @@ func (ix ownIndex) of(s *Subject, identity modules.Row) []OwnWrite {
 	own := make([]OwnWrite, len(found))
 	for i := range found {
 		own[i] = found[i].OwnWrite
+		own[i].Other = found[i].Record != s.Ref()
 	}
 	return own
 }

@@ -61,6 +61,7 @@ type OwnWrite struct {
 	Kind OpKind
 	// Unsure: the answer was lost, and the write may not have been made.
 	Unsure  bool
+	Other   bool // it was made for another record, which stood for the object
 	Columns map[string]ValueChange
 	UpTo    int64 // the newest audit row of the record when the write was made
 }

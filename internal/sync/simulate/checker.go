@@ -276,7 +276,7 @@ func (c *checker) inserted(p sync.Pull, id int64, vals modules.Row) {
 	if c.claimed(o, ref(t, id)) {
 		c.w.violate("identity", "%s: record %d was inserted for %s, which has a record", t.Name, id, key)
 	}
-	if o.by.ID != 0 && o.by != ref(t, id) && !c.track(c.run(), o.by, "") && c.w.db.rows[t.Name][o.by.ID] != nil && c.standsFor(o.by, o) {
+	if o.now() != nil && o.by.ID != 0 && o.by != ref(t, id) && !c.track(c.run(), o.by, "") && c.w.db.rows[t.Name][o.by.ID] != nil && c.standsFor(o.by, o) {
 		c.w.violate("R6", "%s: %s was created for record %d and inserted as record %d", t.Name, key, o.by.ID, id)
 	}
 }
