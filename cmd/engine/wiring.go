@@ -9,6 +9,7 @@ import (
 	"iasql/internal/engine"
 	"iasql/internal/modules"
 	"iasql/internal/modules/awsaccount"
+	"iasql/internal/modules/awsacm"
 	"iasql/internal/modules/awsecr"
 	"iasql/internal/modules/awsiam"
 	"iasql/internal/modules/awslambda"
@@ -17,6 +18,7 @@ import (
 	"iasql/internal/modules/awss3"
 	"iasql/internal/modules/awssecretsmanager"
 	"iasql/internal/modules/awssecuritygroup"
+	"iasql/internal/modules/awssns"
 	"iasql/internal/modules/awssqs"
 	"iasql/internal/modules/awsvpc"
 )
@@ -25,6 +27,7 @@ import (
 func allModules(c *aws.Clients) (*modules.Registry, error) {
 	return modules.NewRegistry(
 		awsaccount.Module(c),
+		awsacm.Module(c),
 		awsecr.Module(c),
 		awsiam.Module(c),
 		awslambda.Module(c),
@@ -33,6 +36,7 @@ func allModules(c *aws.Clients) (*modules.Registry, error) {
 		awss3.Module(c),
 		awssecretsmanager.Module(c),
 		awssecuritygroup.Module(c),
+		awssns.Module(c),
 		awssqs.Module(c),
 		awsvpc.Module(c),
 	)

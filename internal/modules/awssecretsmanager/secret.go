@@ -39,7 +39,7 @@ func describeSecret() *modules.Table {
 		Creation: modules.ByName,
 		Columns: aws.Regional(
 			modules.Column{Name: "name", Type: modules.TypeText, Required: true, Identity: true, CreateOnly: true,
-				Check: `name ~ '^[A-Za-z0-9/_+=.@-]{1,512}$'`,
+				Check: `name ~ '^[A-Za-z0-9/_+=.@-]+$' AND length(name) <= 512`,
 				Doc:   "The secret's name, up to 512 letters, digits and /_+=.@-."},
 			modules.Column{Name: "description", Type: modules.TypeText, Check: "length(description) BETWEEN 1 AND 2048",
 				Doc: "What it is for, up to 2048 characters."},
