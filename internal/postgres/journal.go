@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"iasql/internal/auditlog"
+	"iasql/internal/modules"
 	"iasql/internal/sync"
 )
 
@@ -68,12 +69,24 @@ func (d *Database) changes(table string, image []byte) (map[string]sync.ValueCha
 	return out, nil
 }
 
+// known returns a value as the journal keeps it. A reference to a record that
+// has been replaced or is being deleted is no value of its column.
+func known(c *modules.Column, v modules.Value) modules.Value {
+	if v.IsNull() {
+		return v
+	}
+	if _, err := c.Type.Canonical(v.String()); err != nil {
+		return modules.Null
+	}
+	return v
+}
+
 func (d *Database) changesJSON(table string, changes map[string]sync.ValueChange) ([]byte, error) {
 	t := d.Registry.Table(table)
 	raw := make(map[string]change, len(changes))
 	for name, v := range changes {
 		c := t.Column(name)
-		raw[name] = change{auditlog.ToJSON(c, v.From), auditlog.ToJSON(c, v.To)}
+		raw[name] = change{auditlog.ToJSON(c, known(c, v.From)), auditlog.ToJSON(c, known(c, v.To))}
 	}
 	return json.Marshal(raw)
 }

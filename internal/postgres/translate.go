@@ -109,7 +109,9 @@ func distinct(rows []modules.Row, name string) []string {
 	return list
 }
 
-// ToCloud implements [sync.Database].
+// ToCloud implements [sync.Database]. What names a deleted record in the cloud
+// is in the audit log: a child may have to be looked for after its parent's
+// deletion has been settled.
 func (d *Database) ToCloud(ctx context.Context, t *modules.Table, rows []modules.Row) error {
 	batch := &pgx.Batch{}
 	for _, c := range referenceColumns(t) {
@@ -127,9 +129,10 @@ func (d *Database) ToCloud(ctx context.Context, t *modules.Table, rows []modules
 			SELECT p.id, coalesce(%s, s.key) FROM %s p
 			LEFT JOIN iasql_internal.record_state s ON s.table_name = %s AND s.record_id = p.id
 			WHERE p.id = ANY ($1)
-			UNION ALL SELECT l.record_id, l.key FROM public.iasql_audit_log l
-			WHERE NOT l.settled AND l.table_name = %s AND l.change_type = 'DELETE' AND l.key IS NOT NULL AND l.record_id = ANY ($1)
-			AND NOT EXISTS (SELECT FROM %s p WHERE p.id = l.record_id)`,
+			UNION ALL SELECT l.record_id, (array_agg(l.key ORDER BY l.id DESC))[1] FROM public.iasql_audit_log l
+			WHERE l.table_name = %s AND l.change_type = 'DELETE' AND l.key IS NOT NULL AND l.record_id = ANY ($1)
+			AND NOT EXISTS (SELECT FROM %s p WHERE p.id = l.record_id)
+			GROUP BY l.record_id`,
 			textOf("p", parent.Column(c.References.Key)), shapeOf(parent).name, literal(parent.Name), literal(parent.Name), shapeOf(parent).name), ids).
 			Query(func(found pgx.Rows) error {
 				keys := map[string]*string{}
