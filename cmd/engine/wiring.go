@@ -10,7 +10,10 @@ import (
 	"iasql/internal/modules"
 	"iasql/internal/modules/awsaccount"
 	"iasql/internal/modules/awsacm"
+	"iasql/internal/modules/awscloudwatch"
+	"iasql/internal/modules/awsdynamo"
 	"iasql/internal/modules/awsecr"
+	"iasql/internal/modules/awsecsfargate"
 	"iasql/internal/modules/awsiam"
 	"iasql/internal/modules/awslambda"
 	"iasql/internal/modules/awsrds"
@@ -28,7 +31,10 @@ func allModules(c *aws.Clients) (*modules.Registry, error) {
 	return modules.NewRegistry(
 		awsaccount.Module(c),
 		awsacm.Module(c),
+		awscloudwatch.Module(c),
+		awsdynamo.Module(c),
 		awsecr.Module(c),
+		awsecsfargate.Module(c),
 		awsiam.Module(c),
 		awslambda.Module(c),
 		awsrds.Module(c),

@@ -131,8 +131,9 @@ var patterns = []struct {
 	{contains("NotEmpty"), modules.Dependency}, // RepositoryNotEmptyException, HostedZoneNotEmpty
 	{contains(".IncorrectState"), modules.Dependency},
 	{prefix("ConcurrentModification"), modules.Dependency},
-	{prefix("InvalidDB"), modules.Dependency},  // RDS: InvalidDBInstanceState, InvalidDBSubnetGroupStateFault
-	{contains("LimitExceeded"), modules.Quota}, // VpcLimitExceeded; RequestLimitExceeded is above
+	{prefix("ClusterContains"), modules.Dependency}, // ECS: ClusterContainsServicesException, …TasksException
+	{prefix("InvalidDB"), modules.Dependency},       // RDS: InvalidDBInstanceState, InvalidDBSubnetGroupStateFault
+	{contains("LimitExceeded"), modules.Quota},      // VpcLimitExceeded; RequestLimitExceeded is above
 	{contains("QuotaExceeded"), modules.Quota},
 }
 
