@@ -1,0 +1,94 @@
+package awsdynamo
+
+import (
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"iasql/internal/aws/awstest"
+	"iasql/internal/modules"
+	"iasql/internal/testaws"
+)
+
+func TestMain(m *testing.M) { testaws.Main(m) }
+
+func parse(t *testing.T, text string) modules.Value {
+	t.Helper()
+	v, err := modules.JSONText(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func TestTableLifecycle(t *testing.T) {
+	t.Parallel()
+	resource := newTable(awstest.Clients(t))
+	// moto has no table classes: neither CreateTable nor UpdateTable keeps
+	// TableClass. TestTableRow reads it.
+	resource.description.Column("table_class").CreateOnly = true
+	awstest.Lifecycle(t, awstest.Case{
+		Resource: resource,
+		Scope:    awstest.Scope("us-west-2"),
+		Want: modules.Row{
+			"table_name": modules.Text("events"), "primary_key": parse(t, `{"user":"S","at":"N","range":"at"}`),
+			"throughput": modules.Text(onDemand), "table_class": modules.Text("STANDARD"), "stream_view_type": modules.Null,
+			"time_to_live_attribute": modules.Null, "deletion_protection_enabled": modules.Bool(false),
+			"tags": modules.StringMap(map[string]string{"env": "test"}),
+		},
+		Changes: map[string][]modules.Value{
+			"throughput":                  {parse(t, `{"ReadCapacityUnits":3,"WriteCapacityUnits":4}`), modules.Text(onDemand)},
+			"stream_view_type":            {modules.Text("KEYS_ONLY"), modules.Null},
+			"time_to_live_attribute":      {modules.Text("expires"), modules.Null},
+			"deletion_protection_enabled": {modules.Bool(true), modules.Bool(false)},
+			"tags":                        {modules.StringMap(map[string]string{"a": "1", "b": ""}), modules.Null},
+		},
+		Calls: map[string]int{"tags": 2},
+	})
+}
+
+func TestTableExists(t *testing.T) {
+	t.Parallel()
+	r, scope := newTable(awstest.Clients(t)), awstest.Scope("us-east-1")
+	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
+	row := modules.Row{"table_name": modules.Text("one"), "primary_key": parse(t, `{"id":"S"}`), "throughput": modules.Text(onDemand)}
+	if _, err := r.Create(ctx, scope, row, ""); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Create(ctx, scope, row, ""); err == nil || modules.ClassOf(err) != modules.Exists {
+		t.Errorf("got %v, want class %s", err, modules.Exists)
+	}
+}
+
+func TestTableRow(t *testing.T) {
+	row, err := tableRow(&types.TableDescription{TableClassSummary: &types.TableClassSummary{TableClass: types.TableClassStandardInfrequentAccess}})
+	if err != nil || row["table_class"].String() != "STANDARD_INFREQUENT_ACCESS" {
+		t.Errorf("got %v, %v", row, err)
+	}
+}
+
+func TestKeys(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"id":"S"}`:                    "id",
+		`{"a":"S","b":"N"}`:             "a b",
+		`{"a":"S","b":"N","range":"a"}`: "b a",
+		`{"a":"S","range":"a"}`:         "",
+		`{}`:                            "",
+		`{"a":"S","b":"N","c":"N"}`:     "",
+	} {
+		k, err := keyOf(text)
+		got := ""
+		for i, a := range k {
+			if i > 0 {
+				got += " "
+			}
+			got += a.name
+		}
+		if got != want || (err != nil) != (want == "") {
+			t.Errorf("%s: got %q, %v, want %q", text, got, err, want)
+		}
+	}
+	if !sameKey(`{"a":"S","b":"N"}`, `{"a":"S","b":"N","range":"b"}`) || sameKey(`{"a":"S","b":"N"}`, `{"a":"S","b":"N","range":"a"}`) {
+		t.Error("takes keys for others")
+	}
+}

@@ -1,0 +1,22 @@
+// Package awsdynamo is the module aws_dynamo: DynamoDB tables.
+//
+// It promises what the contract in package modules asks of its table
+// dynamo_table. A table's name is its identity and unique in the account and
+// region, so that creations are found again by name.
+package awsdynamo
+
+import (
+	"iasql/internal/aws"
+	"iasql/internal/modules"
+)
+
+// Module returns the module aws_dynamo, whose calls go through c.
+func Module(c *aws.Clients) *modules.Module {
+	return &modules.Module{
+		Name:         "aws_dynamo",
+		Version:      1,
+		Doc:          "Tables of DynamoDB.",
+		Dependencies: []string{"aws_account"},
+		Resources:    []modules.Resource{newTable(c)},
+	}
+}
