@@ -2,6 +2,7 @@ package awsiam
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -204,9 +205,20 @@ func (r *role) Create(ctx context.Context, scope modules.Scope, want modules.Row
 		Tags:                     iamTags.List(aws.TagsOf(want, "")),
 	})
 	if err != nil {
-		return nil, err
+		return nil, principalError(err)
 	}
 	return modules.Row{"role_name": want["role_name"]}, nil
+}
+
+// principalError returns the refusal of a principal that does not exist as what
+// heals: one that was created a moment ago is not known everywhere yet (IAM User
+// Guide, "Changes that I make are not always immediately visible").
+func principalError(err error) error {
+	var e *modules.Error
+	if errors.As(err, &e) && e.Code == "MalformedPolicyDocument" && strings.Contains(e.Message, "Invalid principal") {
+		return &modules.Error{Class: modules.Dependency, Code: e.Code, Message: e.Message, Err: err}
+	}
+	return err
 }
 
 // Update changes what differs.
@@ -219,7 +231,7 @@ func (r *role) Update(ctx context.Context, scope modules.Scope, have, want modul
 	if slices.Contains(columns, "assume_role_policy_document") {
 		_, err := c.UpdateAssumeRolePolicy(ctx, &iam.UpdateAssumeRolePolicyInput{RoleName: name, PolicyDocument: want["assume_role_policy_document"].Ptr()})
 		if err != nil {
-			return err
+			return principalError(err)
 		}
 	}
 	if slices.Contains(columns, "description") || slices.Contains(columns, "max_session_duration") {
