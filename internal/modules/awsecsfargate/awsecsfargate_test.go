@@ -3,6 +3,8 @@ package awsecsfargate
 import (
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+
 	"iasql/internal/aws/awstest"
 	"iasql/internal/modules"
 	"iasql/internal/testaws"
@@ -78,4 +80,55 @@ func TestTaskDefinitionLifecycle(t *testing.T) {
 	if _, err := r.Create(ctx, scope, want, "bad"); modules.ClassOf(err) != modules.Invalid {
 		t.Errorf("a member that there is not: %v, want class %s", err, modules.Invalid)
 	}
+}
+
+func TestServiceLifecycle(t *testing.T) {
+	t.Parallel()
+	clients, scope := awstest.Clients(t), awstest.Scope("us-west-2")
+	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
+	if _, err := newCluster(clients).Create(ctx, scope, modules.Row{"cluster_name": modules.Text("one")}, ""); err != nil {
+		t.Fatal(err)
+	}
+	var revisions []modules.Value
+	for _, token := range []string{"1", "2"} {
+		made, err := newTaskDefinition(clients).Create(ctx, scope, modules.Row{
+			"family": modules.Text("app"), "cpu": modules.Int(256), "memory": modules.Int(512), "network_mode": modules.Text("awsvpc"),
+			"requires_compatibilities": modules.Strings([]string{"FARGATE"}), "container_definitions": document(t, `[{"name":"web","image":"nginx"}]`),
+		}, token)
+		if err != nil {
+			t.Fatal(err)
+		}
+		revisions = append(revisions, made["task_definition_arn"])
+	}
+	sdk, err := clients.EC2(ctx, scope)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := sdk.DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	groups, err := sdk.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, two := *found.Subnets[0].SubnetId, *found.Subnets[1].SubnetId
+	awstest.Lifecycle(t, awstest.Case{
+		Resource: newService(clients), Scope: scope,
+		Want: modules.Row{
+			"cluster_id": modules.Text("one"), "name": modules.Text("life"), "task_definition_id": revisions[0], "desired_count": modules.Int(1),
+			"launch_type": modules.Text("FARGATE"), "subnets": modules.Strings([]string{one}), "assign_public_ip": modules.Text("DISABLED"),
+			"security_group_ids": modules.Strings([]string{*groups.SecurityGroups[0].GroupId}),
+			"tags":               modules.StringMap(map[string]string{"env": "test"}),
+		},
+		Changes: map[string][]modules.Value{
+			"task_definition_id": {revisions[1]},
+			"desired_count":      {modules.Int(2), modules.Int(0)},
+			"subnets":            {modules.Strings([]string{one, two})},
+			"assign_public_ip":   {modules.Text("ENABLED")},
+			"tags":               tags,
+		},
+		Elsewhere: []string{"security_group_ids"}, // set together with subnets
+		Calls:     map[string]int{"tags": 2},
+	})
 }

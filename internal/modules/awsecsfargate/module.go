@@ -25,9 +25,9 @@ func Module(c *aws.Clients) *modules.Module {
 	return &modules.Module{
 		Name:         "aws_ecs_fargate",
 		Version:      1,
-		Doc:          "Clusters and task definitions of the Elastic Container Service (ECS).",
+		Doc:          "Clusters, task definitions and services of the Elastic Container Service (ECS).",
 		Dependencies: []string{"aws_iam"},
-		Resources:    []modules.Resource{newCluster(c), newTaskDefinition(c)},
+		Resources:    []modules.Resource{newCluster(c), newTaskDefinition(c), newService(c)},
 	}
 }
 
