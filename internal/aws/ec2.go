@@ -25,7 +25,8 @@ type EC2Objects[T any] struct {
 	Clients     *Clients
 	Description *modules.Table
 	// IDFilter is the filter that selects by the identity: "vpc-id". A filter,
-	// unlike a list of ids, does not fail as a whole when one does not exist.
+	// unlike a list of ids, does not fail as a whole when one does not exist. ""
+	// where there is none: all are read then.
 	IDFilter string
 	// Describe gives every object that meets the filters to page.
 	Describe func(ctx context.Context, client *ec2.Client, filters []ec2types.Filter, page func([]T) error) error
@@ -55,12 +56,22 @@ func (o *EC2Objects[T]) Get(ctx context.Context, scope modules.Scope, identities
 		return nil, err
 	}
 	page, rows := Collector()
-	for ids := range slices.Chunk(Column(identities, o.Description.Identity()[0]), filterValues) {
-		if err := o.describe(ctx, client, []ec2types.Filter{EC2Filter(o.IDFilter, ids...)}, page); err != nil {
+	identity := o.Description.Identity()[0]
+	all := Column(identities, identity)
+	for ids := range slices.Chunk(all, filterValues) {
+		var filters []ec2types.Filter
+		if o.IDFilter != "" {
+			filters = []ec2types.Filter{EC2Filter(o.IDFilter, ids...)}
+		}
+		if err := o.describe(ctx, client, filters, page); err != nil {
 			return nil, err
 		}
+		if o.IDFilter == "" {
+			break
+		}
 	}
-	return rows(), nil
+	// What has not been asked for is left out, whatever a filter let through.
+	return slices.DeleteFunc(rows(), func(row modules.Row) bool { return !slices.Contains(all, row[identity].String()) }), nil
 }
 
 // FindCreated returns, by token, the objects that were created with one of the
@@ -74,12 +85,16 @@ func (o *EC2Objects[T]) FindCreated(ctx context.Context, scope modules.Scope, to
 	for some := range slices.Chunk(tokens, filterValues) {
 		err := o.Describe(ctx, client, []ec2types.Filter{EC2Filter("tag:"+TokenTag, some...)}, func(objects []T) error {
 			for _, object := range objects {
+				token := EC2Tags.Map(o.Tags(object))[TokenTag]
+				if !slices.Contains(some, token) {
+					continue
+				}
 				rows, err := o.Rows(ctx, client, []T{object})
 				if err != nil {
 					return err
 				}
 				if len(rows) == 1 {
-					found[EC2Tags.Map(o.Tags(object))[TokenTag]] = rows[0]
+					found[token] = rows[0]
 				}
 			}
 			return nil
@@ -157,4 +172,16 @@ func EC2TagSpecification(kind ec2types.ResourceType, want modules.Row, token str
 		return nil
 	}
 	return []ec2types.TagSpecification{{ResourceType: kind, Tags: tags}}
+}
+
+// EC2Chunks calls read with a filter on the values, as many times as it takes
+// for the number of values a filter may have.
+func EC2Chunks(values []string, filter string, read func([]ec2types.Filter) error) error {
+	values = slices.Compact(slices.Sorted(slices.Values(values)))
+	for some := range slices.Chunk(values, filterValues) {
+		if err := read([]ec2types.Filter{EC2Filter(filter, some...)}); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -137,3 +137,22 @@ func Keep(why string) error {
 	}
 	return &modules.Error{Class: modules.Invalid, Code: "Protected", Message: "is not deleted from here: " + why}
 }
+
+// Wanted returns the rows with these identities, each once: for objects that
+// are read together with others.
+func Wanted(t *modules.Table, rows, identities []modules.Row) []modules.Row {
+	wanted := make(map[string]bool, len(identities))
+	for _, identity := range identities {
+		if key, ok := t.Key(identity); ok {
+			wanted[key] = true
+		}
+	}
+	var found []modules.Row
+	for _, row := range rows {
+		if key, _ := t.Key(row); wanted[key] {
+			wanted[key] = false
+			found = append(found, row)
+		}
+	}
+	return found
+}

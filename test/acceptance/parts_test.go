@@ -3,6 +3,7 @@ package acceptance
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"iasql/test/harness"
 )
@@ -55,5 +56,85 @@ func TestWholesAndParts(t *testing.T) {
 	}
 	if groups := w.CLI("ec2", "describe-security-groups")["SecurityGroups"].([]any); len(groups) != 1 {
 		t.Errorf("groups left in the cloud: %v", groups)
+	}
+}
+
+// A network with a way to the Internet and a NAT gateway arrives in one
+// transaction, and leaves in another; then nothing is left to do.
+func TestNetworkInOneTransaction(t *testing.T) {
+	t.Parallel()
+	w := harness.Start(t, []string{"us-east-1"}, "aws_vpc")
+	const settled = `SELECT table_name, state, message FROM iasql_status WHERE state <> 'Present'`
+	w.PSQL(`SELECT iasql_sync_now()`)
+	if got := w.PSQL(settled); got != "" {
+		t.Fatalf("imported: %s", got)
+	}
+	w.PSQL(`BEGIN`,
+		`INSERT INTO vpc (cidr_block) VALUES ('10.1.0.0/16')`,
+		`INSERT INTO network_acl (vpc_id, entries) SELECT id, '[{"RuleNumber": 100, "Egress": true, "RuleAction": "allow", "Protocol": "-1", "CidrBlock": "0.0.0.0/0"}]' FROM vpc WHERE cidr_block = '10.1.0.0/16'`,
+		`INSERT INTO subnet (vpc_id, cidr_block) SELECT id, '10.1.1.0/24' FROM vpc WHERE cidr_block = '10.1.0.0/16'`,
+		`INSERT INTO internet_gateway (vpc_id) SELECT id FROM vpc WHERE cidr_block = '10.1.0.0/16'`,
+		`INSERT INTO route_table (vpc_id, is_main) SELECT id, true FROM vpc WHERE cidr_block = '10.1.0.0/16'`,
+		`INSERT INTO route (route_table_id, destination, internet_gateway_id) SELECT t.id, '0.0.0.0/0', g.id FROM route_table t JOIN internet_gateway g USING (vpc_id)`,
+		`INSERT INTO route_table_association (route_table_id, subnet_id) SELECT t.id, s.id FROM route_table t JOIN subnet s USING (vpc_id) WHERE s.cidr_block = '10.1.1.0/24'`,
+		`INSERT INTO elastic_ip (tags) VALUES ('{"Name": "nat"}')`,
+		`INSERT INTO nat_gateway (subnet_id, elastic_ip_id) SELECT s.id, e.id FROM subnet s, elastic_ip e WHERE s.cidr_block = '10.1.1.0/24'`,
+		`COMMIT`)
+	w.Settled()
+	w.PSQL(`SELECT iasql_sync_now()`)
+	if got := w.PSQL(settled); got != "" {
+		t.Errorf("created: %s", got)
+	}
+	const routes = `SELECT count(*), count(*) FILTER (WHERE internet_gateway_id IS NOT NULL) FROM route r JOIN route_table t ON t.id = r.route_table_id JOIN vpc v ON v.id = t.vpc_id WHERE t.is_main AND v.cidr_block = '10.1.0.0/16'`
+	if got := w.PSQL(routes); got != "2|1" {
+		t.Errorf("routes: %s", got)
+	}
+
+	calls := w.PSQL(`SELECT count(*) FROM iasql_operations`)
+	w.PSQL(`SELECT iasql_sync_now()`)
+	if got := w.PSQL(`SELECT count(*) FROM iasql_operations`); got != calls {
+		t.Errorf("a quiet cycle made calls: %s, were %s", got, calls)
+	}
+
+	w.PSQL(`BEGIN`,
+		`UPDATE iasql_settings SET value = '1' WHERE name = 'max_delete_ratio'`,
+		`UPDATE iasql_settings SET value = '0 seconds' WHERE name = 'consistency_window'`, // or what goes along is waited for
+		`DELETE FROM nat_gateway`, `DELETE FROM elastic_ip`,
+		`DELETE FROM route WHERE internet_gateway_id IS NOT NULL`, `DELETE FROM internet_gateway`,
+		`DELETE FROM route_table_association`, `DELETE FROM subnet WHERE cidr_block = '10.1.1.0/24'`,
+		`DELETE FROM network_acl WHERE NOT is_default`,
+		`DELETE FROM route_table WHERE vpc_id IN (SELECT id FROM vpc WHERE NOT is_default)`,
+		`DELETE FROM vpc WHERE NOT is_default`,
+		`COMMIT`)
+	w.Settled()
+	w.PSQL(`SELECT iasql_sync_now()`)
+	if got := w.PSQL(settled); got != "" {
+		t.Errorf("deleted: %s", got)
+	}
+	if got := w.PSQL(`SELECT count(*) FROM vpc`) + w.PSQL(`SELECT count(*) FROM network_acl`) + w.PSQL(`SELECT count(*) FROM route_table`); got != "111" {
+		t.Errorf("left: %s", got)
+	}
+}
+
+// Replacing a VPC takes along what users have put into it, and leaves behind
+// what AWS has made with it.
+func TestReplacedWholeAndParts(t *testing.T) {
+	t.Parallel()
+	w := harness.Start(t, []string{"us-east-1"}, "aws_vpc")
+	w.PSQL(`INSERT INTO vpc (cidr_block) VALUES ('10.1.0.0/16')`,
+		`INSERT INTO route_table (vpc_id, tags) SELECT id, '{"Name": "mine"}' FROM vpc WHERE cidr_block = '10.1.0.0/16'`)
+	w.Settled()
+	w.PSQL(`SELECT iasql_sync_now()`)
+	w.PSQL(`UPDATE vpc SET cidr_block = '10.2.0.0/16' WHERE cidr_block = '10.1.0.0/16'`)
+	w.Settled()
+	w.PSQL(`SELECT iasql_sync_now()`)
+	w.Becomes(20*time.Second, "", `SELECT table_name, state, message FROM iasql_status WHERE state <> 'Present'`)
+	w.PSQL(`SELECT iasql_sync_now()`)
+	const tables = `SELECT count(*), count(*) FILTER (WHERE t.is_main), count(*) FILTER (WHERE t.tags IS NOT NULL) FROM route_table t JOIN vpc v ON v.id = t.vpc_id WHERE v.cidr_block = '10.2.0.0/16'`
+	if got := w.PSQL(tables); got != "2|1|1" {
+		t.Errorf("route tables: %s", got)
+	}
+	if vpcs := w.CLI("ec2", "describe-vpcs")["Vpcs"].([]any); len(vpcs) != 2 {
+		t.Errorf("vpcs in the cloud: %v", vpcs)
 	}
 }

@@ -26,8 +26,22 @@ func tags(m map[string]string) modules.Value { return modules.StringMap(m) }
 
 func TestVPCLifecycle(t *testing.T) {
 	t.Parallel()
+	c := awstest.Clients(t)
+	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
+	var options []modules.Value
+	for _, name := range []string{"a.example", "b.example"} {
+		set, err := modules.JSONText(`[{"Key": "domain-name", "Values": [{"Value": "` + name + `"}]}]`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		made, err := newDHCPOptions(c).Create(ctx, awstest.Scope("eu-west-1"), modules.Row{"dhcp_configurations": set}, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		options = append(options, made["dhcp_options_id"])
+	}
 	awstest.Lifecycle(t, awstest.Case{
-		Resource: newVPC(awstest.Clients(t)),
+		Resource: newVPC(c),
 		Scope:    awstest.Scope("eu-west-1"),
 		Want: modules.Row{
 			"cidr_block": modules.Text("10.1.0.0/16"), "enable_dns_hostnames": yes, "enable_dns_support": yes,
@@ -37,6 +51,7 @@ func TestVPCLifecycle(t *testing.T) {
 			"enable_dns_hostnames":                 {no, yes},
 			"enable_dns_support":                   {no, yes},
 			"enable_network_address_usage_metrics": {yes, no},
+			"dhcp_options_id":                      options,
 			"tags":                                 {tags(map[string]string{"Name": "b", "more": ""}), tags(map[string]string{"Name": "b"}), modules.Null},
 		},
 		Calls: map[string]int{"tags": 2}, // CreateTags and DeleteTags
@@ -52,6 +67,10 @@ func TestSubnetLifecycle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	list, err := newNetworkACL(c).Create(ctx, scope, modules.Row{"vpc_id": parent["vpc_id"]}, "list")
+	if err != nil {
+		t.Fatal(err)
+	}
 	awstest.Lifecycle(t, awstest.Case{
 		Resource: newSubnet(c),
 		Scope:    scope,
@@ -61,6 +80,7 @@ func TestSubnetLifecycle(t *testing.T) {
 		},
 		Changes: map[string][]modules.Value{
 			"map_public_ip_on_launch": {no, yes},
+			"network_acl_id":          {list["network_acl_id"]},
 			"tags":                    {tags(map[string]string{"Name": "s"}), modules.Null},
 		},
 	})
@@ -169,6 +189,9 @@ func TestGetBatches(t *testing.T) {
 				fmt.Fprintf(&items, "<item><subnetId>%s</subnetId><cidrBlock>10.0.0.0/24</cidrBlock></item>", v)
 			}
 		}
+		if form["Action"] == "DescribeNetworkAcls" {
+			return 200, "<DescribeNetworkAclsResponse><networkAclSet><item><networkAclId>acl-1</networkAclId><associationSet><item><subnetId>subnet-3</subnetId><networkAclId>acl-1</networkAclId></item></associationSet></item></networkAclSet></DescribeNetworkAclsResponse>"
+		}
 		return 200, "<DescribeSubnetsResponse><subnetSet>" + items.String() + "</subnetSet></DescribeSubnetsResponse>"
 	}}
 	var identities []modules.Row
@@ -179,8 +202,14 @@ func TestGetBatches(t *testing.T) {
 	if err != nil || len(rows) != 449 {
 		t.Errorf("got %d rows, %v", len(rows), err)
 	}
-	if len(fake.requests) != 3 {
-		t.Errorf("made %d calls, want 3", len(fake.requests))
+	for _, row := range rows {
+		if had := !row["network_acl_id"].IsNull(); had != (row["subnet_id"] == modules.Text("subnet-3")) {
+			t.Errorf("got %v", row)
+		}
+	}
+	// Three of each: the subnets, and their network ACLs.
+	if len(fake.requests) != 6 {
+		t.Errorf("made %d calls, want 6", len(fake.requests))
 	}
 }
 

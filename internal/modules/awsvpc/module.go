@@ -1,9 +1,12 @@
-// Package awsvpc is the module aws_vpc: virtual private clouds and their
-// subnets.
+// Package awsvpc is the module aws_vpc: virtual private clouds and what they are
+// made of: subnets, route tables, gateways, addresses, access control lists,
+// endpoints, peering connections.
 //
-// It promises what the contract in package modules asks of its tables vpc and
-// subnet. Both are created with a tag that holds the creation's token, because
-// CreateVpc and CreateSubnet take no client token.
+// It promises what the contract in package modules asks of its tables. Most
+// objects are created with a tag that holds the creation's token, because their
+// Create calls take no client token. What AWS makes with a VPC (its main route
+// table, local routes, default network ACL) is listed, stays, and goes with the
+// VPC; so are the parts of a region's default VPC.
 package awsvpc
 
 import (
@@ -16,8 +19,13 @@ func Module(c *aws.Clients) *modules.Module {
 	return &modules.Module{
 		Name:         "aws_vpc",
 		Version:      1,
-		Doc:          "Virtual private clouds (VPC) and their subnets.",
+		Doc:          "Virtual private clouds (VPC): subnets, routing, gateways, addresses, access control, endpoints and peering.",
 		Dependencies: []string{"aws_account"},
-		Resources:    []modules.Resource{newVPC(c), newSubnet(c)},
+		Resources: []modules.Resource{
+			newAvailabilityZone(c), newDHCPOptions(c), newVPC(c), newNetworkACL(c), newSubnet(c),
+			newInternetGateway(c), newElasticIP(c), newNATGateway(c), newPeering(c),
+			newRouteTable(c), newAssociation(c), newRoute(c),
+			newGatewayEndpoint(c), newInterfaceEndpoint(c), newEndpointSubnets(c),
+		},
 	}
 }

@@ -28,16 +28,7 @@ func newSubnet(c *aws.Clients) *subnet {
 				Filters: filters, MaxResults: awssdk.Int32(aws.PageSize),
 			}), func(out *ec2.DescribeSubnetsOutput) error { return page(out.Subnets) })
 		},
-		Rows: func(_ context.Context, _ *ec2.Client, subnets []ec2types.Subnet) ([]modules.Row, error) {
-			rows := make([]modules.Row, len(subnets))
-			for i, s := range subnets {
-				var err error
-				if rows[i], err = subnetRow(s); err != nil {
-					return nil, err
-				}
-			}
-			return rows, nil
-		},
+		Rows: subnetRows,
 		Tags: func(s ec2types.Subnet) []ec2types.Tag { return s.Tags },
 	}}
 }
@@ -62,6 +53,9 @@ func describeSubnet() *modules.Table {
 				Doc: "Its availability zone, such as us-east-1a; AWS picks one if left out."},
 			modules.Column{Name: "map_public_ip_on_launch", Type: modules.TypeBool, Required: true, Default: "false",
 				Doc: "Whether instances started in it get a public IPv4 address."},
+			modules.Column{Name: "network_acl_id", Type: modules.TypeBigint, Chosen: true,
+				References: &modules.Reference{Table: "network_acl", Key: "network_acl_id"},
+				Doc:        "Its network access control list; the VPC's default one if left out."},
 			modules.Column{Name: "state", Type: modules.TypeText, Assigned: true,
 				Doc: "pending, available, unavailable, failed or failed-insufficient-capacity."},
 			modules.Column{Name: "available_ip_address_count", Type: modules.TypeInteger, Assigned: true,
@@ -77,6 +71,42 @@ func describeSubnet() *modules.Table {
 		// Two subnets of a VPC cannot have the same network.
 		DestroyBeforeCreate: true,
 	}
+}
+
+// subnetRows reads which network ACL each subnet has, which the lists know: one
+// call for a page of subnets.
+func subnetRows(ctx context.Context, client *ec2.Client, subnets []ec2types.Subnet) ([]modules.Row, error) {
+	ids := make([]string, len(subnets))
+	for i, s := range subnets {
+		ids[i] = awssdk.ToString(s.SubnetId)
+	}
+	lists, err := networkACLsOf(ctx, client, ids)
+	if err != nil {
+		return nil, err
+	}
+	rows := make([]modules.Row, len(subnets))
+	for i, s := range subnets {
+		if rows[i], err = subnetRow(s); err != nil {
+			return nil, err
+		}
+		rows[i]["network_acl_id"] = nonEmpty(lists[ids[i]].NetworkAclId)
+	}
+	return rows, nil
+}
+
+// networkACLsOf returns, by subnet, its association with a network ACL.
+func networkACLsOf(ctx context.Context, client *ec2.Client, subnets []string) (map[string]ec2types.NetworkAclAssociation, error) {
+	found := map[string]ec2types.NetworkAclAssociation{}
+	return found, aws.EC2Chunks(subnets, "association.subnet-id", func(filters []ec2types.Filter) error {
+		return networkACLs(ctx, client, filters, func(lists []ec2types.NetworkAcl) error {
+			for _, l := range lists {
+				for _, a := range l.Associations {
+					found[awssdk.ToString(a.SubnetId)] = a
+				}
+			}
+			return nil
+		})
+	})
 }
 
 func subnetRow(s ec2types.Subnet) (modules.Row, error) {
@@ -99,8 +129,8 @@ func subnetRow(s ec2types.Subnet) (modules.Row, error) {
 	}, nil
 }
 
-// Create creates a subnet. map_public_ip_on_launch, which CreateSubnet does not
-// take, is left to Update.
+// Create creates a subnet. map_public_ip_on_launch and the network ACL, which
+// CreateSubnet does not take, are left to Update.
 func (r *subnet) Create(ctx context.Context, scope modules.Scope, want modules.Row, token string) (modules.Row, error) {
 	client, err := r.Clients.EC2(ctx, scope)
 	if err != nil {
@@ -118,7 +148,7 @@ func (r *subnet) Create(ctx context.Context, scope modules.Scope, want modules.R
 	return subnetRow(*out.Subnet)
 }
 
-// Update changes map_public_ip_on_launch and tags.
+// Update changes map_public_ip_on_launch, the network ACL and tags.
 func (r *subnet) Update(ctx context.Context, scope modules.Scope, have, want modules.Row, columns []string) error {
 	client, err := r.Clients.EC2(ctx, scope)
 	if err != nil {
@@ -133,20 +163,28 @@ func (r *subnet) Update(ctx context.Context, scope modules.Scope, have, want mod
 			return err
 		}
 	}
-	if slices.Contains(columns, modules.ColumnTags) {
-		return r.UpdateTags(ctx, client, have, want)
+	if slices.Contains(columns, "network_acl_id") {
+		id := have["subnet_id"].String()
+		lists, err := networkACLsOf(ctx, client, []string{id})
+		if err != nil {
+			return err
+		}
+		_, err = client.ReplaceNetworkAclAssociation(ctx, &ec2.ReplaceNetworkAclAssociationInput{
+			AssociationId: lists[id].NetworkAclAssociationId, NetworkAclId: want["network_acl_id"].Ptr(),
+		})
+		if err != nil {
+			return err
+		}
 	}
-	return nil
+	return r.EC2Objects.Update(ctx, scope, have, want, columns)
 }
 
 // Delete deletes a subnet.
 func (r *subnet) Delete(ctx context.Context, scope modules.Scope, have modules.Row) error {
-	client, err := r.Clients.EC2(ctx, scope)
-	if err != nil {
+	return r.Remove(ctx, scope, r.Protected(have), func(client *ec2.Client) error {
+		_, err := client.DeleteSubnet(ctx, &ec2.DeleteSubnetInput{SubnetId: have["subnet_id"].Ptr()})
 		return err
-	}
-	_, err = client.DeleteSubnet(ctx, &ec2.DeleteSubnetInput{SubnetId: have["subnet_id"].Ptr()})
-	return aws.IfExists(err)
+	})
 }
 
 // Protected keeps default subnets, as it does the default VPC.

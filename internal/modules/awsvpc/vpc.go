@@ -23,15 +23,17 @@ func newVPC(c *aws.Clients) *vpc {
 		Clients:     c,
 		Description: describeVPC(),
 		IDFilter:    "vpc-id",
-		Describe: func(ctx context.Context, client *ec2.Client, filters []ec2types.Filter, page func([]ec2types.Vpc) error) error {
-			// EC2 takes no page size together with ids, but does with filters.
-			return aws.Pages(ctx, ec2.NewDescribeVpcsPaginator(client, &ec2.DescribeVpcsInput{
-				Filters: filters, MaxResults: awssdk.Int32(aws.PageSize),
-			}), func(out *ec2.DescribeVpcsOutput) error { return page(out.Vpcs) })
-		},
-		Rows: vpcRows,
-		Tags: func(v ec2types.Vpc) []ec2types.Tag { return v.Tags },
+		Describe:    describeVPCs,
+		Rows:        vpcRows,
+		Tags:        func(v ec2types.Vpc) []ec2types.Tag { return v.Tags },
 	}}
+}
+
+func describeVPCs(ctx context.Context, client *ec2.Client, filters []ec2types.Filter, page func([]ec2types.Vpc) error) error {
+	// EC2 takes no page size together with ids, but does with filters.
+	return aws.Pages(ctx, ec2.NewDescribeVpcsPaginator(client, &ec2.DescribeVpcsInput{
+		Filters: filters, MaxResults: awssdk.Int32(aws.PageSize),
+	}), func(out *ec2.DescribeVpcsOutput) error { return page(out.Vpcs) })
 }
 
 func describeVPC() *modules.Table {
@@ -57,6 +59,9 @@ func describeVPC() *modules.Table {
 				Doc: "Whether Amazon's DNS server answers inside the VPC. Default true, as in AWS (IaSQL's was false)."},
 			modules.Column{Name: "enable_network_address_usage_metrics", Type: modules.TypeBool, Required: true, Default: "false",
 				Doc: "Whether CloudWatch gets metrics of the network addresses in use."},
+			modules.Column{Name: "dhcp_options_id", Type: modules.TypeBigint, Chosen: true,
+				References: &modules.Reference{Table: "dhcp_options", Key: "dhcp_options_id"},
+				Doc:        "The DHCP options its instances are told; AWS's own if left out."},
 			aws.TagsColumn(),
 		),
 	}
@@ -78,12 +83,17 @@ func vpcRow(v ec2types.Vpc) (modules.Row, error) {
 	if err != nil {
 		return nil, fmt.Errorf("vpc %s: %w", awssdk.ToString(v.VpcId), err)
 	}
+	options := nonEmpty(v.DhcpOptionsId)
+	if options.String() == "default" { // is what AWS calls none
+		options = modules.Null
+	}
 	return modules.Row{
-		"vpc_id":     modules.TextPtr(v.VpcId),
-		"cidr_block": block,
-		"state":      modules.NonEmpty(v.State),
-		"is_default": modules.Bool(awssdk.ToBool(v.IsDefault)),
-		"tags":       aws.EC2Tags.Value(v.Tags),
+		"vpc_id":          modules.TextPtr(v.VpcId),
+		"cidr_block":      block,
+		"state":           modules.NonEmpty(v.State),
+		"is_default":      modules.Bool(awssdk.ToBool(v.IsDefault)),
+		"dhcp_options_id": options,
+		"tags":            aws.EC2Tags.Value(v.Tags),
 	}, nil
 }
 
@@ -145,8 +155,8 @@ func readAttributes(ctx context.Context, client *ec2.Client, id *string, row mod
 	return nil
 }
 
-// Create creates a VPC. Its attributes, which CreateVpc does not take, are left
-// to Update.
+// Create creates a VPC. Its attributes and DHCP options, which CreateVpc does
+// not take, are left to Update.
 func (r *vpc) Create(ctx context.Context, scope modules.Scope, want modules.Row, token string) (modules.Row, error) {
 	client, err := r.Clients.EC2(ctx, scope)
 	if err != nil {
@@ -162,7 +172,7 @@ func (r *vpc) Create(ctx context.Context, scope modules.Scope, want modules.Row,
 	return vpcRow(*out.Vpc)
 }
 
-// Update changes attributes and tags.
+// Update changes attributes, DHCP options and tags.
 func (r *vpc) Update(ctx context.Context, scope modules.Scope, have, want modules.Row, columns []string) error {
 	client, err := r.Clients.EC2(ctx, scope)
 	if err != nil {
@@ -182,20 +192,23 @@ func (r *vpc) Update(ctx context.Context, scope modules.Scope, have, want module
 			return err
 		}
 	}
-	if slices.Contains(columns, modules.ColumnTags) {
-		return r.UpdateTags(ctx, client, have, want)
+	if slices.Contains(columns, "dhcp_options_id") {
+		_, err := client.AssociateDhcpOptions(ctx, &ec2.AssociateDhcpOptionsInput{
+			VpcId: have["vpc_id"].Ptr(), DhcpOptionsId: want["dhcp_options_id"].Ptr(),
+		})
+		if err != nil {
+			return err
+		}
 	}
-	return nil
+	return r.EC2Objects.Update(ctx, scope, have, want, columns)
 }
 
 // Delete deletes a VPC.
 func (r *vpc) Delete(ctx context.Context, scope modules.Scope, have modules.Row) error {
-	client, err := r.Clients.EC2(ctx, scope)
-	if err != nil {
+	return r.Remove(ctx, scope, r.Protected(have), func(client *ec2.Client) error {
+		_, err := client.DeleteVpc(ctx, &ec2.DeleteVpcInput{VpcId: have["vpc_id"].Ptr()})
 		return err
-	}
-	_, err = client.DeleteVpc(ctx, &ec2.DeleteVpcInput{VpcId: have["vpc_id"].Ptr()})
-	return aws.IfExists(err)
+	})
 }
 
 // Protected keeps the default VPC, on which services rely that are told of no

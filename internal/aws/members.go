@@ -1,0 +1,136 @@
+package aws
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"iasql/internal/modules"
+)
+
+// Memberships are the objects of a table each row of which says that something
+// is a member of a list that something else has, such as the security groups of
+// an instance. The cloud reads and sets whole lists, of an owner that exists
+// already.
+type Memberships struct {
+	Description *modules.Table
+	// Owner and Member are the two columns, which are the identity.
+	Owner, Member string
+	// Lists gives the lists of these owners to page; those of all if owners is
+	// nil.
+	Lists func(ctx context.Context, scope modules.Scope, owners []string, page func([]MemberList) error) error
+	// Set makes want the list's members.
+	Set func(ctx context.Context, scope modules.Scope, have MemberList, want []string) error
+	// Standard returns the member that the cloud puts into a list that has to
+	// have one; nil where lists can be empty. Another member takes its place,
+	// and the last to leave gives it back.
+	Standard func(ctx context.Context, scope modules.Scope, list MemberList) (string, error)
+
+	locks sync.Map // of lists being changed: scope and owner → *sync.Mutex
+}
+
+// MemberList is a list of members.
+type MemberList struct {
+	Owner   string
+	VPC     string // of the owner, for Standard
+	Members []string
+}
+
+// Table returns the description.
+func (m *Memberships) Table() *modules.Table { return m.Description }
+
+// List gives every membership of the scope to page.
+func (m *Memberships) List(ctx context.Context, scope modules.Scope, page func([]modules.Row) error) error {
+	return m.Lists(ctx, scope, nil, func(lists []MemberList) error { return page(m.rows(lists)) })
+}
+
+// Get reads these memberships.
+func (m *Memberships) Get(ctx context.Context, scope modules.Scope, identities []modules.Row) ([]modules.Row, error) {
+	owners := slices.Compact(slices.Sorted(slices.Values(Column(identities, m.Owner))))
+	var rows []modules.Row
+	err := m.Lists(ctx, scope, owners, func(lists []MemberList) error {
+		rows = append(rows, m.rows(lists)...)
+		return nil
+	})
+	return Wanted(m.Description, rows, identities), err
+}
+
+func (m *Memberships) rows(lists []MemberList) []modules.Row {
+	var rows []modules.Row
+	for _, list := range lists {
+		for _, member := range list.Members {
+			rows = append(rows, modules.Row{m.Owner: modules.Text(list.Owner), m.Member: modules.Text(member)})
+		}
+	}
+	return rows
+}
+
+// Create adds a member to a list.
+func (m *Memberships) Create(ctx context.Context, scope modules.Scope, want modules.Row, _ string) (modules.Row, error) {
+	member := want[m.Member].String()
+	err := m.change(ctx, scope, want[m.Owner].String(), func(list MemberList) ([]string, error) {
+		if slices.Contains(list.Members, member) {
+			return list.Members, nil
+		}
+		if m.Standard != nil && len(list.Members) == 1 {
+			standard, err := m.Standard(ctx, scope, list)
+			if err != nil {
+				return nil, err
+			}
+			if list.Members[0] == standard {
+				return []string{member}, nil
+			}
+		}
+		return append(slices.Clone(list.Members), member), nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return modules.Row{m.Owner: want[m.Owner], m.Member: want[m.Member]}, nil
+}
+
+// Delete removes a member from a list.
+func (m *Memberships) Delete(ctx context.Context, scope modules.Scope, have modules.Row) error {
+	member := have[m.Member].String()
+	err := m.change(ctx, scope, have[m.Owner].String(), func(list MemberList) ([]string, error) {
+		left := slices.DeleteFunc(slices.Clone(list.Members), func(s string) bool { return s == member })
+		if m.Standard == nil || len(left) > 0 {
+			return left, nil
+		}
+		standard, err := m.Standard(ctx, scope, list)
+		if err == nil && standard == member {
+			err = &modules.Error{Class: modules.Invalid, Code: "LastMember",
+				Message: "there has to be one, and this is what the cloud takes when there is no other: add another, which takes its place"}
+		}
+		return []string{standard}, err
+	})
+	return IfExists(err)
+}
+
+// change makes a list what to says. Changes of one list wait for each other,
+// since each sets all of it.
+func (m *Memberships) change(ctx context.Context, scope modules.Scope, owner string, to func(MemberList) ([]string, error)) error {
+	lock, _ := m.locks.LoadOrStore(scope.String()+"/"+owner, new(sync.Mutex))
+	lock.(*sync.Mutex).Lock()
+	defer lock.(*sync.Mutex).Unlock()
+	var have *MemberList
+	err := m.Lists(ctx, scope, []string{owner}, func(lists []MemberList) error {
+		for _, list := range lists {
+			if list.Owner == owner {
+				have = &list
+			}
+		}
+		return nil
+	})
+	switch {
+	case err != nil:
+		return err
+	case have == nil:
+		return &modules.Error{Class: modules.NotFound, Code: "Owner", Message: owner + " does not exist"}
+	}
+	want, err := to(*have)
+	if err != nil || slices.Equal(want, have.Members) {
+		return err
+	}
+	return m.Set(ctx, scope, *have, want)
+}

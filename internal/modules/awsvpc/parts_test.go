@@ -1,0 +1,190 @@
+package awsvpc
+
+import (
+	"strings"
+	"testing"
+
+	"iasql/internal/aws/awstest"
+	"iasql/internal/modules"
+)
+
+func document(t *testing.T, text string) modules.Value {
+	t.Helper()
+	v, err := modules.JSONText(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func TestAvailabilityZones(t *testing.T) {
+	t.Parallel()
+	r := newAvailabilityZone(awstest.Clients(t))
+	zones := all(t, r)
+	if len(zones) < 3 || zones[0]["name"] != text("us-east-1a") || zones[0]["zone_id"].IsNull() {
+		t.Errorf("got %v", zones)
+	}
+	some, err := r.Get(t.Context(), east, []modules.Row{{"name": text("us-east-1b")}, {"name": text("us-east-1y")}})
+	if err != nil || len(some) != 1 {
+		t.Errorf("got %v, %v", some, err)
+	}
+}
+
+// moto's CreateDhcpOptions ignores TagSpecifications.
+func TestDHCPOptionsLifecycle(t *testing.T) {
+	t.Parallel()
+	awstest.Lifecycle(t, awstest.Case{
+		Resource: newDHCPOptions(awstest.Clients(t)),
+		Tagless:  true,
+		Scope:    east,
+		Want: modules.Row{
+			"dhcp_configurations": document(t, `[{"Key":"domain-name-servers","Values":[{"Value":"10.2.5.1"},{"Value":"10.2.5.2"}]},{"Key":"domain-name","Values":[{"Value":"example.com"}]}]`),
+			"tags":                tags(map[string]string{"env": "test"}),
+		},
+		Changes: map[string][]modules.Value{"tags": {tags(map[string]string{"a": "1"}), modules.Null}},
+		Calls:   map[string]int{"tags": 2},
+	})
+}
+
+func TestSameDHCP(t *testing.T) {
+	t.Parallel()
+	const a = `[{"Key":"domain-name","Values":[{"Value":"x"}]},{"Key":"ntp-servers","Values":[{"Value":"1.1.1.1"},{"Value":"2.2.2.2"}]}]`
+	for b, want := range map[string]bool{
+		a: true,
+		`[{"Key":"ntp-servers","Values":[{"Value":"1.1.1.1"},{"Value":"2.2.2.2"}]},{"Key":"domain-name","Values":[{"Value":"x"}]}]`: true,
+		`[{"Key":"ntp-servers","Values":[{"Value":"2.2.2.2"},{"Value":"1.1.1.1"}]},{"Key":"domain-name","Values":[{"Value":"x"}]}]`: false,
+		`[{"Key":"domain-name","Values":[{"Value":"x"}]}]`:                                                                          false,
+		`{}`: false,
+	} {
+		if got := sameDHCP(a, b); got != want {
+			t.Errorf("%s: %t", b, got)
+		}
+	}
+}
+
+// moto ignores ICMP types: it looks for them under another name than the API's.
+func TestNetworkACLLifecycle(t *testing.T) {
+	t.Parallel()
+	c := awstest.Clients(t)
+	v, _ := network(t, c, "10.1.0.0/16", "10.1.1.0/24")
+	const web = `{"RuleNumber":100,"Egress":false,"RuleAction":"allow","Protocol":"6","CidrBlock":"0.0.0.0/0","PortRange":{"From":80,"To":80}}`
+	awstest.Lifecycle(t, awstest.Case{
+		Resource: newNetworkACL(c),
+		Scope:    east,
+		Want:     modules.Row{"vpc_id": v["vpc_id"], "entries": document(t, `[`+web+`]`), "tags": tags(map[string]string{"env": "test"})},
+		Changes: map[string][]modules.Value{
+			"entries": {
+				document(t, `[{"RuleNumber":110,"Egress":true,"RuleAction":"ALLOW","Protocol":"TCP","PortRange":{"From":1,"To":2},"Ipv6CidrBlock":"::/0"},`+web+`]`),
+				document(t, `[`+strings.ReplaceAll(web, "80", "81")+`,{"RuleNumber":110,"Egress":true,"RuleAction":"deny","Protocol":"-1","CidrBlock":"10.0.0.0/8"}]`),
+				modules.Null,
+			},
+			"tags": {tags(map[string]string{"a": "1"}), modules.Null},
+		},
+		Calls: map[string]int{"entries": 2, "tags": 2},
+	})
+	for _, row := range all(t, newNetworkACL(c)) {
+		stays(t, newNetworkACL(c), row)
+	}
+	err := updateEntries(t.Context(), nil, nil, "", `[{"RuleNumber":1,"Cidr":"10.0.0.0/8"}]`)
+	if err == nil || modules.ClassOf(err) != modules.Invalid || !strings.Contains(err.Error(), "Cidr") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestPeeringConnectionLifecycle(t *testing.T) {
+	t.Parallel()
+	for _, region := range []string{"us-east-1", "us-west-2"} {
+		t.Run(region, func(t *testing.T) {
+			t.Parallel()
+			c := awstest.Clients(t)
+			a, _ := network(t, c, "10.1.0.0/16", "10.1.1.0/24")
+			ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
+			b, err := newVPC(c).Create(ctx, awstest.Scope(region), modules.Row{"cidr_block": text("10.2.0.0/16")}, "b")
+			if err != nil {
+				t.Fatal(err)
+			}
+			awstest.Lifecycle(t, awstest.Case{
+				Resource: newPeering(c),
+				Scope:    east,
+				Want: modules.Row{
+					"requester_id": a["vpc_id"], "accepter_id": b["vpc_id"], "accepter_region": text(region), "accepted": yes,
+					"tags": tags(map[string]string{"env": "test"}),
+				},
+				Elsewhere: []string{"accepted"}, // accepted it stays
+				Changes:   map[string][]modules.Value{"tags": {tags(map[string]string{"a": "1"}), modules.Null}},
+				Calls:     map[string]int{"tags": 2},
+			})
+		})
+	}
+}
+
+// moto adds and removes the routes of an endpoint only when it is created and
+// deleted, and refuses the deletion when the two differ: the changes end where
+// they began.
+func TestGatewayEndpointLifecycle(t *testing.T) {
+	t.Parallel()
+	c := awstest.Clients(t)
+	v, _ := network(t, c, "10.1.0.0/16", "10.1.1.0/24")
+	a := build(t, newRouteTable(c), modules.Row{"vpc_id": v["vpc_id"]})["route_table_id"].String()
+	b := build(t, newRouteTable(c), modules.Row{"vpc_id": v["vpc_id"]})["route_table_id"].String()
+	awstest.Lifecycle(t, awstest.Case{
+		Resource: newGatewayEndpoint(c),
+		Scope:    east,
+		Want: modules.Row{
+			"vpc_id": v["vpc_id"], "service": text("s3"), "route_table_ids": modules.Strings([]string{a}),
+			"tags": tags(map[string]string{"env": "test"}),
+		},
+		Changes: map[string][]modules.Value{
+			"route_table_ids": {modules.Strings([]string{b, a}), modules.Strings([]string{b}), modules.Strings([]string{a})},
+			"policy":          {document(t, `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":"*","Action":["s3:GetObject"],"Resource":"*"}]}`)},
+			"tags":            {tags(map[string]string{"a": "1"}), modules.Null},
+		},
+		Calls: map[string]int{"tags": 2},
+	})
+}
+
+// moto's ModifyVpcEndpoint changes neither private_dns_enabled nor DNS options.
+func TestInterfaceEndpointLifecycle(t *testing.T) {
+	t.Parallel()
+	c := awstest.Clients(t)
+	v, _ := network(t, c, "10.1.0.0/16", "10.1.1.0/24")
+	awstest.Lifecycle(t, awstest.Case{
+		Resource: newInterfaceEndpoint(c),
+		Scope:    east,
+		Want: modules.Row{
+			"vpc_id": v["vpc_id"], "service": text("ecr.api"), "private_dns_enabled": yes,
+			"tags": tags(map[string]string{"env": "test"}),
+		},
+		Elsewhere: []string{"private_dns_enabled", "dns_name_record_type"},
+		Changes: map[string][]modules.Value{
+			"policy": {document(t, `{"Version":"2012-10-17","Statement":[{"Effect":"Deny","Principal":"*","Action":"*","Resource":"*"}]}`)},
+			"tags":   {tags(map[string]string{"a": "1"}), modules.Null},
+		},
+		Calls: map[string]int{"tags": 2},
+	})
+}
+
+func TestEndpointSubnetsLifecycle(t *testing.T) {
+	t.Parallel()
+	c := awstest.Clients(t)
+	v, s := network(t, c, "10.1.0.0/16", "10.1.1.0/24")
+	e := build(t, newInterfaceEndpoint(c), modules.Row{"vpc_id": v["vpc_id"], "service": text("ec2")})
+	awstest.Lifecycle(t, awstest.Case{
+		Resource: newEndpointSubnets(c),
+		Scope:    east,
+		Want:     modules.Row{"endpoint_interface_id": e["vpc_endpoint_id"], "subnet_id": s["subnet_id"]},
+	})
+}
+
+func TestServiceNames(t *testing.T) {
+	t.Parallel()
+	for service, want := range map[string]string{
+		"s3": "com.amazonaws.us-east-1.s3", "ecr.api": "com.amazonaws.us-east-1.ecr.api",
+		"com.amazonaws.vpce.us-east-1.vpce-svc-1": "com.amazonaws.vpce.us-east-1.vpce-svc-1",
+		"aws.sagemaker.us-east-1.notebook":        "aws.sagemaker.us-east-1.notebook",
+	} {
+		if got := serviceName("us-east-1", service); got != want {
+			t.Errorf("%s: %s", service, got)
+		}
+	}
+}
