@@ -118,6 +118,7 @@ func TestServiceLifecycle(t *testing.T) {
 		Want: modules.Row{
 			"cluster_id": modules.Text("one"), "name": modules.Text("life"), "task_definition_id": revisions[0], "desired_count": modules.Int(1),
 			"launch_type": modules.Text("FARGATE"), "subnets": modules.Strings([]string{one}), "assign_public_ip": modules.Text("DISABLED"),
+			"load_balancers":     document(t, `[{"targetGroupArn":"arn:aws:elasticloadbalancing:us-west-2:1:targetgroup/a/1","containerName":"web","containerPort":80}]`),
 			"security_group_ids": modules.Strings([]string{*groups.SecurityGroups[0].GroupId}),
 			"tags":               modules.StringMap(map[string]string{"env": "test"}),
 		},
@@ -126,6 +127,7 @@ func TestServiceLifecycle(t *testing.T) {
 			"desired_count":      {modules.Int(2), modules.Int(0)},
 			"subnets":            {modules.Strings([]string{one, two})},
 			"assign_public_ip":   {modules.Text("ENABLED")},
+			"load_balancers":     {document(t, `[{"targetGroupArn":"arn:aws:elasticloadbalancing:us-west-2:1:targetgroup/b/1","containerName":"web","containerPort":81}]`), modules.Null},
 			"tags":               tags,
 		},
 		Elsewhere: []string{"security_group_ids"}, // set together with subnets

@@ -51,6 +51,8 @@ func describeService() *modules.Table {
 				Doc: "The ids of its tasks' security groups; the VPC's default group if left out. Ids, and not IaSQL's table service_security_groups, since ECS sets them all at once."},
 			modules.Column{Name: "assign_public_ip", Type: modules.TypeText, Required: true, Default: "'DISABLED'", Enum: []string{"DISABLED", "ENABLED"},
 				Doc: "Whether tasks get public addresses: DISABLED or ENABLED. Default DISABLED."},
+			modules.Column{Name: "load_balancers", Type: modules.TypeJSON, Unordered: true, EmptyIsNull: true, Check: `jsonb_typeof(load_balancers) = 'array'`,
+				Doc: `What its tasks are reached through, as in the API (IaSQL's target_group_id): [{"targetGroupArn": "arn:…", "containerName": "web", "containerPort": 80}].`},
 			modules.Column{Name: "arn", Type: modules.TypeText, Assigned: true,
 				Doc: "Its Amazon Resource Name (ARN)."},
 			modules.Column{Name: "status", Type: modules.TypeText, Assigned: true,
@@ -130,15 +132,20 @@ func describeServices(ctx context.Context, client *ecs.Client, cluster string, n
 			}
 		}
 		for _, s := range out.Services {
-			if awssdk.ToString(s.Status) != inactive {
-				rows = append(rows, serviceRow(s))
+			if awssdk.ToString(s.Status) == inactive {
+				continue
 			}
+			row, err := serviceRow(s)
+			if err != nil {
+				return nil, err
+			}
+			rows = append(rows, row)
 		}
 	}
 	return rows, nil
 }
 
-func serviceRow(s ecstypes.Service) modules.Row {
+func serviceRow(s ecstypes.Service) (modules.Row, error) {
 	row := modules.Row{
 		"cluster_id":         modules.Text(path.Base(awssdk.ToString(s.ClusterArn))),
 		"name":               modules.TextPtr(s.ServiceName),
@@ -148,6 +155,7 @@ func serviceRow(s ecstypes.Service) modules.Row {
 		"subnets":            modules.Null,
 		"security_group_ids": modules.Null,
 		"assign_public_ip":   modules.Text("DISABLED"),
+		"load_balancers":     modules.Null,
 		"arn":                modules.TextPtr(s.ServiceArn),
 		"status":             modules.TextPtr(s.Status),
 		"running_count":      modules.Int(s.RunningCount),
@@ -160,7 +168,22 @@ func serviceRow(s ecstypes.Service) modules.Row {
 			row["assign_public_ip"] = modules.NonEmpty(public)
 		}
 	}
-	return row
+	var err error
+	if len(s.LoadBalancers) > 0 {
+		row["load_balancers"], err = spelled(s.LoadBalancers)
+	}
+	return row, err
+}
+
+// balancers reads load balancers as users write them; none is an empty list,
+// which removes what there is.
+func balancers(want modules.Row) ([]ecstypes.LoadBalancer, error) {
+	list := []ecstypes.LoadBalancer{}
+	if want["load_balancers"].IsNull() {
+		return list, nil
+	}
+	err := parse("load_balancers", want["load_balancers"].String(), &list)
+	return list, err
 }
 
 func network(want modules.Row) *ecstypes.NetworkConfiguration {
@@ -180,8 +203,13 @@ func (r *service) Create(ctx context.Context, scope modules.Scope, want modules.
 	if err != nil {
 		return nil, err
 	}
+	reached, err := balancers(want)
+	if err != nil {
+		return nil, err
+	}
 	_, err = client.CreateService(ctx, &ecs.CreateServiceInput{
-		Cluster: want["cluster_id"].Ptr(), ServiceName: want["name"].Ptr(), TaskDefinition: want["task_definition_id"].Ptr(),
+		LoadBalancers: reached,
+		Cluster:       want["cluster_id"].Ptr(), ServiceName: want["name"].Ptr(), TaskDefinition: want["task_definition_id"].Ptr(),
 		DesiredCount: want["desired_count"].Int32Ptr(), LaunchType: ecstypes.LaunchType(want["launch_type"].String()),
 		NetworkConfiguration: network(want), Tags: ecsTags.List(aws.TagsOf(want, "")),
 	})
@@ -200,7 +228,7 @@ func (r *service) Update(ctx context.Context, scope modules.Scope, have, want mo
 	changed := func(names ...string) bool {
 		return slices.ContainsFunc(names, func(name string) bool { return slices.Contains(columns, name) })
 	}
-	if changed("task_definition_id", "desired_count", "subnets", "security_group_ids", "assign_public_ip") {
+	if changed("task_definition_id", "desired_count", "subnets", "security_group_ids", "assign_public_ip", "load_balancers") {
 		in := &ecs.UpdateServiceInput{Cluster: have["cluster_id"].Ptr(), Service: have["name"].Ptr()}
 		if changed("task_definition_id") {
 			in.TaskDefinition = want["task_definition_id"].Ptr()
@@ -210,6 +238,11 @@ func (r *service) Update(ctx context.Context, scope modules.Scope, have, want mo
 		}
 		if changed("subnets", "security_group_ids", "assign_public_ip") {
 			in.NetworkConfiguration = network(want)
+		}
+		if changed("load_balancers") {
+			if in.LoadBalancers, err = balancers(want); err != nil {
+				return err
+			}
 		}
 		if _, err := client.UpdateService(ctx, in); err != nil {
 			return err

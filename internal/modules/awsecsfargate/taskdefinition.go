@@ -159,7 +159,7 @@ func readTask(ctx context.Context, client *ecs.Client, arn string) (modules.Row,
 	if d.Status != ecstypes.TaskDefinitionStatusActive {
 		return nil, "", nil
 	}
-	containers, err := containersValue(d.ContainerDefinitions)
+	containers, err := spelled(d.ContainerDefinitions)
 	if err != nil {
 		return nil, "", fmt.Errorf("task definition %s: %w", arn, err)
 	}
@@ -179,18 +179,18 @@ func readTask(ctx context.Context, client *ecs.Client, arn string) (modules.Row,
 	}, ecsTags.Map(out.Tags)[aws.TokenTag], nil
 }
 
-// containersValue returns containers as the API spells them, without what it
-// has filled in with nothing.
-func containersValue(list []ecstypes.ContainerDefinition) (modules.Value, error) {
-	raw, err := json.Marshal(list)
+// spelled returns a value of the SDK as the API spells it, without what it has
+// filled in with nothing.
+func spelled(value any) (modules.Value, error) {
+	raw, err := json.Marshal(value)
 	if err != nil {
 		return modules.Null, err
 	}
-	var spelled any
-	if err := json.Unmarshal(raw, &spelled); err != nil {
+	var members any
+	if err := json.Unmarshal(raw, &members); err != nil {
 		return modules.Null, err
 	}
-	return modules.JSON(spell(spelled))
+	return modules.JSON(spell(members))
 }
 
 // spell gives the members of JSON objects, which the SDK's structs name after
@@ -266,20 +266,25 @@ func normalContainers(text string) (string, bool) {
 			return strings.Compare(awssdk.ToString(a.Name), awssdk.ToString(b.Name))
 		})
 	}
-	v, err := containersValue(list)
+	v, err := spelled(list)
 	return v.String(), err == nil
 }
 
-// parseContainers reads containers as users write them. Members that the API
-// does not have are refused, rather than ignored.
 func parseContainers(text string) ([]ecstypes.ContainerDefinition, error) {
+	var list []ecstypes.ContainerDefinition
+	err := parse("container_definitions", text, &list)
+	return list, err
+}
+
+// parse reads what users write as the API spells it. Members that the API does
+// not have are refused, rather than ignored.
+func parse(column, text string, into any) error {
 	dec := json.NewDecoder(strings.NewReader(text))
 	dec.DisallowUnknownFields()
-	var list []ecstypes.ContainerDefinition
-	if err := dec.Decode(&list); err != nil {
-		return nil, &modules.Error{Class: modules.Invalid, Code: "InvalidContainerDefinitions", Message: "container_definitions: " + err.Error(), Err: err}
+	if err := dec.Decode(into); err != nil {
+		return &modules.Error{Class: modules.Invalid, Code: "InvalidJSON", Message: column + ": " + err.Error(), Err: err}
 	}
-	return list, nil
+	return nil
 }
 
 // Create registers a revision.
