@@ -196,6 +196,7 @@ func TestRollbackNeedsNoCloud(t *testing.T) {
 		`INSERT INTO subnet (vpc_id, cidr_block) SELECT id, '10.6.1.0/24' FROM vpc WHERE cidr_block = '10.6.0.0/16'`,
 		`INSERT INTO queue (name) VALUES ('kept'), ('changed')`)
 	w.Settled()
+	w.PSQL(`SELECT iasql_sync_now()`) // what AWS makes with a VPC
 	const all = `SELECT string_agg(r, E'\n') FROM (SELECT to_jsonb(v)::text AS r FROM vpc v UNION ALL SELECT to_jsonb(s)::text FROM subnet s UNION ALL SELECT to_jsonb(q)::text FROM queue q ORDER BY 1) x`
 	before := w.PSQL(all)
 	w.PSQL(`CALL iasql_begin()`)

@@ -208,6 +208,7 @@ func TestReplace(t *testing.T) {
 	w.PSQL(`INSERT INTO vpc (cidr_block, tags) VALUES ('10.6.0.0/16', '{"Name": "replaced"}')`,
 		`INSERT INTO subnet (vpc_id, cidr_block) SELECT id, '10.6.1.0/24' FROM vpc WHERE cidr_block = '10.6.0.0/16'`)
 	w.Settled()
+	w.PSQL(`SELECT iasql_sync_now()`) // what AWS makes with a VPC
 	before := w.PSQL(`SELECT v.id, s.id FROM vpc v JOIN subnet s ON s.vpc_id = v.id WHERE v.cidr_block = '10.6.0.0/16'`)
 	oldVPC := w.PSQL(`SELECT vpc_id FROM vpc WHERE cidr_block = '10.6.0.0/16'`)
 	w.PSQL(`CALL iasql_begin()`, `UPDATE vpc SET cidr_block = '10.7.0.0/16' WHERE cidr_block = '10.6.0.0/16'`, `UPDATE subnet SET cidr_block = '10.7.1.0/24' WHERE cidr_block = '10.6.1.0/24'`)
