@@ -94,8 +94,8 @@ func (r *elasticIP) Create(ctx context.Context, scope modules.Scope, want module
 }
 
 // Delete releases an address. While a NAT gateway that is being deleted still
-// has it, AWS answers AuthFailure (page ReleaseAddress: "An Elastic IP address
-// that is associated … AuthFailure"), which then heals by itself.
+// has it AWS answers AuthFailure, for which the page ReleaseAddress gives
+// another reason (github.com/kubernetes/kops, issue 938); that heals by itself.
 func (r *elasticIP) Delete(ctx context.Context, scope modules.Scope, have modules.Row) error {
 	return r.Remove(ctx, scope, "", func(client *ec2.Client) error {
 		_, err := client.ReleaseAddress(ctx, &ec2.ReleaseAddressInput{AllocationId: have["allocation_id"].Ptr()})

@@ -61,7 +61,7 @@ func newEndpoint(c *aws.Clients, kind ec2types.VpcEndpointType, t *modules.Table
 	r.EC2Objects = aws.EC2Objects[ec2types.VpcEndpoint]{
 		Clients:     c,
 		Description: t,
-		// All of a kind are read: a VPC has 20 or 50 at most.
+		// By no filter for ids: there are few, and moto has none.
 		Describe: func(ctx context.Context, client *ec2.Client, filters []ec2types.Filter, page func([]ec2types.VpcEndpoint) error) error {
 			return endpoints(ctx, client, kind, filters, page)
 		},
