@@ -144,7 +144,8 @@ func (r *image) Delete(ctx context.Context, scope modules.Scope, have modules.Ro
 	if err != nil {
 		return aws.IfExists(err)
 	}
-	for _, failure := range out.Failures {
+	if len(out.Failures) > 0 { // one image was named: there is one at the most
+		failure := out.Failures[0]
 		class, ok := failureClasses[failure.FailureCode]
 		if !ok {
 			class = modules.Invalid

@@ -103,6 +103,4 @@ func value(column string, pick int) modules.Value {
 	return modules.Text(s)
 }
 
-func scopeOf(t *modules.Table, r modules.Row) modules.Scope { return t.Scope(r) }
-
 func ref(t *modules.Table, id int64) sync.RecordRef { return sync.RecordRef{Table: t.Name, ID: id} }
