@@ -59,6 +59,7 @@ func NewPlan(steps []Step) Plan {
 		byRecord: map[RecordRef]*Op{},
 		byKey:    map[objectRef][]*Op{},
 		byName:   map[objectRef][]*Op{},
+		first:    destroyedFirst(steps),
 	}
 	for _, step := range steps {
 		b.add(step)
@@ -83,6 +84,7 @@ type objectRef struct {
 }
 
 type builder struct {
+	first    map[RecordRef]bool // replaced by deleting before creating
 	ops      []*Op
 	byRecord map[RecordRef]*Op      // creates and updates
 	byKey    map[objectRef][]*Op    // deletes, by every column others may name the object by
@@ -109,7 +111,7 @@ func (b *builder) add(step Step) {
 		op.Kind = OpDelete
 	case Replace:
 		op.Kind, op.Replaces = OpCreate, true
-		if destroysFirst(s) {
+		if b.first[s.Ref()] {
 			op.Kind = OpDelete
 		}
 	default:
@@ -133,6 +135,34 @@ func (b *builder) add(step Step) {
 			b.byKey[ref] = append(b.byKey[ref], op)
 		}
 	}
+}
+
+// destroyedFirst returns the replaced records whose old object goes before the
+// new one comes: those that have to, and those that are in one of them by a
+// column that is fixed at creation. They are created anew by a later pass, when
+// what they are in is there again.
+func destroyedFirst(steps []Step) map[RecordRef]bool {
+	first := map[RecordRef]bool{}
+	for grew := true; grew; {
+		grew = false
+		for _, step := range steps {
+			s := step.Subject
+			if step.Decision.Action != Replace || first[s.Ref()] {
+				continue
+			}
+			follows := false
+			for i := range s.Table.Columns {
+				c := &s.Table.Columns[i]
+				if ref := c.References; ref != nil && !ref.ByKey && c.CreateOnly && s.Record != nil {
+					follows = follows || first[RecordRef{ref.Table, s.Record.Row[c.Name].Int()}]
+				}
+			}
+			if follows || destroysFirst(s) {
+				first[s.Ref()], grew = true, true
+			}
+		}
+	}
+	return first
 }
 
 // destroysFirst reports whether a replacement has to remove the old object

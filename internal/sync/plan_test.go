@@ -209,3 +209,23 @@ func TestGuard(t *testing.T) {
 		}
 	}
 }
+
+// What is in an object that is destroyed before its successor is created is
+// destroyed first, and not created again in the old one.
+func TestPlanFollowersOfDestroyedFirst(t *testing.T) {
+	table := *node
+	table.DestroyBeforeCreate = true
+	parent, child := nodeSubject(1, 0, 0), nodeSubject(2, 1, 0)
+	parent.Table = &table
+	parent.Cloud, child.Cloud = cloudOf(1, 0), cloudOf(2, 1)
+	parent.Object, child.Object = parent.Cloud, child.Cloud
+	child.RefKeys["parent"] = modules.Text("n-1")
+	for _, steps := range [][]Step{
+		{{parent, Decision{Action: Replace}}, {child, Decision{Action: Replace}}},
+		{{child, Decision{Action: Replace}}, {parent, Decision{Action: Replace}}},
+	} {
+		if got, want := spell(NewPlan(steps)), "delete 2 omit [] after\ndelete 1 omit [] after 2\n"; got != want {
+			t.Errorf("got\n%swant\n%s", got, want)
+		}
+	}
+}
