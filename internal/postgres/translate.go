@@ -46,11 +46,11 @@ func (d *Database) ToDatabase(ctx context.Context, t *modules.Table, scope modul
 		}
 		query := fmt.Sprintf(`
 			SELECT %s, p.id, false FROM %s p WHERE p.%s = ANY ($1::text[]) AND %s
-			UNION ALL SELECT s.key, s.record_id, false FROM iasql_internal.record_state s WHERE s.table_name = %s AND s.key = ANY ($1) AND s.account = $2
+			UNION ALL SELECT s.key, s.record_id, NOT EXISTS (SELECT FROM %s p WHERE p.id = s.record_id) FROM iasql_internal.record_state s WHERE s.table_name = %s AND s.key = ANY ($1) AND s.account = $2
 			UNION ALL SELECT g.key, g.record_id, true FROM iasql_internal.garbage g WHERE g.table_name = %s AND g.key = ANY ($1) AND g.account = $2
 			UNION ALL SELECT l.key, l.record_id, true FROM public.iasql_audit_log l
 			WHERE NOT l.settled AND l.table_name = %s AND l.change_type = 'DELETE' AND l.key = ANY ($1) AND l.account = $2`,
-			key, shapeOf(parent).name, quote(c.References.Key), where, literal(parent.Name), literal(parent.Name), literal(parent.Name))
+			key, shapeOf(parent).name, quote(c.References.Key), where, shapeOf(parent).name, literal(parent.Name), literal(parent.Name), literal(parent.Name))
 		batch.Queue(query, args...).Query(func(rows pgx.Rows) error {
 			type hit struct {
 				id      int64

@@ -87,7 +87,11 @@ func Decide(s *Subject, p Policy) Decision {
 	case s.Record == nil:
 		return decideUnrecorded(s, p, mode)
 	case s.Presence == Present && s.deletedLast():
-		// A read that still shows what this engine deleted a moment ago (R13).
+		// A read that still shows what this engine deleted a moment ago (R13). It
+		// is no proof that the cloud has nothing of that name, if the cloud wins.
+		if mode == modes.Track {
+			return Decision{Wait: true, State: StateReplacing, Reason: "deleted a moment ago"}
+		}
 		return decideAbsent(s, mode)
 	case s.Presence == Unknown:
 		return Decision{Wait: true, State: StateCheckPresentFailed, Reason: "the cloud could not be read"}
@@ -385,6 +389,10 @@ func decideColumns(s *Subject, p Policy) Decision {
 		}
 		if !known || s.Stranded[c.Name] && m == modes.Track {
 			continue
+		}
+		if _, pending := pendingBase(s, c, have); s.Stranded[c.Name] && m == modes.Normal && !pending &&
+			!c.Same(have, cloud) && cloud.String() != "replaced:"+have.String() {
+			continue // it names what a user has deleted; nobody asked for anything else
 		}
 		v, base := compare(s, c, m, have, cloud, p.HoldConflicts)
 		switch v {

@@ -482,6 +482,7 @@ func (c *checker) replacing(at sync.RecordRef) bool {
 // updating: an object is about to be changed.
 func (c *checker) updating(r *run, call *sync.LoggedCall, o *object, have, set modules.Row) {
 	at := call.Record
+	c.own(at, o)
 	for n, v := range set {
 		col := o.table.Column(n)
 		if !col.WriteOnly && col.Same(have[n], v) {

@@ -343,7 +343,7 @@ func (db *database) recordOf(t *modules.Table, scope modules.Scope, key string) 
 	}
 	for _, at := range db.refs() {
 		if st := db.states[at]; st != nil && at.Table == t.Name && st.key == key {
-			return at.ID, false, true
+			return at.ID, db.rows[t.Name][at.ID] == nil, true
 		}
 	}
 	for _, g := range db.garbage {
@@ -372,12 +372,27 @@ func (db *database) toCloud(t *modules.Table, rows []modules.Row) {
 			if v := r[c.Name]; !v.IsNull() {
 				if key, ok := db.keyOf(parent, v.Int()); ok {
 					r[c.Name] = modules.Text(key)
+				} else if key := db.lastKey(parent, v.Int()); key != "" {
+					r[c.Name] = modules.Text(key)
 				} else {
 					r[c.Name] = modules.Null
 				}
 			}
 		}
 	}
+}
+
+// lastKey returns the identity a deleted record had.
+func (db *database) lastKey(t *modules.Table, id int64) (key string) {
+	if db.rows[t.Name][id] != nil {
+		return ""
+	}
+	for _, a := range db.log[ref(t, id)] {
+		if a.Type == "DELETE" && a.key != "" {
+			key = a.key
+		}
+	}
+	return key
 }
 
 func (db *database) ownWrites() []sync.LoggedWrite {
