@@ -5,7 +5,9 @@ BEGIN ATOMIC
     SELECT e.id, e.version, e.host, e.started_at,
            coalesce((SELECT string_agg(format('%s cycle of %s since %s', c.kind, c.account, date_trunc('second', c.started)), ', ' ORDER BY c.id)
                      FROM public.iasql_cycles c WHERE c.engine = e.id AND c.ended IS NULL), 'idle')
-           || coalesce((SELECT format('; batch %s open since %s, by %s', b.id, date_trunc('second', b.opened_at), b.opened_by)
+           || coalesce((SELECT format('; batch %s open since %s, by %s%s', b.id, date_trunc('second', b.opened_at), b.opened_by,
+                               CASE WHEN b.opened_at < clock_timestamp() - iasql_internal.setting('batch_timeout')::interval
+                                    THEN ' (abandoned? CALL iasql_rollback(true) closes it)' END)
                         FROM iasql_internal.batch b WHERE b.closed_at IS NULL), '')
     FROM iasql_internal.engine e
     WHERE EXISTS (SELECT FROM pg_locks l WHERE l.locktype = 'advisory' AND l.pid = e.pid AND l.classid = 1229017937 AND l.objid = 1 AND l.granted

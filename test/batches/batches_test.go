@@ -242,6 +242,27 @@ func TestUndo(t *testing.T) {
 	}
 }
 
+// A batch that stays open for longer than batch_timeout is reported as
+// abandoned, and can be closed by others.
+func TestAbandoned(t *testing.T) {
+	t.Parallel()
+	w := harness.Start(t, east, "aws_sqs")
+	w.PSQL(`CALL iasql_begin()`, `INSERT INTO queue (name) VALUES ('abandoned')`)
+	if got := w.PSQL(`SELECT doing FROM iasql_engines()`); !strings.Contains(got, "open since") || strings.Contains(got, "abandoned") {
+		t.Errorf("doing: %s", got)
+	}
+	w.Admin(`UPDATE iasql_internal.batch SET opened_at = opened_at - interval '2 hours'`)
+	if got := w.PSQL(`SELECT doing FROM iasql_engines()`); !strings.Contains(got, "abandoned") {
+		t.Errorf("doing: %s", got)
+	}
+	if _, err := w.TryPSQL(w.Login("finder", "iasql_user"), `CALL iasql_rollback(true)`); err != nil {
+		t.Error(err)
+	}
+	if got := w.PSQL(`SELECT count(*) FROM queue`); got != "0" {
+		t.Errorf("%s rows are left", got)
+	}
+}
+
 // Wrong calls are refused with a reason.
 func TestRefused(t *testing.T) {
 	t.Parallel()
