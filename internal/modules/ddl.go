@@ -168,7 +168,7 @@ func (t *Table) referenceDDL(c *Column, lookup func(string) *Table) []string {
 // the parts is uninstalled.
 const deletePartsDDL = `
 CREATE OR REPLACE FUNCTION iasql_internal.delete_parts() RETURNS trigger
-LANGUAGE plpgsql AS $$
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     condition text := 'true';
 BEGIN
@@ -183,7 +183,8 @@ BEGIN
     END IF;
     RETURN OLD;
 END
-$$`
+$$;
+COMMENT ON FUNCTION iasql_internal.delete_parts() IS 'Row trigger of tables whose records have parts: deletes the records of the parts first.'`
 
 // triggerDDL returns the triggers of a managed table.
 func (t *Table) triggerDDL() []string {

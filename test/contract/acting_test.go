@@ -20,11 +20,11 @@ func TestActing(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ statement, want string }{
-		{`SELECT * FROM iasql_install('aws_sqs', 'aws_s3') ORDER BY 1`, "aws_s3|bucket|0\naws_sqs|queue|1"},
+		{`SELECT * FROM iasql_install('aws_sqs', 'aws_s3') ORDER BY 1, 2`, "aws_s3|bucket|0\naws_s3|bucket_object|0\naws_s3|bucket_website|0\naws_s3|public_access_block|0\naws_sqs|queue|1"},
 		{`SELECT * FROM iasql_install('aws_sqs')`, ""},
 		{`SELECT name FROM queue`, "was-there"},
 		{`SELECT module_name, dependencies FROM iasql_modules_installed() ORDER BY 1`, "aws_account|{}\naws_s3|{aws_account}\naws_sqs|{aws_account}"},
-		{`SELECT "table", module FROM iasql_tables WHERE module <> 'aws_account' ORDER BY 1`, "bucket|aws_s3\nqueue|aws_sqs"},
+		{`SELECT "table", module FROM iasql_tables WHERE module <> 'aws_account' ORDER BY 1`, "bucket|aws_s3\nbucket_object|aws_s3\nbucket_website|aws_s3\npublic_access_block|aws_s3\nqueue|aws_sqs"},
 		{`SELECT * FROM iasql_uninstall('aws_sqs')`, "aws_sqs|queue|1"},
 		{`SELECT count(*) FROM iasql_tables WHERE module = 'aws_sqs'`, "0"},
 		{`SELECT to_regclass('queue') IS NULL`, "t"},
