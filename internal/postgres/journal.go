@@ -96,7 +96,7 @@ func (d *Database) Unfinished(ctx context.Context, account string) ([]sync.Logge
 	rows, err := d.Pool.Query(ctx, `
 		SELECT array_agg(id ORDER BY id), table_name, coalesce(record_id, 0), kind, account, region, coalesce(max(key), ''), coalesce(token, ''),
 		       (array_agg(columns ORDER BY id))[1], max(up_to), bool_or(replaces),
-		       max(started) < now() - (SELECT value::interval FROM public.iasql_settings WHERE name = 'consistency_window')
+		       max(started) < now() - 2 * (SELECT value::interval FROM public.iasql_settings WHERE name = 'consistency_window')
 		FROM public.iasql_operations
 		WHERE account = $1 AND ended IS NULL
 		GROUP BY table_name, record_id, kind, account, region, token

@@ -135,8 +135,9 @@ type LoggedCall struct {
 type LoggedOp struct {
 	LoggedCall
 	IDs []int64 // its calls
-	// Settled: the consistency window has passed since it began, so that not
-	// finding its effect means that it had none.
+	// Settled: twice the consistency window has passed since it began, once for
+	// the call to take effect and once for that to be seen, so that not finding
+	// its effect means that it had none.
 	Settled bool
 }
 

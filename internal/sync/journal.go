@@ -59,6 +59,14 @@ func (c *cycle) recoverJournal(ctx context.Context) error {
 			resolved = append(resolved, Outcome{Calls: op.IDs, Kind: op.Kind, Result: ResultAbandoned})
 		}
 	}
+	// Before any creation: one may be the second half of a replacement, and what
+	// it leaves behind must not be overwritten by the first.
+	if len(resolved) > 0 {
+		if err := c.Database.Resolve(ctx, c.lease, resolved); err != nil {
+			return fmt.Errorf("resolve the journal: %w", err)
+		}
+		resolved = nil
+	}
 	for _, g := range order {
 		t := c.Registry.Table(g.table)
 		if t.Creation == modules.ByToken {

@@ -236,7 +236,7 @@ func (c *checker) updated(p sync.Pull, old *row, vals modules.Row) {
 		for o := range c.owned[at] {
 			mine, ok := o.mine[n]
 			_, over := o.over[n]
-			if now := o.now(); ok && over && now != nil && c.w.now-mine < window-lag && c.same(col, have, now[n]) && !c.same(col, v, now[n]) && c.isObjectOf(o, p.Subject) && c.same(col, v, o.over[n]) {
+			if now := o.now(); ok && over && now != nil && c.w.now-mine < window-lag && c.same(col, have, now[n]) && !c.same(col, v, now[n]) && c.isObjectOf(o, p.Subject) && c.same(col, v, o.over[n]) && c.looksOver(o, p.Subject) {
 				c.w.violate("R13", "%s %d: a stale read of %s reverted the engine's own %q to %q", t.Name, at.ID, n, have, v)
 			}
 		}
@@ -245,6 +245,21 @@ func (c *checker) updated(p sync.Pull, old *row, vals modules.Row) {
 	if !changed {
 		c.w.violate("R1", "%s %d: a pull wrote equal values: %v", t.Name, at.ID, p.Row)
 	}
+}
+
+// looksOver reports whether a read shows the object that the engine deleted to
+// make this one, as far as the engine knew it; true if there was none.
+func (c *checker) looksOver(o *object, s *sync.Subject) bool {
+	if !o.reborn {
+		return true
+	}
+	for i := range s.Table.Columns {
+		col := &s.Table.Columns[i]
+		if v, known := o.over[col.Name]; known && !col.WriteOnly && !c.same(col, s.Object[col.Name], v) {
+			return false
+		}
+	}
+	return true
 }
 
 func (c *checker) isObjectOf(o *object, s *sync.Subject) bool {
@@ -306,14 +321,14 @@ func (c *checker) deleted(p sync.Pull, old *row) {
 	identity, named := p.Subject.Identity()
 	key, _ := t.Key(identity)
 	scope := t.Scope(old.vals)
+	if p.Subject.Robbed {
+		return // another record stands for that object, and this one for none
+	}
 	if !named {
-		if !tracked {
+		if !tracked && len(c.owned[at]) == 0 {
 			c.w.violate("R5", "%s %d was deleted without ever having had an object", t.Name, at.ID)
 		}
 		return
-	}
-	if p.Subject.Robbed {
-		return // another record stands for that object, and this one for none
 	}
 	if o := c.w.cloud.find(t, scope, key); o != nil && !o.held(c.recent(), func(r modules.Row) bool { return r == nil }) {
 		c.w.violate("R5", "%s %d was deleted, and its object %s exists", t.Name, at.ID, key)

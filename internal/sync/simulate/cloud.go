@@ -38,6 +38,7 @@ type object struct {
 	took []taken
 	// removed is what the engine knew of the object when it deleted it.
 	removed modules.Row
+	reborn  bool // over is what the engine knew of a predecessor
 }
 
 type taken struct {
@@ -187,6 +188,7 @@ func (c *cloud) create(t *modules.Table, scope modules.Scope, want modules.Row, 
 		c.byKey[objectKey{t, scope, key}] = o
 	}
 	o.by, o.token, o.mine, o.over = who, token, map[string]time.Duration{}, modules.Row{}
+	o.reborn = o.removed != nil
 	if who.ID != 0 {
 		for n := range row {
 			o.mine[n] = c.w.now

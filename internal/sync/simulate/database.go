@@ -434,7 +434,7 @@ func (db *database) unfinished() []sync.LoggedOp {
 		o := &list[i]
 		o.IDs = append(o.IDs, op.id)
 		o.UpTo, o.Replaces = max(o.UpTo, op.UpTo), o.Replaces || op.Replaces
-		o.Settled = o.Settled && op.started < db.w.now-window
+		o.Settled = o.Settled && op.started < db.w.now-2*window
 	}
 	return list
 }

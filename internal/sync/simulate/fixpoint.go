@@ -195,7 +195,7 @@ func (w *world) finalRecord(t *modules.Table, at sync.RecordRef, r *row, recorde
 			if p := w.cloud.live(target, t.Scope(r.vals), cloud.String()); p != nil && w.db.byKey(target, t.Scope(r.vals), cloud.String()) == nil && w.db.pending[at] == nil && !w.check.isGarbage(p) {
 				continue // what it names has no record, and finalObject wants to know why
 			}
-			if p := w.cloud.live(target, t.Scope(r.vals), cloud.String()); p != nil && w.check.isGarbage(p) && modes.New(w.db.rules).Of(t.Name, at.ID, c.Name) == modes.Track {
+			if p := w.cloud.live(target, t.Scope(r.vals), cloud.String()); p != nil && w.check.isGarbage(p) && w.db.pending[at] == nil && modes.New(w.db.rules).Of(t.Name, at.ID, "") == modes.Track {
 				continue // it stays in what was replaced; the garbage says so
 			}
 			if have.IsNull() != cloud.IsNull() {
