@@ -129,14 +129,14 @@ func (e *Engine) start(ctx context.Context, accounts int) error {
 	if err != nil {
 		return fmt.Errorf("job queue: %w", err)
 	}
-	if err := e.schedule(ctx); err != nil {
+	if err := e.schedule(ctx, false); err != nil {
 		return err
 	}
 	if err := e.queue.Start(context.WithoutCancel(ctx)); err != nil {
 		return fmt.Errorf("start the job queue: %w", err)
 	}
 	// What happened while no engine was there.
-	if _, err := e.pool.Exec(ctx, `SELECT iasql_internal.enqueue_sync()`); err != nil {
+	if _, err := e.pool.Exec(ctx, `SELECT iasql_internal.tick()`); err != nil {
 		return err
 	}
 	return nil
@@ -183,7 +183,7 @@ func (e *Engine) keepPresence(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return nil
 		case err == nil: // a notification: the settings changed
-			if err := e.schedule(ctx); err != nil {
+			if err := e.schedule(ctx, false); err != nil {
 				e.log.Warn("settings could not be put in force", "error", err)
 			}
 			continue
@@ -203,15 +203,16 @@ func (e *Engine) keepPresence(ctx context.Context) error {
 			case <-time.After(pause):
 			}
 		}
-		if _, err := e.pool.Exec(ctx, `SELECT iasql_internal.enqueue_sync()`); err != nil {
+		if _, err := e.pool.Exec(ctx, `SELECT iasql_internal.tick()`); err != nil {
 			e.log.Warn("could not queue a cycle after connecting again", "error", err)
 		}
 	}
 }
 
 // schedule puts sync_interval in force: by pg_cron where it can, else by the
-// queue's elected leader. Never by a timer of each engine.
-func (e *Engine) schedule(ctx context.Context) error {
+// queue's elected leader. Never by a timer of each engine. Where pg_cron keeps
+// the schedule, the leader watches that it does; renew has pg_cron read it anew.
+func (e *Engine) schedule(ctx context.Context, renew bool) error {
 	var by string
 	var seconds float64
 	err := pgx.BeginFunc(ctx, e.pool, func(tx pgx.Tx) error {
@@ -219,35 +220,50 @@ func (e *Engine) schedule(ctx context.Context) error {
 			return err
 		}
 		return tx.QueryRow(ctx, `
-			SELECT iasql_internal.schedule_sync(), extract(epoch FROM iasql_internal.setting('sync_interval')::interval)::double precision`).Scan(&by, &seconds)
+			SELECT iasql_internal.schedule_sync($1), extract(epoch FROM iasql_internal.setting('sync_interval')::interval)::double precision`, renew).Scan(&by, &seconds)
 	})
 	if err != nil {
 		return fmt.Errorf("schedule full cycles: %w", err)
 	}
+	if renew {
+		return nil
+	}
 	if e.periodic != nil {
 		e.periodic()
-		e.periodic = nil
 	}
-	if by == "river" {
-		handle := e.queue.PeriodicJobs().Add(river.NewPeriodicJob(
-			river.PeriodicInterval(time.Duration(seconds*float64(time.Second))),
-			func() (river.JobArgs, *river.InsertOpts) { return tickArgs{}, nil }, nil))
-		e.periodic = func() { e.queue.PeriodicJobs().Remove(handle) }
+	interval := time.Duration(seconds * float64(time.Second))
+	args, every := tickArgs{}, interval
+	if by != "river" {
+		args, every = tickArgs{IfOverdue: true}, max(interval/4, time.Second)
 	}
-	e.log.Info("full cycles are scheduled", "by", by, "every", time.Duration(seconds*float64(time.Second)))
+	handle := e.queue.PeriodicJobs().Add(river.NewPeriodicJob(river.PeriodicInterval(every),
+		func() (river.JobArgs, *river.InsertOpts) { return args, nil }, nil))
+	e.periodic = func() { e.queue.PeriodicJobs().Remove(handle) }
+	e.log.Info("full cycles are scheduled", "by", by, "every", interval)
 	return nil
 }
 
-type tickArgs struct{}
+// tickArgs is the job of the schedule; IfOverdue where somebody else keeps it.
+type tickArgs struct {
+	IfOverdue bool `json:"if_overdue"`
+}
 
 func (tickArgs) Kind() string { return "tick" }
 func (tickArgs) InsertOpts() river.InsertOpts {
 	return river.InsertOpts{Queue: queueRequests, MaxAttempts: 1}
 }
 
-func (e *Engine) workTick(ctx context.Context, _ *river.Job[tickArgs]) error {
-	_, err := e.pool.Exec(ctx, `SELECT iasql_internal.enqueue_sync()`)
-	return err
+func (e *Engine) workTick(ctx context.Context, job *river.Job[tickArgs]) error {
+	if !job.Args.IfOverdue {
+		_, err := e.pool.Exec(ctx, `SELECT iasql_internal.tick()`)
+		return err
+	}
+	var overdue bool
+	if err := e.pool.QueryRow(ctx, `SELECT iasql_internal.tick_if_overdue()`).Scan(&overdue); err != nil || !overdue {
+		return err
+	}
+	e.log.Warn("pg_cron is late; full cycles were queued in its stead, and its job written anew")
+	return e.schedule(ctx, true)
 }
 
 // quiet hands on what the queue has to say from warnings upwards.

@@ -40,18 +40,44 @@ BEGIN
         PERFORM iasql_internal.enqueue('sync', account);
         n := n + 1;
     END LOOP;
-    IF pg_trigger_depth() = 0 THEN -- not in a user's transaction
-        PERFORM iasql_internal.prune_hourly();
-    END IF;
     RETURN n;
 END
 $$;
-COMMENT ON FUNCTION iasql_internal.enqueue_sync() IS 'Queues a full cycle for every account, unless a batch is open. pg_cron calls it.';
+COMMENT ON FUNCTION iasql_internal.enqueue_sync() IS 'Queues a full cycle for every account, unless a batch is open.';
+
+CREATE OR REPLACE FUNCTION iasql_internal.tick() RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    UPDATE iasql_internal.schedule SET last_tick = now();
+    PERFORM iasql_internal.prune_hourly();
+    RETURN iasql_internal.enqueue_sync();
+END
+$$;
+COMMENT ON FUNCTION iasql_internal.tick() IS 'What the schedule runs every sync_interval: queues full cycles and prunes.';
+
+CREATE OR REPLACE FUNCTION iasql_internal.tick_if_overdue() RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    PERFORM FROM iasql_internal.schedule s
+    WHERE s.last_tick < now() - 1.25 * iasql_internal.setting('sync_interval')::interval
+    FOR UPDATE SKIP LOCKED;
+    IF FOUND THEN
+        PERFORM iasql_internal.tick();
+    END IF;
+    RETURN FOUND;
+END
+$$;
+COMMENT ON FUNCTION iasql_internal.tick_if_overdue() IS 'Stands in for the schedule when its last tick is more than a quarter late; returns whether it was.';
 
 -- pg_cron does the scheduling where it is there and can count in the interval: whole minutes and hours, and from version
 -- 1.5 on seconds. Elsewhere River's elected leader does. Not SECURITY DEFINER: pg_cron runs a job as the role that made it,
 -- which must be one that may log in.
-CREATE OR REPLACE FUNCTION iasql_internal.schedule_sync() RETURNS text
+--
+-- pg_cron's scheduler may miss that cron.job has changed (it marks its copy as valid after reading with a snapshot from
+-- before the change: citusdata/pg_cron issue 362), and then never runs a new job. With renew the job is written again,
+-- which makes the scheduler read it again.
+DROP FUNCTION IF EXISTS iasql_internal.schedule_sync();
+CREATE OR REPLACE FUNCTION iasql_internal.schedule_sync(renew boolean DEFAULT false) RETURNS text
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     seconds  integer := extract(epoch FROM iasql_internal.setting('sync_interval')::interval)::integer;
@@ -70,10 +96,11 @@ BEGIN
         PERFORM cron.unschedule(j.jobid) FROM cron.job j WHERE j.jobname = 'iasql-sync' AND j.username = current_user;
         RETURN 'river';
     END IF;
-    IF NOT EXISTS (SELECT FROM cron.job j WHERE j.jobname = 'iasql-sync' AND j.schedule = wanted AND j.username = current_user) THEN
-        PERFORM cron.schedule('iasql-sync', wanted, 'SELECT iasql_internal.enqueue_sync()');
+    IF renew OR NOT EXISTS (SELECT FROM cron.job j WHERE j.jobname = 'iasql-sync' AND j.schedule = wanted
+            AND j.command = 'SELECT iasql_internal.tick()' AND j.username = current_user) THEN
+        PERFORM cron.schedule('iasql-sync', wanted, 'SELECT iasql_internal.tick()');
     END IF;
     RETURN 'pg_cron';
 END
 $$;
-COMMENT ON FUNCTION iasql_internal.schedule_sync() IS 'Puts the sync_interval in force; returns who keeps it, pg_cron or river.';
+COMMENT ON FUNCTION iasql_internal.schedule_sync(boolean) IS 'Puts the sync_interval in force; returns who keeps it, pg_cron or river.';

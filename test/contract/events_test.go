@@ -128,12 +128,12 @@ func TestRetention(t *testing.T) {
 	w.PSQL(`INSERT INTO queue (name) VALUES ('new')`)
 
 	w.PSQL(`UPDATE iasql_settings SET value = '100 days' WHERE name = 'audit_retention'`)
-	w.Admin(`UPDATE iasql_internal.pruning SET last_run = '-infinity'`, `SELECT iasql_internal.enqueue_sync()`)
+	w.Admin(`UPDATE iasql_internal.pruning SET last_run = '-infinity'`, `SELECT iasql_internal.tick()`)
 	if got := w.PSQL(`SELECT count(*) > 25 FROM iasql_audit_log`); got != "t" {
 		t.Error("rows younger than the retention are gone")
 	}
 	w.PSQL(`UPDATE iasql_settings SET value = '90 days' WHERE name = 'audit_retention'`)
-	w.Admin(`SELECT iasql_internal.enqueue_sync()`)
+	w.Admin(`SELECT iasql_internal.tick()`)
 	if got := w.PSQL(`SELECT count(*) > 25 FROM iasql_audit_log`); got != "t" {
 		t.Error("it was done twice in an hour")
 	}
@@ -144,7 +144,7 @@ func TestRetention(t *testing.T) {
 		t.Error("rows since the open batch began are gone")
 	}
 	w.Admin(`UPDATE iasql_internal.batch SET closed_at = now(), phase = 'closed', outcome = 'void'`, `UPDATE iasql_internal.pruning SET last_run = '-infinity'`,
-		`SELECT iasql_internal.enqueue_sync()`)
+		`SELECT iasql_internal.tick()`)
 	if got := w.PSQL(`SELECT string_agg(change_type, ' ' ORDER BY id) FROM iasql_audit_log WHERE table_name IS NOT NULL`); got != "UPDATE INSERT" {
 		t.Errorf("left in the audit log: %s", got)
 	}

@@ -195,8 +195,14 @@ func (w *world) finalRecord(t *modules.Table, at sync.RecordRef, r *row, recorde
 			if p := w.cloud.live(target, t.Scope(r.vals), cloud.String()); p != nil && w.db.byKey(target, t.Scope(r.vals), cloud.String()) == nil && w.db.pending[at] == nil && !w.check.isGarbage(p) {
 				continue // what it names has no record, and finalObject wants to know why
 			}
-			if p := w.cloud.live(target, t.Scope(r.vals), cloud.String()); p != nil && w.check.isGarbage(p) && w.db.pending[at] == nil && modes.New(w.db.rules).Of(t.Name, at.ID, "") == modes.Track {
-				continue // it stays in what was replaced; the garbage says so
+			if p := w.cloud.live(target, t.Scope(r.vals), cloud.String()); p != nil && w.check.isGarbage(p) && w.db.pending[at] == nil {
+				if modes.New(w.db.rules).Of(t.Name, at.ID, "") == modes.Track {
+					left = true // that it cannot follow may be said
+					continue    // it stays in what was replaced; the garbage says so
+				}
+				if have.IsNull() {
+					continue // made in the cloud with the name of what is on its way out; there is no record it could name
+				}
 			}
 			if have.IsNull() != cloud.IsNull() {
 				differs = c.Name
