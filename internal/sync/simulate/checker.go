@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"slices"
 	"time"
 
 	"iasql/internal/modes"
@@ -455,12 +456,12 @@ func (c *checker) calling(r *run, call *sync.LoggedCall) {
 func (c *checker) creating(r *run, call *sync.LoggedCall, want modules.Row) {
 	at := call.Record
 	t := registry.Table(at.Table)
+	if t.Creation == modules.ByToken && slices.ContainsFunc(c.w.cloud.objects, func(o *object) bool { return o.table == t && o.token == call.Token }) {
+		return // changes nothing, even if the object is gone since
+	}
 	live := 0
 	for o := range c.owned[at] {
 		if o.now() != nil && o.by == at && !c.isGarbage(o) && !c.claimed(o, at) {
-			if t.Creation == modules.ByToken && o.token == call.Token {
-				return
-			}
 			live++
 		}
 	}
