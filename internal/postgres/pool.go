@@ -38,7 +38,9 @@ func Connect(ctx context.Context, url string, maxConns int32) (*pgxpool.Pool, er
 		return nil, fmt.Errorf("database url: %w", err)
 	}
 	config.MaxConns = maxConns
-	config.ConnConfig.RuntimeParams["application_name"] = "iasql engine"
+	if config.ConnConfig.RuntimeParams["application_name"] == "" {
+		config.ConnConfig.RuntimeParams["application_name"] = "iasql engine"
+	}
 	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
 		_, err := conn.Exec(ctx, engineSettings)
 		if err != nil {
