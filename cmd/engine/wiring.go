@@ -14,6 +14,7 @@ import (
 	"iasql/internal/modules/awsdynamo"
 	"iasql/internal/modules/awsecr"
 	"iasql/internal/modules/awsecsfargate"
+	"iasql/internal/modules/awselb"
 	"iasql/internal/modules/awsiam"
 	"iasql/internal/modules/awslambda"
 	"iasql/internal/modules/awsrds"
@@ -35,6 +36,7 @@ func allModules(c *aws.Clients) (*modules.Registry, error) {
 		awsdynamo.Module(c),
 		awsecr.Module(c),
 		awsecsfargate.Module(c),
+		awselb.Module(c),
 		awsiam.Module(c),
 		awslambda.Module(c),
 		awsrds.Module(c),

@@ -52,6 +52,10 @@ var codes = map[string]modules.Class{
 	"QueueAlreadyExists":         modules.Exists,
 	"InvalidSubnet.Conflict":     modules.Exists,
 	"Resource.AlreadyAssociated": modules.Exists,
+	// Elastic Load Balancing.
+	"DuplicateListener":         modules.Exists,
+	"DuplicateLoadBalancerName": modules.Exists,
+	"DuplicateTargetGroupName":  modules.Exists,
 	// Somebody else's: the name has to change, there is nothing to adopt.
 	"BucketAlreadyExists": modules.Invalid,
 
@@ -69,7 +73,10 @@ var codes = map[string]modules.Class{
 	"ResourceConflictException": modules.Dependency,
 	"ResourceNotReady":          modules.Dependency,
 	"VolumeInUse":               modules.Dependency,
-	"InvalidBucketState":        modules.Dependency,
+	// A volume's earlier change is under way, or less than six hours old.
+	"IncorrectModificationState":     modules.Dependency,
+	"VolumeModificationRateExceeded": modules.Dependency,
+	"InvalidBucketState":             modules.Dependency,
 
 	// Not allowed.
 	"AccountProblem":                      modules.Denied,
@@ -135,6 +142,19 @@ var patterns = []struct {
 	{prefix("InvalidDB"), modules.Dependency},       // RDS: InvalidDBInstanceState, InvalidDBSubnetGroupStateFault
 	{contains("LimitExceeded"), modules.Quota},      // VpcLimitExceeded; RequestLimitExceeded is above
 	{contains("QuotaExceeded"), modules.Quota},
+	{contains("AssociationLimit"), modules.Quota}, // Elastic Load Balancing
+	{elbLimit, modules.Quota},
+}
+
+// elbLimit tells the codes of limits of Elastic Load Balancing, such as
+// TooManyLoadBalancers. TooManyActions and TooManyTags are about one request.
+func elbLimit(code string) bool {
+	for _, of := range []string{"LoadBalancers", "TargetGroups", "UniqueTargetGroupsPerLoadBalancer", "Listeners", "Rules", "Targets", "RegistrationsForTargetId", "Certificates"} {
+		if code == "TooMany"+of {
+			return true
+		}
+	}
+	return false
 }
 
 func prefix(p string) func(string) bool {

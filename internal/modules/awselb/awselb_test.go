@@ -1,0 +1,337 @@
+package awselb
+
+import (
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/acm"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+
+	"iasql/internal/aws"
+	"iasql/internal/aws/awstest"
+	"iasql/internal/modules"
+	"iasql/internal/testaws"
+)
+
+func TestMain(m *testing.M) { testaws.Main(m) }
+
+var (
+	west = awstest.Scope("us-west-2")
+	tags = []modules.Value{modules.StringMap(map[string]string{"a": "1", "b": "2"}), modules.Null}
+	text = modules.Text
+)
+
+func document(t *testing.T, s string) modules.Value {
+	t.Helper()
+	v, err := modules.JSONText(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func create(t *testing.T, r modules.Creator, want modules.Row) modules.Row {
+	t.Helper()
+	made, err := r.Create(modules.WithMutations(t.Context(), &awstest.Journal{}), west, want, "other")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+// subnets returns the subnets of the default VPC, in different zones, and the VPC.
+func subnets(t *testing.T, c *aws.Clients) (ids []string, vpc string) {
+	t.Helper()
+	client, err := c.EC2(t.Context(), west)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := client.DescribeSubnets(t.Context(), &ec2.DescribeSubnetsInput{})
+	if err != nil || len(out.Subnets) < 3 {
+		t.Fatal(out, err)
+	}
+	for _, s := range out.Subnets {
+		ids = append(ids, *s.SubnetId)
+	}
+	return ids, *out.Subnets[0].VpcId
+}
+
+func balancer(t *testing.T, c *aws.Clients, name, kind string) modules.Row {
+	t.Helper()
+	in, _ := subnets(t, c)
+	return create(t, newLoadBalancer(c), modules.Row{
+		"load_balancer_name": text(name), "load_balancer_type": text(kind), "subnets": modules.Strings(in[:2]), "ip_address_type": text("ipv4"),
+	})
+}
+
+func group(t *testing.T, c *aws.Clients, name, protocol string, port int) modules.Row {
+	t.Helper()
+	_, vpc := subnets(t, c)
+	return create(t, newTargetGroup(c), modules.Row{
+		"target_group_name": text(name), "target_type": text("instance"), "protocol": text(protocol), "port": modules.Int(port), "vpc": text(vpc),
+	})
+}
+
+func TestLoadBalancerLifecycle(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{"application", "network"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			c := awstest.Clients(t)
+			balancer(t, c, "life", kind)
+			in, _ := subnets(t, c)
+			awstest.Lifecycle(t, awstest.Case{
+				Resource: newLoadBalancer(c), Scope: west,
+				Want: modules.Row{
+					"load_balancer_name": text("life0more"), "load_balancer_type": text(kind), "scheme": text("internal"),
+					"subnets": modules.Strings(in[:2]), "ip_address_type": text("ipv4"), "has_security_groups": modules.Bool(true),
+					"attributes": modules.StringMap(map[string]string{"idle_timeout.timeout_seconds": "90"}),
+					"tags":       modules.StringMap(map[string]string{"env": "test"}),
+				},
+				Changes: map[string][]modules.Value{
+					"subnets":         {modules.Strings([]string{in[2], in[0]}), modules.Strings(in[:3])},
+					"ip_address_type": {text("dualstack")},
+					"attributes": {modules.StringMap(map[string]string{
+						"deletion_protection.enabled": "true", "access_logs.s3.enabled": "true", "access_logs.s3.bucket": "logs",
+					})},
+					"tags": tags,
+				},
+				Calls: map[string]int{"tags": 2},
+			})
+		})
+	}
+}
+
+// moto makes gateway load balancers with a scheme and a name like the others,
+// and lets load balancers of one name be.
+func TestLoadBalancerSecurityGroups(t *testing.T) {
+	t.Parallel()
+	c := awstest.Clients(t)
+	in, vpc := subnets(t, c)
+	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
+	client, err := c.EC2(ctx, west)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := client.CreateSecurityGroup(ctx, &ec2.CreateSecurityGroupInput{GroupName: awssdk.String("web"), Description: awssdk.String("web"), VpcId: &vpc})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for kind, begins := range map[string]int{"application": 0, "network": 1, "gateway": 0} {
+		b := create(t, newLoadBalancer(c), modules.Row{
+			"load_balancer_name": text(kind), "load_balancer_type": text(kind), "subnets": modules.Strings(in[:2]), "ip_address_type": text("ipv4"),
+			"has_security_groups": modules.Bool(kind != "gateway"),
+		})
+		var rows []modules.Row
+		err := newSecurityGroups(c).List(ctx, west, func(page []modules.Row) error {
+			for _, row := range page {
+				if row["load_balancer_id"] == b["load_balancer_arn"] {
+					rows = append(rows, row)
+				}
+			}
+			return nil
+		})
+		// AWS gives an application load balancer the default group, moto none.
+		if err != nil || len(rows) != begins {
+			t.Errorf("%s: begins with the groups %v, %v; want %d", kind, rows, err, begins)
+		}
+		if kind != "gateway" {
+			want := modules.Row{"load_balancer_id": b["load_balancer_arn"], "security_group_id": text(*made.GroupId)}
+			awstest.Lifecycle(t, awstest.Case{Resource: newSecurityGroups(c), Scope: west, Want: want})
+		}
+	}
+}
+
+func TestTargetGroupLifecycle(t *testing.T) {
+	t.Parallel()
+	c := awstest.Clients(t)
+	_, vpc := subnets(t, c)
+	seconds := func(n ...int) (values []modules.Value) {
+		for _, n := range n {
+			values = append(values, modules.Int(n))
+		}
+		return values
+	}
+	awstest.Lifecycle(t, awstest.Case{
+		Resource: newTargetGroup(c), Scope: west,
+		Want: modules.Row{
+			"target_group_name": text("life"), "target_type": text("ip"), "protocol": text("HTTP"), "port": modules.Int(8080), "vpc": text(vpc),
+			"health_check_path": text("/health"), "matcher": text("200-299"),
+			"attributes": modules.StringMap(map[string]string{"deregistration_delay.timeout_seconds": "30"}),
+			"tags":       modules.StringMap(map[string]string{"env": "test"}),
+		},
+		Changes: map[string][]modules.Value{
+			"health_check_enabled":          {modules.Bool(false), modules.Bool(true)},
+			"health_check_protocol":         {text("HTTPS")},
+			"health_check_port":             {text("8081"), text("traffic-port")},
+			"health_check_path":             {text("/")},
+			"health_check_interval_seconds": seconds(60),
+			"health_check_timeout_seconds":  seconds(10),
+			"healthy_threshold_count":       seconds(3),
+			"unhealthy_threshold_count":     seconds(4),
+			"matcher":                       {text("200")},
+			"attributes":                    {modules.StringMap(map[string]string{"stickiness.enabled": "true", "slow_start.duration_seconds": "60"})},
+			"tags":                          tags,
+		},
+		Calls: map[string]int{"tags": 2},
+	})
+}
+
+func TestTargetGroupOfFunction(t *testing.T) {
+	t.Parallel()
+	c := awstest.Clients(t)
+	made := create(t, newTargetGroup(c), modules.Row{"target_group_name": text("function"), "target_type": text("lambda")})
+	rows, err := newTargetGroup(c).Get(t.Context(), west, []modules.Row{made})
+	if err != nil || len(rows) != 1 || !rows[0]["protocol"].IsNull() || !rows[0]["port"].IsNull() || !rows[0]["vpc"].IsNull() {
+		t.Errorf("got %v, %v", rows, err)
+	}
+}
+
+// moto's ModifyListener knows neither TLS, which network load balancers speak,
+// nor AlpnPolicy; it makes a second listener on a port, where AWS answers
+// DuplicateListener.
+func TestListenerLifecycle(t *testing.T) {
+	t.Parallel()
+	c := awstest.Clients(t)
+	b := balancer(t, c, "life", "application")
+	one, two := group(t, c, "one", "HTTP", 80), group(t, c, "two", "HTTP", 81)
+	redirect := document(t, `[{"Type":"redirect","RedirectConfig":{"Protocol":"HTTPS","Port":"443","StatusCode":"HTTP_301"}}]`)
+	fixed := document(t, `[{"Type":"fixed-response","FixedResponseConfig":{"StatusCode":"404","ContentType":"text/plain","MessageBody":"no"}}]`)
+	weighted := document(t, `[{"Type":"forward","ForwardConfig":{"TargetGroups":[{"TargetGroupArn":"`+one["target_group_arn"].String()+`","Weight":3},{"TargetGroupArn":"`+two["target_group_arn"].String()+`"}]}}]`)
+	r := newListener(c)
+	awstest.Lifecycle(t, awstest.Case{
+		Resource: r, Scope: west,
+		Want: modules.Row{
+			"load_balancer_id": b["load_balancer_arn"], "port": modules.Int(80), "protocol": text("HTTP"),
+			"action_type": text("forward"), "target_group_id": one["target_group_arn"], "default_actions": modules.Null,
+			"tags": modules.StringMap(map[string]string{"env": "test"}),
+		},
+		Changes: map[string][]modules.Value{
+			"port":            {modules.Int(8080)},
+			"target_group_id": {two["target_group_arn"]},
+			"tags":            tags,
+		},
+		Elsewhere: []string{"protocol", "action_type", "default_actions", "ssl_policy", "certificate_id", "alpn_policy"},
+		Calls:     map[string]int{"tags": 2},
+	})
+
+	// What it does, and the protocol with what belongs to it.
+	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
+	certs, err := aws.Client(ctx, c, west, func(cfg awssdk.Config) *acm.Client { return acm.NewFromConfig(cfg) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, err := certs.RequestCertificate(ctx, &acm.RequestCertificateInput{DomainName: awssdk.String("example.com")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := modules.Row{
+		"load_balancer_id": b["load_balancer_arn"], "port": modules.Int(80), "protocol": text("HTTP"),
+		"action_type": text("redirect"), "target_group_id": modules.Null, "default_actions": redirect,
+	}
+	made := create(t, r, want)
+	for i, change := range []modules.Row{
+		{},
+		{"action_type": text("fixed-response"), "default_actions": fixed},
+		{"action_type": text("forward"), "default_actions": weighted},
+		{"action_type": text("forward"), "default_actions": modules.Null, "target_group_id": one["target_group_arn"]},
+		{"protocol": text("HTTPS"), "certificate_id": text(*cert.CertificateArn), "ssl_policy": text("ELBSecurityPolicy-TLS13-1-2-2021-06")},
+	} {
+		rows, err := r.Get(ctx, west, []modules.Row{made})
+		if err != nil || len(rows) != 1 {
+			t.Fatal(rows, err)
+		}
+		var columns []string
+		for column, v := range change {
+			want[column] = v
+			columns = append(columns, column)
+		}
+		if len(columns) > 0 {
+			if err := r.Update(ctx, west, rows[0], want, columns); err != nil {
+				t.Fatal(i, err)
+			}
+			if rows, err = r.Get(ctx, west, []modules.Row{made}); err != nil || len(rows) != 1 {
+				t.Fatal(rows, err)
+			}
+		}
+		for column, v := range want {
+			if !r.Table().Column(column).Same(rows[0][column], v) {
+				t.Errorf("change %d: %s is %v, want %v", i, column, rows[0][column], v)
+			}
+		}
+	}
+	want["target_group_id"], want["default_actions"] = modules.Null, document(t, `[{"Type":"forward","Targetgroup":"x"}]`)
+	if _, err := r.Create(ctx, west, want, "bad"); modules.ClassOf(err) != modules.Invalid {
+		t.Errorf("a member that there is not: %v, want class %s", err, modules.Invalid)
+	}
+}
+
+// A gateway's listener has neither port nor protocol, in the API.
+func TestGatewayListener(t *testing.T) {
+	t.Parallel()
+	c := awstest.Clients(t)
+	b, g := balancer(t, c, "gate", "gateway"), group(t, c, "appliances", "GENEVE", genevePort)
+	made := create(t, newListener(c), modules.Row{
+		"load_balancer_id": b["load_balancer_arn"], "port": modules.Int(genevePort), "protocol": text("GENEVE"),
+		"action_type": text("forward"), "target_group_id": g["target_group_arn"],
+	})
+	rows, err := newListener(c).Get(t.Context(), west, []modules.Row{made})
+	if err != nil || len(rows) != 1 || rows[0]["protocol"].String() != "GENEVE" || rows[0]["port"].String() != strconv.Itoa(genevePort) {
+		t.Errorf("got %v, %v", rows, err)
+	}
+}
+
+func TestActions(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		a, b string
+		same bool
+	}{
+		{`[{"Type":"redirect","RedirectConfig":{"StatusCode":"HTTP_301"}}]`, `[{"Type":"redirect","Order":1,"RedirectConfig":{"StatusCode":"HTTP_301","Host":"#{host}","Path":"/#{path}","Port":"#{port}","Protocol":"#{protocol}","Query":"#{query}"}}]`, true},
+		{`[{"Type":"redirect","RedirectConfig":{"StatusCode":"HTTP_301"}}]`, `[{"Type":"redirect","RedirectConfig":{"StatusCode":"HTTP_302"}}]`, false},
+		{`[{"Type":"forward","ForwardConfig":{"TargetGroups":[{"TargetGroupArn":"a"}]}}]`, `[{"Type":"forward","TargetGroupArn":"a","ForwardConfig":{"TargetGroups":[{"TargetGroupArn":"a","Weight":1}],"TargetGroupStickinessConfig":{"Enabled":false}}}]`, true},
+		{`[{"Type":"forward","ForwardConfig":{"TargetGroups":[{"TargetGroupArn":"a"},{"TargetGroupArn":"b"}]}}]`, `[{"Type":"forward","ForwardConfig":{"TargetGroups":[{"TargetGroupArn":"a","Weight":1},{"TargetGroupArn":"b","Weight":2}]}}]`, false},
+		{
+			`[{"Type":"authenticate-oidc","Order":1,"AuthenticateOidcConfig":{"Issuer":"i"}},{"Type":"forward","Order":2,"TargetGroupArn":"a"}]`,
+			`[{"Type":"authenticate-oidc","Order":1,"AuthenticateOidcConfig":{"Issuer":"i","Scope":"openid","SessionTimeout":604800,"SessionCookieName":"AWSELBAuthSessionCookie","OnUnauthenticatedRequest":"authenticate"}},{"Type":"forward","Order":2,"TargetGroupArn":"a"}]`, true,
+		},
+		{`[{"Typ":"forward"}]`, `[{"Typ":"forward"}]`, false},
+	} {
+		if got := sameActions(c.a, c.b); got != c.same {
+			t.Errorf("%s and %s are the same: %t", c.a, c.b, got)
+		}
+	}
+	// A forward to one group is a column, whatever form AWS gives it.
+	row := modules.Row{}
+	arn := "arn:group"
+	if err := setActions(row, []elbtypes.Action{{
+		Type: elbtypes.ActionTypeEnumForward, TargetGroupArn: &arn,
+		ForwardConfig: &elbtypes.ForwardActionConfig{TargetGroups: []elbtypes.TargetGroupTuple{{TargetGroupArn: &arn}}},
+	}}); err != nil || row["target_group_id"] != text(arn) || !row["default_actions"].IsNull() {
+		t.Errorf("got %v, %v", row, err)
+	}
+}
+
+func TestAttributes(t *testing.T) {
+	t.Parallel()
+	column := newLoadBalancer(nil).Table().Column("attributes")
+	all := modules.StringMap(map[string]string{"a": "1", "b": "2"})
+	for want, same := range map[modules.Value]bool{
+		modules.StringMap(map[string]string{"a": "1"}):                               true,
+		modules.StringMap(map[string]string{"a": "2"}):                               false,
+		modules.StringMap(map[string]string{"c": "1"}):                               false,
+		modules.StringMap(map[string]string{"a": "1", "b": "2", "c": "", "d": "no"}): true, // a newer AWS tells more
+	} {
+		if got := column.Same(all, want); got != same {
+			t.Errorf("%v: %t", want, got)
+		}
+	}
+	keys, _ := changes(all, modules.StringMap(map[string]string{"b": "3", "a": "1", "0": "x"}))
+	if !slices.Equal(keys, []string{"0", "b"}) {
+		t.Errorf("changes %v", keys)
+	}
+}

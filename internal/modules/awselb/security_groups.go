@@ -1,0 +1,82 @@
+package awselb
+
+import (
+	"context"
+	"slices"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"iasql/internal/aws"
+	"iasql/internal/modules"
+)
+
+// newSecurityGroups makes the table load_balancer_security_groups.
+func newSecurityGroups(c *aws.Clients) *aws.Memberships {
+	return &aws.Memberships{
+		Description: &modules.Table{
+			Name:     "load_balancer_security_groups",
+			Doc:      "The security groups of load balancers. A load balancer that has no other has the default group of its VPC.",
+			Provider: aws.Provider,
+			Reach:    modules.PerRegion,
+			Creation: modules.ByName,
+			Columns: aws.Regional(
+				modules.Column{Name: "load_balancer_id", Type: modules.TypeBigint, Required: true, Identity: true, CreateOnly: true,
+					References: &modules.Reference{Table: "load_balancer", Key: "load_balancer_arn", Part: modules.PartAlong},
+					Doc:        "The load balancer."},
+				modules.Column{Name: "security_group_id", Type: modules.TypeBigint, Required: true, Identity: true, CreateOnly: true,
+					References: &modules.Reference{Table: "security_group", Key: "group_id"},
+					Doc:        "The security group."},
+			),
+		},
+		Owner:  "load_balancer_id",
+		Member: "security_group_id",
+		Lists: func(ctx context.Context, scope modules.Scope, owners []string, page func([]aws.MemberList) error) error {
+			client, err := client(ctx, c, scope)
+			if err != nil {
+				return err
+			}
+			return describeAll(ctx, client, func(balancers []elbtypes.LoadBalancer) error {
+				var lists []aws.MemberList
+				for _, b := range balancers {
+					if arn := awssdk.ToString(b.LoadBalancerArn); owners == nil || slices.Contains(owners, arn) {
+						lists = append(lists, aws.MemberList{Owner: arn, VPC: awssdk.ToString(b.VpcId), Members: b.SecurityGroups})
+					}
+				}
+				return page(lists)
+			})
+		},
+		Set: func(ctx context.Context, scope modules.Scope, have aws.MemberList, want []string) error {
+			client, err := client(ctx, c, scope)
+			if err != nil {
+				return err
+			}
+			_, err = client.SetSecurityGroups(ctx, &elb.SetSecurityGroupsInput{LoadBalancerArn: &have.Owner, SecurityGroups: want})
+			return err
+		},
+		Standard: func(ctx context.Context, scope modules.Scope, list aws.MemberList) (string, error) {
+			client, err := c.EC2(ctx, scope)
+			if err != nil {
+				return "", err
+			}
+			return defaultGroup(ctx, client, list.VPC)
+		},
+	}
+}
+
+// defaultGroup returns the id of a VPC's default security group.
+func defaultGroup(ctx context.Context, client *ec2.Client, vpc string) (string, error) {
+	out, err := client.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{
+		Filters: []ec2types.Filter{aws.EC2Filter("vpc-id", vpc), aws.EC2Filter("group-name", "default")},
+	})
+	switch {
+	case err != nil:
+		return "", err
+	case len(out.SecurityGroups) == 0:
+		return "", &modules.Error{Class: modules.NotFound, Code: "DefaultGroup", Message: "the VPC " + vpc + " has no default security group"}
+	}
+	return awssdk.ToString(out.SecurityGroups[0].GroupId), nil
+}
