@@ -12,18 +12,21 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"path"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // Call is an API call on its way.
 type Call struct {
 	Service string // as it signs: "ec2", "sqs", "s3"
 	Region  string
-	Action  string // "CreateVpc"; for S3 the method and the path, "PUT /bucket?policy"
+	Action  string // "CreateVpc"; where the API speaks REST (S3, Lambda, Route 53) the method and the path, "PUT /bucket?policy"
 	Body    string
 }
 
@@ -40,6 +43,13 @@ type Fault struct {
 	Lose bool
 	// Cut cuts the connection without passing the call on.
 	Cut bool
+	// Truncate passes the call on and sends half of the answer.
+	Truncate bool
+	// Stale answers as the same call was answered before, if that is no longer
+	// ago than this.
+	Stale time.Duration
+	// Rewrite changes the answer's body on its way.
+	Rewrite func(body []byte) []byte
 }
 
 // Proxy is a running proxy.
@@ -49,6 +59,15 @@ type Proxy struct {
 	decide atomic.Pointer[func(Call) Fault]
 	lock   sync.Mutex
 	counts map[string]int
+	last   map[string]answered
+}
+
+// answered is an answer that was given.
+type answered struct {
+	at     time.Time
+	status int
+	header http.Header
+	body   []byte
 }
 
 // Start starts a proxy in front of endpoint, which ends with the test.
@@ -58,7 +77,7 @@ func Start(t testing.TB, endpoint string) *Proxy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Proxy{counts: map[string]int{}}
+	p := &Proxy{counts: map[string]int{}, last: map[string]answered{}}
 	p.Set(func(Call) Fault { return Fault{} })
 	forward := &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
@@ -89,8 +108,14 @@ func Start(t testing.TB, endpoint string) *Proxy {
 		if fault.Before != nil {
 			fault.Before()
 		}
-		recorded := httptest.NewRecorder()
-		forward.ServeHTTP(recorded, r)
+		what := call.Service + call.Region + call.Action + call.Body
+		given, again := p.previous(what, fault.Stale)
+		if !again {
+			recorded := httptest.NewRecorder()
+			forward.ServeHTTP(recorded, r)
+			given = answered{time.Now(), recorded.Code, recorded.Header(), recorded.Body.Bytes()}
+			p.remember(what, given)
+		}
 		if fault.After != nil {
 			fault.After()
 		}
@@ -98,11 +123,20 @@ func Start(t testing.TB, endpoint string) *Proxy {
 			cut(w)
 			return
 		}
-		for name, values := range recorded.Header() {
+		if fault.Rewrite != nil {
+			given.body = fault.Rewrite(given.body)
+			given.header = given.header.Clone()
+			given.header.Del("Content-Length")
+		}
+		for name, values := range given.header {
 			w.Header()[name] = values
 		}
-		w.WriteHeader(recorded.Code)
-		_, _ = w.Write(recorded.Body.Bytes())
+		if fault.Truncate {
+			w.Header().Set("Content-Length", strconv.Itoa(len(given.body)))
+			given.body = given.body[:len(given.body)/2]
+		}
+		w.WriteHeader(given.status)
+		_, _ = w.Write(given.body)
 	}))
 	t.Cleanup(server.CloseClientConnections)
 	t.Cleanup(server.Close)
@@ -112,6 +146,27 @@ func Start(t testing.TB, endpoint string) *Proxy {
 
 // Set replaces what becomes of calls from now on.
 func (p *Proxy) Set(decide func(Call) Fault) { p.decide.Store(&decide) }
+
+// previous returns an earlier answer to the same call, if it is young enough.
+func (p *Proxy) previous(what string, age time.Duration) (answered, bool) {
+	if age == 0 {
+		return answered{}, false
+	}
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	a, ok := p.last[what]
+	return a, ok && time.Since(a.at) <= age
+}
+
+// remember keeps answers for as long as they may be asked for.
+func (p *Proxy) remember(what string, a answered) {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	if len(p.last) > 10_000 {
+		clear(p.last)
+	}
+	p.last[what] = a
+}
 
 // Count returns how often an action has been called so far.
 func (p *Proxy) Count(action string) int {
@@ -140,9 +195,14 @@ func parse(r *http.Request, body string) Call {
 		_, c.Action, _ = strings.Cut(r.Header.Get("X-Amz-Target"), ".")
 	case c.Service == "s3":
 		c.Action = r.Method + " " + r.URL.RequestURI()
+	case r.Header.Get("Smithy-Protocol") != "": // /service/…/operation/DescribeAlarms
+		c.Action = path.Base(r.URL.Path)
 	default:
 		if form, err := url.ParseQuery(body); err == nil {
 			c.Action = form.Get("Action")
+		}
+		if c.Action == "" {
+			c.Action = r.Method + " " + r.URL.RequestURI()
 		}
 	}
 	return c

@@ -1,0 +1,90 @@
+package conformance
+
+// Module describes a module's tables to the suite.
+//
+// Strings are templates. $n and $i tell the objects of a table apart: they are
+// "sql" and 1 for the one that is made by SQL, "cli" and 2 for the one that is
+// made by the aws command, "adopted" and 3 for the one that is there before its
+// record, "tracked" and 4 for the one that comes and goes under TRACK.
+// $id is what names the object in the cloud (see Table.Identity), $old what named
+// it before it was replaced, $record the record's id, and $column what the
+// record has in a column. Module.Vars and $account, the account's twelve
+// digits, are there for all of them.
+//
+// Commands are those of the aws command without "aws", split at spaces outside
+// of 'single quotes'.
+type Module struct {
+	Name string
+	Also []string // modules that provide parents, beyond the module's dependencies
+	// CLI and Setup are commands and statements that make what the tables need.
+	CLI   []string
+	Setup []string
+	// Vars are templates' further variables: queries that are asked after Setup.
+	Vars   map[string]string
+	Tables []Table // parents before children
+}
+
+// Table describes a table to the suite.
+type Table struct {
+	Name string
+	// Identity is the column that names the object in the cloud. The Name of
+	// an object is chosen ("queue-$n"); without one the cloud assigns it, and
+	// Create prints it.
+	Identity string
+	ID       string
+	// Find is the condition on which the object's record is found; "" means
+	// that Identity is $id.
+	Find string
+
+	Insert string // columns and values: "(name) VALUES ('$id')"
+	// Adopts is what is inserted for an object that is there already; "" means
+	// Insert.
+	Adopts string
+	See    string   // prints something while the object exists
+	Create []string // the last prints the identity, if the cloud assigns it
+	Delete []string
+
+	Change  []Change
+	Replace Replace
+	// Listed is for tables in which nobody can make anything: it prints the
+	// list of all identities.
+	Listed string
+	// Skip names checks that cannot be done, and why: "moto: …" says which call
+	// it lacks or what it does not keep, "aws: …" that AWS has no way to do it.
+	Skip map[string]string
+}
+
+// Change is a column that can be changed, and how it is on both sides.
+type Change struct {
+	Column string
+	SQL    string   // what it is set to by SQL
+	See    string   // prints it
+	Want   string   // what See prints then; "" means what SQL says
+	CLI    []string // changes it in the cloud
+	Then   string   // what SQL then finds in it
+}
+
+// Replace is a column that cannot be changed in place.
+type Replace struct {
+	Column string
+	SQL    string
+	ID     string // $id of the new object, where it is chosen
+	// Dependents is a query of what refers to the record, whose answer stays
+	// the same.
+	Dependents string
+}
+
+// Checks that a description can skip. Those of a column are its name and
+// " by SQL" or " by the CLI".
+const (
+	createBySQL = "create by SQL"
+	createByCLI = "create by the CLI"
+	replace     = "replace"
+	deleteBySQL = "delete by SQL"
+	deleteByCLI = "delete by the CLI"
+	adopt       = "adopt"
+	track       = "TRACK"
+)
+
+// run is a list of one command.
+func run(command string) []string { return []string{command} }
