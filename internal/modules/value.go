@@ -176,6 +176,16 @@ func (v Value) Int32Ptr() *int32 {
 	return &i
 }
 
+// Float64Ptr returns a number column's value as SDK inputs take it; nil for
+// NULL.
+func (v Value) Float64Ptr() *float64 {
+	f, err := strconv.ParseFloat(v.text, 64)
+	if !v.valid || err != nil {
+		return nil
+	}
+	return &f
+}
+
 // StringMap returns a jsonb column's value as a map of strings; nil for NULL.
 // Members that are not strings are given as their JSON text.
 func (v Value) StringMap() map[string]string {

@@ -36,3 +36,87 @@ func TestLogGroupLifecycle(t *testing.T) {
 		t.Errorf("create what there is: got %v, want class %s", err, modules.Exists)
 	}
 }
+
+func document(t *testing.T, text string) modules.Value {
+	t.Helper()
+	v, err := modules.JSONText(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func TestMetricAlarmLifecycle(t *testing.T) {
+	t.Parallel()
+	text, number := modules.Text, modules.Int[int]
+	topics := document(t, `["arn:aws:sns:us-west-2:123456789012:ops","arn:aws:sns:us-west-2:123456789012:web"]`)
+	awstest.Lifecycle(t, awstest.Case{
+		Resource: newMetricAlarm(awstest.Clients(t)),
+		Scope:    awstest.Scope("us-west-2"),
+		Want: modules.Row{
+			"alarm_name": text("busy"), "actions_enabled": modules.Bool(true), "comparison_operator": text("GreaterThanThreshold"),
+			"threshold": text("80.5"), "evaluation_periods": number(3), "namespace": text("AWS/EC2"), "metric_name": text("CPUUtilization"),
+			"dimensions": document(t, `[{"Name":"InstanceId","Value":"i-1"},{"Name":"A","Value":"b"}]`),
+			"period":     number(60), "statistic": text("Average"), "treat_missing_data": text("missing"),
+			"tags": modules.StringMap(map[string]string{"env": "test"}),
+		},
+		Changes: map[string][]modules.Value{
+			"alarm_description":                    {text("too busy"), modules.Null},
+			"actions_enabled":                      {modules.Bool(false)},
+			"alarm_actions":                        {topics, modules.Null},
+			"ok_actions":                           {topics},
+			"insufficient_data_actions":            {topics},
+			"comparison_operator":                  {text("LessThanThreshold")},
+			"threshold":                            {text("0.5")},
+			"evaluation_periods":                   {number(5)},
+			"datapoints_to_alarm":                  {number(4), modules.Null},
+			"namespace":                            {text("Mine")},
+			"metric_name":                          {text("Other")},
+			"dimensions":                           {document(t, `[{"Name":"A","Value":"c"}]`), modules.Null},
+			"period":                               {number(120)},
+			"statistic":                            {text("Maximum"), modules.Null},
+			"extended_statistic":                   {text("p99")},
+			"evaluate_low_sample_count_percentile": {text("ignore")},
+			"unit":                                 {text("Percent"), modules.Null},
+			"treat_missing_data":                   {text("breaching"), text("missing")},
+			"tags":                                 {modules.StringMap(map[string]string{"a": "1", "b": "2"}), modules.Null},
+		},
+		Elsewhere: []string{"metrics", "threshold_metric_id"}, // instead of a metric: TestMetricAlarmOfMetrics
+		Calls:     map[string]int{"tags": 2},
+	})
+}
+
+// moto leaves out the unit of a computation's metrics.
+func TestMetricAlarmOfMetrics(t *testing.T) {
+	t.Parallel()
+	r, scope := newMetricAlarm(awstest.Clients(t)), awstest.Scope("us-west-2")
+	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
+	const stat = `"MetricStat":{"Metric":{"Namespace":"AWS/EC2","MetricName":"CPUUtilization","Dimensions":[{"Name":"a","Value":"b"}]},"Period":60,"Stat":"p99"}`
+	want := modules.Row{
+		"alarm_name": modules.Text("odd"), "actions_enabled": modules.Bool(true), "evaluation_periods": modules.Int(1),
+		"comparison_operator": modules.Text("GreaterThanUpperThreshold"), "threshold_metric_id": modules.Text("band"), "treat_missing_data": modules.Text("missing"),
+		"metrics": document(t, `[{"Id":"m",`+stat+`},{"Id":"band","Expression":"ANOMALY_DETECTION_BAND(m, 2)","Label":"band"}]`),
+	}
+	if _, err := r.Create(ctx, scope, want, ""); err != nil {
+		t.Fatal(err)
+	}
+	for _, metrics := range []string{want["metrics"].String(), `[{"Id":"m",` + stat + `},{"Id":"band","Expression":"ANOMALY_DETECTION_BAND(m, 3)","ReturnData":true}]`} {
+		want["metrics"] = document(t, metrics)
+		if err := r.Update(ctx, scope, want, want, []string{"metrics"}); err != nil {
+			t.Fatal(err)
+		}
+		rows, err := r.Get(ctx, scope, []modules.Row{want})
+		if err != nil || len(rows) != 1 {
+			t.Fatal(rows, err)
+		}
+		for column, v := range want {
+			if !r.Table().Column(column).Same(rows[0][column], v) {
+				t.Errorf("%s is %v, want %v", column, rows[0][column], v)
+			}
+		}
+	}
+	want["metrics"] = document(t, `[{"Id":"m","Expresion":"1"}]`)
+	if _, err := r.Create(ctx, scope, want, ""); modules.ClassOf(err) != modules.Invalid {
+		t.Errorf("a member that there is not: %v, want class %s", err, modules.Invalid)
+	}
+}

@@ -1,11 +1,13 @@
-// Package awscloudwatch is the module aws_cloudwatch: log groups.
+// Package awscloudwatch is the module aws_cloudwatch: log groups and alarms.
 //
-// It promises what the contract in package modules asks of its table log_group.
-// A log group's name is its identity and unique in the account and region, so
-// that creations are found again by name.
+// It promises what the contract in package modules asks of its tables. The names
+// of log groups and alarms are their identities and unique in the account and
+// region, so that creations are found again by name.
 package awscloudwatch
 
 import (
+	cwtypes "github.com/aws/aws-sdk-go-v2/service/cloudwatch/types"
+
 	"iasql/internal/aws"
 	"iasql/internal/modules"
 )
@@ -15,8 +17,13 @@ func Module(c *aws.Clients) *modules.Module {
 	return &modules.Module{
 		Name:         "aws_cloudwatch",
 		Version:      1,
-		Doc:          "Log groups of CloudWatch Logs.",
+		Doc:          "Log groups of CloudWatch Logs, and alarms on metrics.",
 		Dependencies: []string{"aws_account"},
-		Resources:    []modules.Resource{newLogGroup(c)},
+		Resources:    []modules.Resource{newLogGroup(c), newMetricAlarm(c)},
 	}
+}
+
+var cloudwatchTags = aws.TagType[cwtypes.Tag]{
+	Split: func(t cwtypes.Tag) (key, value *string) { return t.Key, t.Value },
+	Join:  func(key, value *string) cwtypes.Tag { return cwtypes.Tag{Key: key, Value: value} },
 }

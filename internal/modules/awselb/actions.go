@@ -1,16 +1,13 @@
 package awselb
 
 import (
-	"bytes"
-	"encoding/json"
-	"maps"
 	"reflect"
 	"slices"
-	"strings"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
+	"iasql/internal/aws"
 	"iasql/internal/modules"
 )
 
@@ -29,14 +26,11 @@ func actionsOf(want modules.Row) ([]elbtypes.Action, error) {
 	return actions, err
 }
 
-// parseActions reads actions as users write them: in the words of the API, which
-// are the names of the SDK's fields. What the API does not know is refused.
+// parseActions reads actions as users write them.
 func parseActions(text string) ([]elbtypes.Action, error) {
-	dec := json.NewDecoder(strings.NewReader(text))
-	dec.DisallowUnknownFields()
 	var actions []elbtypes.Action
-	if err := dec.Decode(&actions); err != nil {
-		return nil, &modules.Error{Class: modules.Invalid, Code: "default_actions", Message: err.Error(), Err: err}
+	if err := aws.ParseDocument("default_actions", modules.Text(text), &actions); err != nil {
+		return nil, err
 	}
 	return normal(actions), nil
 }
@@ -125,33 +119,7 @@ func setActions(row modules.Row, actions []elbtypes.Action) error {
 		row["target_group_id"] = modules.TextPtr(only.TargetGroupArn)
 		return nil
 	}
-	raw, err := json.Marshal(actions)
-	if err != nil {
-		return err
-	}
-	var members any
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.UseNumber()
-	if err := dec.Decode(&members); err != nil {
-		return err
-	}
-	row["default_actions"], err = modules.JSON(prune(members))
+	var err error
+	row["default_actions"], err = aws.Document(actions)
 	return err
-}
-
-// prune leaves out the members of JSON objects that are null or empty, as
-// answers of the API do.
-func prune(value any) any {
-	switch v := value.(type) {
-	case []any:
-		for i := range v {
-			v[i] = prune(v[i])
-		}
-	case map[string]any:
-		maps.DeleteFunc(v, func(_ string, member any) bool { return member == nil || member == "" })
-		for key := range v {
-			v[key] = prune(v[key])
-		}
-	}
-	return value
 }
