@@ -6,6 +6,11 @@ import "iasql/internal/modules"
 // whose table is created ByTag. Users never see it in a column tags.
 const TokenTag = "iasql:token"
 
+// RestartTag is the key of the tag on an instance that the engine has stopped to
+// change what can be changed in a stopped one only, and will start again. Users
+// never see it either.
+const RestartTag = "iasql:restart"
+
 // Regional returns the columns of a table that reaches per region: account,
 // region, then cols.
 func Regional(cols ...modules.Column) []modules.Column {
@@ -40,7 +45,7 @@ func RegionColumn() modules.Column {
 
 // TagsColumn describes the column tags. Keys that begin with "aws:" are AWS's
 // own and can be neither set nor removed (AWS General Reference, "Tagging your
-// AWS resources"); the engine's own key is as little the user's.
+// AWS resources"); the engine's own keys are as little the user's.
 func TagsColumn() modules.Column {
 	return modules.Column{
 		Name: modules.ColumnTags, Type: modules.TypeJSON, EmptyIsNull: true,
@@ -48,7 +53,7 @@ func TagsColumn() modules.Column {
 		// strict mode finds fault with is no object, which the first test says.
 		Check: `jsonb_typeof(tags) = 'object'` +
 			` AND NOT jsonb_path_exists(tags, 'strict $.* ? (@.type() != "string")', '{}', true)` +
-			` AND NOT jsonb_path_exists(tags, 'strict $.keyvalue() ? (@.key like_regex "^aws:" flag "i" || @.key == "` + TokenTag + `")', '{}', true)`,
+			` AND NOT jsonb_path_exists(tags, 'strict $.keyvalue() ? (@.key like_regex "^aws:" flag "i" || @.key == "` + TokenTag + `" || @.key == "` + RestartTag + `")', '{}', true)`,
 		Doc: `Its tags, a JSON object of strings such as {"Name": "web", "env": "test"}. Keys must not begin with "aws:", which AWS keeps to itself.`,
 	}
 }

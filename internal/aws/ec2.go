@@ -33,8 +33,14 @@ type EC2Objects[T any] struct {
 	// Rows returns the objects in cloud terms; ones that have gone meanwhile
 	// are left out.
 	Rows func(ctx context.Context, client *ec2.Client, objects []T) ([]modules.Row, error)
+	// Complete adds to rows what another service knows of the objects; nil if
+	// there is no such thing.
+	Complete func(ctx context.Context, scope modules.Scope, rows []modules.Row) error
 	// Tags returns an object's tags.
 	Tags func(T) []ec2types.Tag
+	// TagID is the column with the id that tags are set by; "" where that is the
+	// identity.
+	TagID string
 }
 
 // Table returns the description.
@@ -46,7 +52,7 @@ func (o *EC2Objects[T]) List(ctx context.Context, scope modules.Scope, page func
 	if err != nil {
 		return err
 	}
-	return o.describe(ctx, client, nil, page)
+	return o.describe(ctx, client, scope, nil, page)
 }
 
 // Get reads the objects with these identities.
@@ -63,7 +69,7 @@ func (o *EC2Objects[T]) Get(ctx context.Context, scope modules.Scope, identities
 		if o.IDFilter != "" {
 			filters = []ec2types.Filter{EC2Filter(o.IDFilter, ids...)}
 		}
-		if err := o.describe(ctx, client, filters, page); err != nil {
+		if err := o.describe(ctx, client, scope, filters, page); err != nil {
 			return nil, err
 		}
 		if o.IDFilter == "" {
@@ -89,7 +95,7 @@ func (o *EC2Objects[T]) FindCreated(ctx context.Context, scope modules.Scope, to
 				if !slices.Contains(some, token) {
 					continue
 				}
-				rows, err := o.Rows(ctx, client, []T{object})
+				rows, err := o.rows(ctx, client, scope, []T{object})
 				if err != nil {
 					return err
 				}
@@ -106,9 +112,17 @@ func (o *EC2Objects[T]) FindCreated(ctx context.Context, scope modules.Scope, to
 	return found, nil
 }
 
-func (o *EC2Objects[T]) describe(ctx context.Context, client *ec2.Client, filters []ec2types.Filter, page func([]modules.Row) error) error {
+func (o *EC2Objects[T]) rows(ctx context.Context, client *ec2.Client, scope modules.Scope, objects []T) ([]modules.Row, error) {
+	rows, err := o.Rows(ctx, client, objects)
+	if err != nil || o.Complete == nil {
+		return rows, err
+	}
+	return rows, o.Complete(ctx, scope, rows)
+}
+
+func (o *EC2Objects[T]) describe(ctx context.Context, client *ec2.Client, scope modules.Scope, filters []ec2types.Filter, page func([]modules.Row) error) error {
 	return o.Describe(ctx, client, filters, func(objects []T) error {
-		rows, err := o.Rows(ctx, client, objects)
+		rows, err := o.rows(ctx, client, scope, objects)
 		if err != nil {
 			return err
 		}
@@ -143,7 +157,11 @@ func (o *EC2Objects[T]) Remove(ctx context.Context, scope modules.Scope, why str
 
 // UpdateTags makes an object's tags those of want.
 func (o *EC2Objects[T]) UpdateTags(ctx context.Context, client *ec2.Client, have, want modules.Row) error {
-	id := []string{have[o.Description.Identity()[0]].String()}
+	column := o.TagID
+	if column == "" {
+		column = o.Description.Identity()[0]
+	}
+	id := []string{have[column].String()}
 	return UpdateTags(ctx, have, want,
 		func(ctx context.Context, tags map[string]string) error {
 			_, err := client.CreateTags(ctx, &ec2.CreateTagsInput{Resources: id, Tags: EC2Tags.List(tags)})

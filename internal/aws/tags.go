@@ -68,7 +68,7 @@ func TagValue(m map[string]string) modules.Value {
 
 // hiddenTag reports whether a tag is AWS's own or the engine's.
 func hiddenTag(key string) bool {
-	return key == TokenTag || len(key) >= 4 && strings.EqualFold(key[:4], "aws:")
+	return key == TokenTag || key == RestartTag || len(key) >= 4 && strings.EqualFold(key[:4], "aws:")
 }
 
 // HiddenTags returns the tags of m that users do not see: for APIs that can
