@@ -12,6 +12,7 @@ import (
 	"iasql/internal/modules/awsacm"
 	"iasql/internal/modules/awscloudwatch"
 	"iasql/internal/modules/awsdynamo"
+	"iasql/internal/modules/awsec2"
 	"iasql/internal/modules/awsecr"
 	"iasql/internal/modules/awsecsfargate"
 	"iasql/internal/modules/awselb"
@@ -34,6 +35,7 @@ func allModules(c *aws.Clients) (*modules.Registry, error) {
 		awsacm.Module(c),
 		awscloudwatch.Module(c),
 		awsdynamo.Module(c),
+		awsec2.Module(c),
 		awsecr.Module(c),
 		awsecsfargate.Module(c),
 		awselb.Module(c),

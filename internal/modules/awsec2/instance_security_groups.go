@@ -1,0 +1,82 @@
+package awsec2
+
+import (
+	"context"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"iasql/internal/aws"
+	"iasql/internal/modules"
+)
+
+// newInstanceGroups makes the table instance_security_groups: the groups of an
+// instance's primary network interface.
+func newInstanceGroups(c *aws.Clients) *aws.Memberships {
+	return &aws.Memberships{
+		Description: &modules.Table{
+			Name:     "instance_security_groups",
+			Doc:      "The security groups of instances. An instance has one at least: the VPC's default group when there is no other.",
+			Provider: aws.Provider,
+			Reach:    modules.PerRegion,
+			Creation: modules.ByName,
+			Columns: aws.Regional(
+				modules.Column{Name: "instance_id", Type: modules.TypeBigint, Required: true, Identity: true, CreateOnly: true,
+					References: &modules.Reference{Table: "instance", Key: "instance_id", Part: modules.PartAlong},
+					Doc:        "The instance."},
+				modules.Column{Name: "security_group_id", Type: modules.TypeBigint, Required: true, Identity: true, CreateOnly: true,
+					References: &modules.Reference{Table: "security_group", Key: "group_id"},
+					Doc:        "The group."},
+			),
+		},
+		Owner:  "instance_id",
+		Member: "security_group_id",
+		Lists: func(ctx context.Context, scope modules.Scope, owners []string, page func([]aws.MemberList) error) error {
+			client, err := c.EC2(ctx, scope)
+			if err != nil {
+				return err
+			}
+			read := func(filters []ec2types.Filter) error {
+				return describeInstances(ctx, client, filters, func(instances []ec2types.Instance) error {
+					lists := make([]aws.MemberList, len(instances))
+					for i, instance := range instances {
+						lists[i] = aws.MemberList{Owner: awssdk.ToString(instance.InstanceId), VPC: awssdk.ToString(instance.VpcId)}
+						for _, g := range instance.SecurityGroups {
+							lists[i].Members = append(lists[i].Members, awssdk.ToString(g.GroupId))
+						}
+					}
+					return page(lists)
+				})
+			}
+			if owners == nil {
+				return read(nil)
+			}
+			return aws.EC2Chunks(owners, "instance-id", read)
+		},
+		Set: func(ctx context.Context, scope modules.Scope, have aws.MemberList, want []string) error {
+			client, err := c.EC2(ctx, scope)
+			if err != nil {
+				return err
+			}
+			_, err = client.ModifyInstanceAttribute(ctx, &ec2.ModifyInstanceAttributeInput{InstanceId: &have.Owner, Groups: want})
+			return err
+		},
+		Standard: func(ctx context.Context, scope modules.Scope, list aws.MemberList) (string, error) {
+			client, err := c.EC2(ctx, scope)
+			if err != nil {
+				return "", err
+			}
+			out, err := client.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{Filters: []ec2types.Filter{
+				aws.EC2Filter("vpc-id", list.VPC), aws.EC2Filter("group-name", "default"),
+			}})
+			if err != nil {
+				return "", err
+			}
+			if len(out.SecurityGroups) == 0 {
+				return "", &modules.Error{Class: modules.NotFound, Code: "InvalidGroup.NotFound", Message: "there is no default security group in " + list.VPC}
+			}
+			return awssdk.ToString(out.SecurityGroups[0].GroupId), nil
+		},
+	}
+}
