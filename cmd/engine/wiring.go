@@ -13,6 +13,7 @@ import (
 	"iasql/internal/modules/awscloudwatch"
 	"iasql/internal/modules/awsdynamo"
 	"iasql/internal/modules/awsec2"
+	"iasql/internal/modules/awsec2metadata"
 	"iasql/internal/modules/awsecr"
 	"iasql/internal/modules/awsecsfargate"
 	"iasql/internal/modules/awselb"
@@ -36,6 +37,7 @@ func allModules(c *aws.Clients) (*modules.Registry, error) {
 		awscloudwatch.Module(c),
 		awsdynamo.Module(c),
 		awsec2.Module(c),
+		awsec2metadata.Module(c),
 		awsecr.Module(c),
 		awsecsfargate.Module(c),
 		awselb.Module(c),
