@@ -120,17 +120,22 @@ func (c *cli) run(command string) (string, error) {
 	return strings.TrimSpace(fmt.Sprint(answer[1])), nil
 }
 
-// split splits a command at spaces outside of single quotes.
+// split splits a command at spaces outside of single quotes. A quote itself is
+// written \\'.
 func split(command string) []string {
 	var (
 		args   []string
 		arg    strings.Builder
 		quoted bool
 		some   bool
+		taken  bool // as it is: it follows a backslash
 	)
 	for _, r := range command + " " {
 		switch {
-		case r == '\'':
+		case r == '\\' && !quoted:
+			taken = true
+			continue
+		case r == '\'' && !taken:
 			quoted, some = !quoted, true
 		case !quoted && (r == ' ' || r == '\n' || r == '\t'):
 			if some {
@@ -142,6 +147,7 @@ func split(command string) []string {
 			arg.WriteRune(r)
 			some = true
 		}
+		taken = false
 	}
 	return args
 }

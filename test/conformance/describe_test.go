@@ -1,5 +1,7 @@
 package conformance
 
+import "strings"
+
 // Module describes a module's tables to the suite.
 //
 // Strings are templates. $n and $i tell the objects of a table apart: they are
@@ -7,7 +9,7 @@ package conformance
 // made by the aws command, "adopted" and 3 for the one that is there before its
 // record, "tracked" and 4 for the one that comes and goes under TRACK.
 // $id is what names the object in the cloud (see Table.Identity), $old what named
-// it before it was replaced, $record the record's id, and $column what the
+// it before it was replaced, $row the record's id, and $column what the
 // record has in a column. Module.Vars and $account, the account's twelve
 // digits, are there for all of them.
 //
@@ -19,7 +21,8 @@ type Module struct {
 	// CLI and Setup are commands and statements that make what the tables need.
 	CLI   []string
 	Setup []string
-	// Vars are templates' further variables: queries that are asked after Setup.
+	// Vars are templates' further variables: queries, beginning with SELECT, or
+	// commands, that are asked after Setup.
 	Vars   map[string]string
 	Tables []Table // parents before children
 }
@@ -27,6 +30,9 @@ type Module struct {
 // Table describes a table to the suite.
 type Table struct {
 	Name string
+	// Kind tells apart descriptions of one table, whose objects cannot have all
+	// columns at the same time.
+	Kind string
 	// Identity is the column that names the object in the cloud. The Name of
 	// an object is chosen ("queue-$n"); without one the cloud assigns it, and
 	// Create prints it.
@@ -54,6 +60,8 @@ type Table struct {
 	Skip map[string]string
 }
 
+func (t *Table) key() string { return strings.TrimSpace(t.Name + " " + t.Kind) }
+
 // Change is a column that can be changed, and how it is on both sides.
 type Change struct {
 	Column string
@@ -68,6 +76,7 @@ type Change struct {
 type Replace struct {
 	Column string
 	SQL    string
+	With   string // further columns that are to be set: "password = 'secret'"
 	ID     string // $id of the new object, where it is chosen
 	// Dependents is a query of what refers to the record, whose answer stays
 	// the same.

@@ -7,6 +7,20 @@ import (
 
 // described are the modules that the suite runs for.
 var described = []Module{
+	awsAccount,
+	awsACM,
+	awsCloudWatch,
+	awsDynamo,
+	awsECR,
+	awsECSFargate,
+	awsIAM,
+	awsLambda,
+	awsRDS,
+	awsRoute53,
+	awsS3,
+	awsSecretsManager,
+	awsSecurityGroup,
+	awsSNS,
 	awsSQS,
 }
 

@@ -1,0 +1,14 @@
+package conformance
+
+var awsACM = Module{
+	Name: "aws_acm",
+	Tables: []Table{{
+		Name: "certificate", Identity: "arn",
+		Insert:  `(domain_name) VALUES ('$n.example.com')`,
+		See:     `acm describe-certificate --certificate-arn $id`,
+		Create:  run(`acm request-certificate --domain-name $n.example.com --validation-method DNS --query CertificateArn`),
+		Delete:  run(`acm delete-certificate --certificate-arn $id`),
+		Change:  []Change{tags(`acm list-tags-for-certificate --certificate-arn $id --query Tags`, `acm add-tags-to-certificate --certificate-arn $id --tags Key=by,Value=cli`)},
+		Replace: Replace{Column: "domain_name", SQL: `'other.example.com'`},
+	}},
+}

@@ -1,0 +1,46 @@
+package conformance
+
+var awsDynamo = Module{
+	Name: "aws_dynamo",
+	Tables: []Table{{
+		Name: "dynamo_table", Identity: "table_name", ID: "table-$n",
+		Insert: `(table_name, primary_key) VALUES ('$id', '{"id": "S"}')`,
+		See:    `dynamodb describe-table --table-name $id`,
+		Create: run(`dynamodb create-table --table-name $id --attribute-definitions AttributeName=id,AttributeType=S --key-schema AttributeName=id,KeyType=HASH --billing-mode PAY_PER_REQUEST`),
+		Delete: run(`dynamodb delete-table --table-name $id`),
+		Change: []Change{
+			{
+				"throughput", `'{"ReadCapacityUnits": 2, "WriteCapacityUnits": 3}'`,
+				`dynamodb describe-table --table-name $id --query Table.ProvisionedThroughput.{ReadCapacityUnits:ReadCapacityUnits,WriteCapacityUnits:WriteCapacityUnits}`, "",
+				run(`dynamodb update-table --table-name $id --billing-mode PROVISIONED --provisioned-throughput ReadCapacityUnits=4,WriteCapacityUnits=5`),
+				`'{"ReadCapacityUnits": 4, "WriteCapacityUnits": 5}'`,
+			},
+			{
+				"table_class", `'STANDARD_INFREQUENT_ACCESS'`, `dynamodb describe-table --table-name $id --query Table.TableClassSummary.TableClass`, "",
+				run(`dynamodb update-table --table-name $id --table-class STANDARD`), `'STANDARD'`,
+			},
+			{
+				"stream_view_type", `'NEW_IMAGE'`, `dynamodb describe-table --table-name $id --query Table.StreamSpecification.StreamViewType`, "",
+				run(`dynamodb update-table --table-name $id --stream-specification StreamEnabled=false`), `NULL`,
+			},
+			{
+				"time_to_live_attribute", `'sql'`, `dynamodb describe-time-to-live --table-name $id --query TimeToLiveDescription.AttributeName`, "",
+				[]string{
+					`dynamodb update-time-to-live --table-name $id --time-to-live-specification Enabled=false,AttributeName=sql`,
+					`dynamodb update-time-to-live --table-name $id --time-to-live-specification Enabled=true,AttributeName=cli`,
+				},
+				`'cli'`,
+			},
+			{
+				"deletion_protection_enabled", `true`, `dynamodb describe-table --table-name $id --query Table.DeletionProtectionEnabled`, "",
+				run(`dynamodb update-table --table-name $id --no-deletion-protection-enabled`), `false`,
+			},
+			tags(`dynamodb list-tags-of-resource --resource-arn $arn --query Tags`, `dynamodb tag-resource --resource-arn $arn --tags Key=by,Value=cli`),
+		},
+		Skip: map[string]string{
+			"table_class by SQL":     "moto: UpdateTable does not keep TableClass",
+			"table_class by the CLI": "moto: UpdateTable does not keep TableClass",
+		},
+		Replace: Replace{Column: "table_name", SQL: `'table-other'`, ID: "table-other"},
+	}},
+}

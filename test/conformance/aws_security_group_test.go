@@ -1,0 +1,54 @@
+package conformance
+
+var awsSecurityGroup = Module{
+	Name: "aws_security_group",
+	Setup: []string{
+		`INSERT INTO vpc (cidr_block) VALUES ('10.1.0.0/16')`,
+		`INSERT INTO security_group (group_name, description, vpc_id) SELECT 'base', 'for rules', id FROM vpc WHERE cidr_block = '10.1.0.0/16'`,
+		`INSERT INTO security_group (group_name, description, vpc_id) SELECT 'other-base', 'for rules', id FROM vpc WHERE cidr_block = '10.1.0.0/16'`,
+	},
+	Vars: map[string]string{
+		"vpc":   `SELECT vpc_id FROM vpc WHERE cidr_block = '10.1.0.0/16'`,
+		"group": `SELECT group_id FROM security_group WHERE group_name = 'base'`,
+	},
+	Tables: []Table{
+		{
+			Name: "security_group", Identity: "group_id",
+			Insert: `(group_name, description, vpc_id) SELECT 'group-$n', 'first', id FROM vpc WHERE cidr_block = '10.1.0.0/16'`,
+			See:    `ec2 describe-security-groups --group-ids $id`,
+			Create: run(`ec2 create-security-group --group-name group-$n --description first --vpc-id $vpc --query GroupId`),
+			Delete: run(`ec2 delete-security-group --group-id $id`),
+			Change: []Change{ec2Tags},
+			Replace: Replace{
+				Column: "description", SQL: `'second'`,
+				Dependents: `SELECT is_egress, ip_protocol, cidr_ipv4 FROM security_group_rule WHERE security_group_id = $row`,
+			},
+		},
+		{
+			Name: "security_group_rule", Identity: "security_group_rule_id",
+			Insert: `(security_group_id, is_egress, ip_protocol, from_port, to_port, cidr_ipv4) SELECT id, false, 'tcp', 80, 80, '10.$i.0.0/16' FROM security_group WHERE group_name = 'base'`,
+			See:    `ec2 describe-security-group-rules --filters Name=security-group-rule-id,Values=$id --query SecurityGroupRules`,
+			Create: run(`ec2 authorize-security-group-ingress --group-id $group --ip-permissions IpProtocol=tcp,FromPort=80,ToPort=80,IpRanges=[{CidrIp=10.$i.0.0/16}] --query SecurityGroupRules[0].SecurityGroupRuleId`),
+			Delete: run(`ec2 revoke-security-group-ingress --group-id $group --security-group-rule-ids $id`),
+			Change: []Change{
+				ruleSetting("ip_protocol", `'udp'`, "IpProtocol", `'tcp'`),
+				ruleSetting("from_port", `53`, "FromPort", `54`),
+				ruleSetting("to_port", `55`, "ToPort", `56`),
+				ruleSetting("description", `'by sql'`, "Description", `'by cli'`),
+				ec2Tags,
+			},
+			Replace: Replace{Column: "cidr_ipv4", SQL: `'10.99.0.0/16'`},
+		},
+	},
+}
+
+func ruleSetting(column, sql, member, then string) Change {
+	return Change{
+		column, sql, `ec2 describe-security-group-rules --filters Name=security-group-rule-id,Values=$id --query SecurityGroupRules[0].` + member, "",
+		run(`ec2 modify-security-group-rules --group-id $group --security-group-rules
+			'SecurityGroupRuleId=$id,SecurityGroupRule={IpProtocol=tcp,FromPort=54,ToPort=56,CidrIpv4=$cidr_ipv4,Description="by cli"}'`), then,
+	}
+}
+
+// ec2Tags is the change of an EC2 object's tags.
+var ec2Tags = tags(`ec2 describe-tags --filters Name=resource-id,Values=$id --query Tags[].{Key:Key,Value:Value}`, `ec2 create-tags --resources $id --tags Key=by,Value=cli`)
