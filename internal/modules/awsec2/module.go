@@ -21,9 +21,11 @@ func Module(c *aws.Clients) *modules.Module {
 		Name:         "aws_ec2",
 		Version:      1,
 		Doc:          "Instances (EC2), virtual machines: with their security groups, volumes and key pairs.",
-		Dependencies: []string{"aws_iam", "aws_security_group"},
+		Dependencies: []string{"aws_elb", "aws_iam", "aws_security_group"},
 		Resources: []modules.Resource{
-			newKeyPair(c), newInstance(c), newInstanceGroups(c), newVolume(c), newMapping(c),
+			newKeyPair(c), newInstance(c), newInstanceGroups(c), newVolume(c), newMapping(c), newRegistered(c),
 		},
+		Migrations: map[int]string{1: after},
+		Drop:       drop,
 	}
 }

@@ -82,12 +82,12 @@ func TestLoadBalancerLifecycle(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			c := awstest.Clients(t)
-			balancer(t, c, "life", kind)
+			balancer(t, c, "other", kind)
 			in, _ := subnets(t, c)
 			awstest.Lifecycle(t, awstest.Case{
 				Resource: newLoadBalancer(c), Scope: west,
 				Want: modules.Row{
-					"load_balancer_name": text("life0more"), "load_balancer_type": text(kind), "scheme": text("internal"),
+					"load_balancer_name": text("life"), "load_balancer_type": text(kind), "scheme": text("internal"),
 					"subnets": modules.Strings(in[:2]), "ip_address_type": text("ipv4"), "has_security_groups": modules.Bool(true),
 					"attributes": modules.StringMap(map[string]string{"idle_timeout.timeout_seconds": "90"}),
 					"tags":       modules.StringMap(map[string]string{"env": "test"}),
@@ -106,8 +106,8 @@ func TestLoadBalancerLifecycle(t *testing.T) {
 	}
 }
 
-// moto makes gateway load balancers with a scheme and a name like the others,
-// and lets load balancers of one name be.
+// moto makes gateway load balancers with a scheme, and several load balancers of
+// one name.
 func TestLoadBalancerSecurityGroups(t *testing.T) {
 	t.Parallel()
 	c := awstest.Clients(t)
@@ -179,6 +179,16 @@ func TestTargetGroupLifecycle(t *testing.T) {
 		},
 		Calls: map[string]int{"tags": 2},
 	})
+}
+
+// A name that is taken is that of what is meant. moto refuses it of target
+// groups only.
+func TestTargetGroupIsTakenOver(t *testing.T) {
+	t.Parallel()
+	c := awstest.Clients(t)
+	if one, two := group(t, c, "one", "HTTP", 80), group(t, c, "one", "HTTP", 80); one["target_group_arn"] != two["target_group_arn"] {
+		t.Errorf("there are %v and %v", one, two)
+	}
 }
 
 func TestTargetGroupOfFunction(t *testing.T) {

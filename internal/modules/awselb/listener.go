@@ -140,31 +140,17 @@ func (r *listener) FindCreated(ctx context.Context, scope modules.Scope, tokens 
 		return nil, err
 	}
 	collect, rows := aws.Collector()
-	err = each(ctx, client, func(ctx context.Context, listeners []elbtypes.Listener) error {
-		for some := range slices.Chunk(listeners, mostNames) {
-			tags, err := tagsOf(ctx, client, some, listenerARN)
-			if err != nil {
-				return err
-			}
-			for arn, list := range tags {
-				token := elbTags.Map(list)[aws.TokenTag]
-				if slices.Contains(tokens, token) {
-					if err := collect([]modules.Row{{"listener_arn": modules.Text(arn), aws.TokenTag: modules.Text(token)}}); err != nil {
-						return err
-					}
-				}
-			}
+	err = each(ctx, client, func(_ context.Context, listeners []elbtypes.Listener) error {
+		var some []modules.Row
+		for _, l := range listeners {
+			some = append(some, modules.Row{"listener_arn": modules.TextPtr(l.ListenerArn)})
 		}
-		return nil
+		return collect(some)
 	})
 	if err != nil {
 		return nil, err
 	}
-	found := map[string]modules.Row{}
-	for _, row := range rows() {
-		found[row[aws.TokenTag].String()] = modules.Row{"listener_arn": row["listener_arn"]}
-	}
-	return found, nil
+	return find(ctx, client, "listener_arn", aws.Column(rows(), "listener_arn"), tokens)
 }
 
 func listenerRow(_ context.Context, l elbtypes.Listener) (modules.Row, error) {

@@ -30,11 +30,15 @@ func describeLoadBalancer() *modules.Table {
 		Doc:      "Load balancers. Deleting one deletes its listeners.",
 		Provider: aws.Provider,
 		Reach:    modules.PerRegion,
-		Creation: modules.ByName, // "must be unique per region per account" (page CreateLoadBalancer)
+		// CreateLoadBalancer takes no token; it answers a repeated call with the
+		// load balancer there is only if nothing has been changed meanwhile.
+		Creation: modules.ByTag,
 		Columns: aws.Regional(
-			modules.Column{Name: "load_balancer_name", Type: modules.TypeText, Required: true, Identity: true, CreateOnly: true,
+			modules.Column{Name: "load_balancer_arn", Type: modules.TypeText, Identity: true, Assigned: true,
+				Doc: "Its Amazon Resource Name (ARN); NULL until it is created."},
+			modules.Column{Name: "load_balancer_name", Type: modules.TypeText, Required: true, CreateOnly: true,
 				Check: `load_balancer_name ~ '^[A-Za-z0-9]([A-Za-z0-9-]{0,30}[A-Za-z0-9])?$' AND load_balancer_name NOT LIKE 'internal-%'`,
-				Doc:   "Its name: up to 32 letters, digits and hyphens, not at the ends."},
+				Doc:   "Its name, unique in the account and region: up to 32 letters, digits and hyphens, not at the ends."},
 			modules.Column{Name: "load_balancer_type", Type: modules.TypeText, Required: true, CreateOnly: true, Default: "'application'",
 				Enum: []string{"application", "network", "gateway"},
 				Doc:  "application (HTTP), network (TCP, UDP, TLS) or gateway (appliances). Default application."},
@@ -51,8 +55,6 @@ func describeLoadBalancer() *modules.Table {
 			modules.Column{Name: "customer_owned_ipv4_pool", Type: modules.TypeText, CreateOnly: true,
 				Doc: "The id of the customer-owned address pool, on Outposts."},
 			attributesColumn(`Its attributes by the names they have in the API, a JSON object of strings such as {"idle_timeout.timeout_seconds": "120", "deletion_protection.enabled": "true", "access_logs.s3.enabled": "true", "access_logs.s3.bucket": "logs"}.`),
-			modules.Column{Name: "load_balancer_arn", Type: modules.TypeText, Assigned: true,
-				Doc: "Its Amazon Resource Name (ARN)."},
 			modules.Column{Name: "dns_name", Type: modules.TypeText, Assigned: true,
 				Doc: "The name by which clients reach it."},
 			modules.Column{Name: "canonical_hosted_zone_id", Type: modules.TypeText, Assigned: true,
@@ -69,7 +71,7 @@ func describeLoadBalancer() *modules.Table {
 		Checks: []string{
 			"NOT (load_balancer_type = 'application' AND has_security_groups IS FALSE OR load_balancer_type = 'gateway' AND has_security_groups)",
 		},
-		Uniques:             [][]string{{modules.ColumnAccount, modules.ColumnRegion, "load_balancer_arn"}},
+		Uniques:             [][]string{{modules.ColumnAccount, modules.ColumnRegion, "load_balancer_name"}},
 		DestroyBeforeCreate: true,
 	}
 }
@@ -98,19 +100,39 @@ func describeAll(ctx context.Context, client *elb.Client, page func([]elbtypes.L
 		func(out *elb.DescribeLoadBalancersOutput) error { return page(out.LoadBalancers) })
 }
 
-// Get reads the load balancers with these names.
+// Get reads the load balancers with these ARNs.
 func (r *loadBalancer) Get(ctx context.Context, scope modules.Scope, identities []modules.Row) ([]modules.Row, error) {
 	client, err := client(ctx, r.clients, scope)
 	if err != nil {
 		return nil, err
 	}
-	return aws.InBatches(ctx, mostNames, aws.Column(identities, "load_balancer_name"), func(ctx context.Context, names []string) ([]modules.Row, error) {
-		out, err := client.DescribeLoadBalancers(ctx, &elb.DescribeLoadBalancersInput{Names: names})
+	return aws.InBatches(ctx, mostNames, aws.Column(identities, "load_balancer_arn"), func(ctx context.Context, arns []string) ([]modules.Row, error) {
+		out, err := client.DescribeLoadBalancers(ctx, &elb.DescribeLoadBalancersInput{LoadBalancerArns: arns})
 		if err != nil {
 			return nil, err
 		}
 		return loadBalancerRows(ctx, client, out.LoadBalancers)
 	})
+}
+
+// FindCreated returns, by token, the load balancers that were created with one
+// of the tokens.
+func (r *loadBalancer) FindCreated(ctx context.Context, scope modules.Scope, tokens []string) (map[string]modules.Row, error) {
+	client, err := client(ctx, r.clients, scope)
+	if err != nil {
+		return nil, err
+	}
+	var arns []string
+	err = describeAll(ctx, client, func(balancers []elbtypes.LoadBalancer) error {
+		for _, b := range balancers {
+			arns = append(arns, awssdk.ToString(b.LoadBalancerArn))
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return find(ctx, client, "load_balancer_arn", arns, tokens)
 }
 
 func loadBalancerRows(ctx context.Context, client *elb.Client, balancers []elbtypes.LoadBalancer) ([]modules.Row, error) {
@@ -153,9 +175,9 @@ func loadBalancerRows(ctx context.Context, client *elb.Client, balancers []elbty
 	})
 }
 
-// Create creates a load balancer. Attributes, which CreateLoadBalancer does not
-// take, are left to Update.
-func (r *loadBalancer) Create(ctx context.Context, scope modules.Scope, want modules.Row, _ string) (modules.Row, error) {
+// Create creates a load balancer, or takes over the one of that name. Attributes,
+// which CreateLoadBalancer does not take, are left to Update.
+func (r *loadBalancer) Create(ctx context.Context, scope modules.Scope, want modules.Row, token string) (modules.Row, error) {
 	client, err := client(ctx, r.clients, scope)
 	if err != nil {
 		return nil, err
@@ -167,7 +189,7 @@ func (r *loadBalancer) Create(ctx context.Context, scope modules.Scope, want mod
 		Subnets:               want["subnets"].Strings(),
 		IpAddressType:         elbtypes.IpAddressType(want["ip_address_type"].String()),
 		CustomerOwnedIpv4Pool: want["customer_owned_ipv4_pool"].Ptr(),
-		Tags:                  tagList(want, ""),
+		Tags:                  tagList(want, token),
 	}
 	if in.Type == elbtypes.LoadBalancerTypeEnumNetwork && want["has_security_groups"].Bool() {
 		if in.SecurityGroups, err = r.first(ctx, scope, in.Subnets); err != nil {
@@ -175,22 +197,16 @@ func (r *loadBalancer) Create(ctx context.Context, scope modules.Scope, want mod
 		}
 	}
 	out, err := client.CreateLoadBalancer(ctx, in)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		return modules.Row{"load_balancer_arn": modules.TextPtr(out.LoadBalancers[0].LoadBalancerArn)}, nil
 	}
-	return modules.Row{
-		"load_balancer_name": want["load_balancer_name"],
-		"load_balancer_arn":  modules.TextPtr(out.LoadBalancers[0].LoadBalancerArn),
-	}, nil
-}
-
-// tagList returns the tags of a new object; nil if there are none, since an
-// empty list is refused.
-func tagList(want modules.Row, token string) []elbtypes.Tag {
-	if tags := elbTags.List(aws.TagsOf(want, token)); len(tags) > 0 {
-		return tags
+	if aws.HasCode(err, "DuplicateLoadBalancerName") {
+		there, failure := client.DescribeLoadBalancers(ctx, &elb.DescribeLoadBalancersInput{Names: []string{*in.Name}})
+		if failure == nil && len(there.LoadBalancers) == 1 && there.LoadBalancers[0].Type == in.Type {
+			return modules.Row{"load_balancer_arn": modules.TextPtr(there.LoadBalancers[0].LoadBalancerArn)}, nil
+		}
 	}
-	return nil
+	return nil, err
 }
 
 // first returns the security group that a network load balancer begins with: one

@@ -1,10 +1,10 @@
 // Package awselb is the module aws_elb: load balancers, what they listen for,
 // and the groups of targets that they send it to.
 //
-// It promises what the contract in package modules asks of its tables. The names
-// of load balancers and target groups are their identities, which AWS allows
-// once in an account and region. Listeners have no name and are created with a
-// tag that holds the creation's token.
+// It promises what the contract in package modules asks of its tables. Objects
+// are named by their ARNs and created with a tag that holds the creation's
+// token. The names of load balancers and target groups, and the ports of
+// listeners, AWS allows once: what bears one already is taken over.
 package awselb
 
 import (
@@ -86,6 +86,31 @@ func tagsOf[T any](ctx context.Context, client *elb.Client, objects []T, arn fun
 		tags[awssdk.ToString(d.ResourceArn)] = d.Tags
 	}
 	return tags, nil
+}
+
+// find returns, by token, the identities of the objects among arns that carry one
+// of the tokens.
+func find(ctx context.Context, client *elb.Client, identity string, arns, tokens []string) (map[string]modules.Row, error) {
+	rows, err := aws.InBatches(ctx, mostNames, arns, func(ctx context.Context, some []string) ([]modules.Row, error) {
+		tags, err := tagsOf(ctx, client, some, func(arn string) *string { return &arn })
+		var rows []modules.Row
+		for arn, list := range tags {
+			if token := elbTags.Map(list)[aws.TokenTag]; slices.Contains(tokens, token) {
+				rows = append(rows, modules.Row{identity: modules.Text(arn), aws.TokenTag: modules.Text(token)})
+			}
+		}
+		return rows, err
+	})
+	found := map[string]modules.Row{}
+	for _, row := range rows {
+		found[row[aws.TokenTag].String()] = modules.Row{identity: row[identity]}
+	}
+	return found, err
+}
+
+// tagList returns the tags of a new object, its token among them.
+func tagList(want modules.Row, token string) []elbtypes.Tag {
+	return elbTags.List(aws.TagsOf(want, token))
 }
 
 func updateTags(ctx context.Context, client *elb.Client, arn string, have, want modules.Row) error {

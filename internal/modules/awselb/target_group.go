@@ -33,11 +33,13 @@ func describeTargetGroup() *modules.Table {
 		Doc:      "Target groups: where load balancers send what they receive. One that a listener uses cannot be deleted.",
 		Provider: aws.Provider,
 		Reach:    modules.PerRegion,
-		Creation: modules.ByName, // "must be unique per region per account"
+		Creation: modules.ByTag, // as load balancers
 		Columns: aws.Regional(
-			modules.Column{Name: "target_group_name", Type: modules.TypeText, Required: true, Identity: true, CreateOnly: true,
+			modules.Column{Name: "target_group_arn", Type: modules.TypeText, Identity: true, Assigned: true,
+				Doc: "Its Amazon Resource Name (ARN); NULL until it is created."},
+			modules.Column{Name: "target_group_name", Type: modules.TypeText, Required: true, CreateOnly: true,
 				Check: `target_group_name ~ '^[A-Za-z0-9]([A-Za-z0-9-]{0,30}[A-Za-z0-9])?$'`,
-				Doc:   "Its name: up to 32 letters, digits and hyphens, not at the ends."},
+				Doc:   "Its name, unique in the account and region: up to 32 letters, digits and hyphens, not at the ends."},
 			modules.Column{Name: "target_type", Type: modules.TypeText, Required: true, CreateOnly: true, Default: "'instance'",
 				Enum: []string{"instance", "ip", "lambda", "alb"},
 				Doc:  "What its targets are: instance, ip (addresses), lambda (one function) or alb (one application load balancer). Default instance."},
@@ -69,12 +71,10 @@ func describeTargetGroup() *modules.Table {
 			check("matcher", modules.TypeText, "length(matcher) BETWEEN 1 AND 64",
 				"The HTTP or gRPC codes that are healthy answers, such as 200-299 or 0-99. NULL where checks are by TCP."),
 			attributesColumn(`Its attributes by the names they have in the API, a JSON object of strings such as {"deregistration_delay.timeout_seconds": "30", "stickiness.enabled": "true"}.`),
-			modules.Column{Name: "target_group_arn", Type: modules.TypeText, Assigned: true,
-				Doc: "Its Amazon Resource Name (ARN)."},
 			aws.TagsColumn(),
 		),
 		Checks:              []string{"target_type = 'lambda' AND num_nonnulls(protocol, port, vpc) = 0 OR target_type <> 'lambda' AND num_nulls(protocol, port, vpc) = 0"},
-		Uniques:             [][]string{{modules.ColumnAccount, modules.ColumnRegion, "target_group_arn"}},
+		Uniques:             [][]string{{modules.ColumnAccount, modules.ColumnRegion, "target_group_name"}},
 		DestroyBeforeCreate: true,
 	}
 }
@@ -88,29 +88,54 @@ func (r *targetGroup) List(ctx context.Context, scope modules.Scope, page func([
 	if err != nil {
 		return err
 	}
-	return aws.Pages(ctx, elb.NewDescribeTargetGroupsPaginator(client, &elb.DescribeTargetGroupsInput{PageSize: awssdk.Int32(pageSize)}),
-		func(out *elb.DescribeTargetGroupsOutput) error {
-			rows, err := targetGroupRows(ctx, client, out.TargetGroups)
-			if err != nil {
-				return err
-			}
-			return page(rows)
-		})
+	return describeGroups(ctx, client, func(groups []elbtypes.TargetGroup) error {
+		rows, err := targetGroupRows(ctx, client, groups)
+		if err != nil {
+			return err
+		}
+		return page(rows)
+	})
 }
 
-// Get reads the target groups with these names.
+// describeGroups gives all target groups to page.
+func describeGroups(ctx context.Context, client *elb.Client, page func([]elbtypes.TargetGroup) error) error {
+	return aws.Pages(ctx, elb.NewDescribeTargetGroupsPaginator(client, &elb.DescribeTargetGroupsInput{PageSize: awssdk.Int32(pageSize)}),
+		func(out *elb.DescribeTargetGroupsOutput) error { return page(out.TargetGroups) })
+}
+
+// Get reads the target groups with these ARNs.
 func (r *targetGroup) Get(ctx context.Context, scope modules.Scope, identities []modules.Row) ([]modules.Row, error) {
 	client, err := client(ctx, r.clients, scope)
 	if err != nil {
 		return nil, err
 	}
-	return aws.InBatches(ctx, mostNames, aws.Column(identities, "target_group_name"), func(ctx context.Context, names []string) ([]modules.Row, error) {
-		out, err := client.DescribeTargetGroups(ctx, &elb.DescribeTargetGroupsInput{Names: names})
+	return aws.InBatches(ctx, mostNames, aws.Column(identities, "target_group_arn"), func(ctx context.Context, arns []string) ([]modules.Row, error) {
+		out, err := client.DescribeTargetGroups(ctx, &elb.DescribeTargetGroupsInput{TargetGroupArns: arns})
 		if err != nil {
 			return nil, err
 		}
 		return targetGroupRows(ctx, client, out.TargetGroups)
 	})
+}
+
+// FindCreated returns, by token, the target groups that were created with one of
+// the tokens.
+func (r *targetGroup) FindCreated(ctx context.Context, scope modules.Scope, tokens []string) (map[string]modules.Row, error) {
+	client, err := client(ctx, r.clients, scope)
+	if err != nil {
+		return nil, err
+	}
+	var arns []string
+	err = describeGroups(ctx, client, func(groups []elbtypes.TargetGroup) error {
+		for _, g := range groups {
+			arns = append(arns, awssdk.ToString(g.TargetGroupArn))
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return find(ctx, client, "target_group_arn", arns, tokens)
 }
 
 func targetGroupRows(ctx context.Context, client *elb.Client, groups []elbtypes.TargetGroup) ([]modules.Row, error) {
@@ -169,14 +194,14 @@ func boolPtr(v modules.Value) *bool {
 	return awssdk.Bool(v.Bool())
 }
 
-// Create creates a target group. Attributes, which CreateTargetGroup does not
-// take, are left to Update.
-func (r *targetGroup) Create(ctx context.Context, scope modules.Scope, want modules.Row, _ string) (modules.Row, error) {
+// Create creates a target group, or takes over the one of that name. Attributes,
+// which CreateTargetGroup does not take, are left to Update.
+func (r *targetGroup) Create(ctx context.Context, scope modules.Scope, want modules.Row, token string) (modules.Row, error) {
 	client, err := client(ctx, r.clients, scope)
 	if err != nil {
 		return nil, err
 	}
-	out, err := client.CreateTargetGroup(ctx, &elb.CreateTargetGroupInput{
+	in := &elb.CreateTargetGroupInput{
 		Name:                       want["target_group_name"].Ptr(),
 		TargetType:                 elbtypes.TargetTypeEnum(want["target_type"].String()),
 		Protocol:                   elbtypes.ProtocolEnum(want["protocol"].String()),
@@ -193,15 +218,19 @@ func (r *targetGroup) Create(ctx context.Context, scope modules.Scope, want modu
 		HealthyThresholdCount:      want["healthy_threshold_count"].Int32Ptr(),
 		UnhealthyThresholdCount:    want["unhealthy_threshold_count"].Int32Ptr(),
 		Matcher:                    matcher(want, want["protocol_version"]),
-		Tags:                       tagList(want, ""),
-	})
-	if err != nil {
-		return nil, err
+		Tags:                       tagList(want, token),
 	}
-	return modules.Row{
-		"target_group_name": want["target_group_name"],
-		"target_group_arn":  modules.TextPtr(out.TargetGroups[0].TargetGroupArn),
-	}, nil
+	out, err := client.CreateTargetGroup(ctx, in)
+	if err == nil {
+		return modules.Row{"target_group_arn": modules.TextPtr(out.TargetGroups[0].TargetGroupArn)}, nil
+	}
+	if aws.HasCode(err, "DuplicateTargetGroupName") {
+		there, failure := client.DescribeTargetGroups(ctx, &elb.DescribeTargetGroupsInput{Names: []string{*in.Name}})
+		if failure == nil && len(there.TargetGroups) == 1 {
+			return modules.Row{"target_group_arn": modules.TextPtr(there.TargetGroups[0].TargetGroupArn)}, nil
+		}
+	}
+	return nil, err
 }
 
 // Update changes the health check in one call, then attributes and tags.
