@@ -398,6 +398,9 @@ func TestChangeOfAnInstanceThatRuns(t *testing.T) {
 			t.Errorf("got user data %v, want %v", got, data)
 		}
 	}
+	if s.userData = "/w=="; !look()["user_data"].IsNull() { // is no text
+		t.Errorf("got %v", look())
+	}
 	s.tag = fmt.Sprintf("%d t3.micro", time.Now().Add(-time.Minute).Unix())
 	shown("stopped", "t3.large", stopped)
 	s.status, s.tag = "shutting-down", fmt.Sprintf("%d t3.micro", time.Now().Add(time.Minute).Unix())
@@ -436,7 +439,7 @@ func TestUserDataIsKept(t *testing.T) {
 }
 
 // What moto does not have: MonitorInstances, UnmonitorInstances, the code of a
-// hibernated instance, user data that is no text.
+// hibernated instance; and an instance of an Auto Scaling group.
 func TestInstanceRow(t *testing.T) {
 	t.Parallel()
 	var calls []string
@@ -469,6 +472,10 @@ func TestInstanceRow(t *testing.T) {
 		if row["state"] != text(c.state) || row["status"] != text(string(c.status)) {
 			t.Errorf("%s, %s: got %v", c.status, c.code, row)
 		}
+	}
+	row := instanceRow(ec2types.Instance{InstanceId: awssdk.String("i-1"), Tags: aws.EC2Tags.List(map[string]string{"aws:autoscaling:groupName": "web"})})
+	if err := r.Delete(mutating(t), east, row); err == nil || modules.ClassOf(err) != modules.Invalid || row["auto_scaling_group"] != text("web") || !row["tags"].IsNull() {
+		t.Errorf("delete of an instance of a group: %v, %v", row, err)
 	}
 	if !sameState(stopped, hibernate) || sameState(running, hibernate) {
 		t.Error("states are compared wrongly")

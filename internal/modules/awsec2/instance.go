@@ -87,6 +87,7 @@ func describeInstance() *modules.Table {
 				Doc: "Over how many network hops that service is answered, from 1 to 64; containers need 2."},
 			metadata("tags", "Whether that service tells the instance's tags: enabled or disabled.", "disabled", "enabled"),
 			assigned("status", modules.TypeText, "What it is doing: pending, running, stopping, stopped or shutting-down."),
+			assigned("auto_scaling_group", modules.TypeText, "The Auto Scaling group that made it, and would make another in its place."),
 			assigned("availability_zone", modules.TypeText, "Its availability zone, such as us-east-1a."),
 			assigned("private_ip_address", modules.TypeInet, "Its private IPv4 address."),
 			assigned("public_ip_address", modules.TypeInet, "Its public IPv4 address, if it has one."),
@@ -138,11 +139,14 @@ func rootDevices(ctx context.Context, client *ec2.Client, instances []string) (m
 // rows reads instances' user data, which DescribeInstances leaves out.
 func (r *instance) rows(ctx context.Context, client *ec2.Client, instances []ec2types.Instance) ([]modules.Row, error) {
 	return aws.Read(ctx, instances, func(ctx context.Context, i ec2types.Instance) (modules.Row, error) {
+		row := instanceRow(i)
+		if status(i) == ec2types.InstanceStateNameShuttingDown {
+			return row, nil // of what is on its way out there is nothing to compare
+		}
 		data, err := r.userData.of(ctx, client, i)
 		if err != nil {
 			return nil, err
 		}
-		row := instanceRow(i)
 		if utf8.ValidString(data) && !strings.Contains(data, "\x00") {
 			row["user_data"] = modules.NonEmpty(data)
 		} else {
@@ -169,6 +173,7 @@ func instanceRow(i ec2types.Instance) modules.Row {
 		"metadata_hop_limit":     modules.Null,
 		"metadata_tags":          modules.Null,
 		"status":                 modules.NonEmpty(status(i)),
+		"auto_scaling_group":     modules.NonEmpty(aws.EC2Tags.Map(i.Tags)["aws:autoscaling:groupName"]),
 		"availability_zone":      modules.Null,
 		"private_ip_address":     modules.NonEmpty(awssdk.ToString(i.PrivateIpAddress)),
 		"public_ip_address":      modules.NonEmpty(awssdk.ToString(i.PublicIpAddress)),
@@ -306,8 +311,18 @@ func encryptedRoot(ctx context.Context, client *ec2.Client, image string) ([]ec2
 // Delete terminates an instance; one that is on its way out is no error (page
 // TerminateInstances).
 func (r *instance) Delete(ctx context.Context, scope modules.Scope, have modules.Row) error {
-	return r.Remove(ctx, scope, "", func(client *ec2.Client) error {
+	return r.Remove(ctx, scope, r.Protected(have), func(client *ec2.Client) error {
 		_, err := client.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: []string{have["instance_id"].String()}})
 		return err
 	})
+}
+
+// Protected keeps the instances of Auto Scaling groups, which would start others
+// without end. The tag is of the Amazon EC2 Auto Scaling User Guide, "Tag Auto
+// Scaling groups and instances".
+func (r *instance) Protected(have modules.Row) string {
+	if group := have["auto_scaling_group"]; !group.IsNull() {
+		return "the Auto Scaling group " + group.String() + " made it, and would make another"
+	}
+	return ""
 }

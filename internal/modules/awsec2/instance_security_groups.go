@@ -17,7 +17,7 @@ func newInstanceGroups(c *aws.Clients) *aws.Memberships {
 	return &aws.Memberships{
 		Description: &modules.Table{
 			Name:     "instance_security_groups",
-			Doc:      "The security groups of instances. An instance has one at least: the VPC's default group when there is no other.",
+			Doc:      "The security groups of instances. An instance has one at least: the VPC's default group when there is no other, and until the first is given.",
 			Provider: aws.Provider,
 			Reach:    modules.PerRegion,
 			Creation: modules.ByName,
