@@ -82,13 +82,14 @@ LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     seconds  integer := extract(epoch FROM iasql_internal.setting('sync_interval')::interval)::integer;
     wanted   text;
-    cron     text := (SELECT extversion FROM pg_extension WHERE extname = 'pg_cron');
+    -- Only the digits: versions read 1.4-1, too.
+    cron     integer[] := (SELECT string_to_array(substring(extversion FROM '^[0-9.]*[0-9]'), '.') FROM pg_extension WHERE extname = 'pg_cron');
 BEGIN
     IF cron IS NULL OR NOT has_schema_privilege('cron', 'USAGE') THEN
         RETURN 'river';
     END IF;
     wanted := CASE
-        WHEN seconds < 60 AND string_to_array(cron, '.')::integer[] >= ARRAY[1, 5] THEN format('%s seconds', seconds)
+        WHEN seconds < 60 AND cron >= ARRAY[1, 5] THEN format('%s seconds', seconds)
         WHEN seconds % 60 = 0 AND seconds <= 3600 AND 60 % (seconds / 60) = 0 THEN CASE seconds WHEN 3600 THEN '0 * * * *' ELSE format('*/%s * * * *', seconds / 60) END
         WHEN seconds % 3600 = 0 AND seconds <= 86400 AND 24 % (seconds / 3600) = 0 THEN CASE seconds WHEN 86400 THEN '0 0 * * *' ELSE format('0 */%s * * *', seconds / 3600) END
     END;

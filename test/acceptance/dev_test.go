@@ -97,6 +97,11 @@ func TestDev(t *testing.T) {
 	}
 	w.PSQL(`UPDATE vpc SET tags = '{"second": "start"}' WHERE id = ` + id)
 	w.Becomes(10*time.Second, "0", `SELECT count(*) FROM iasql_audit_log WHERE NOT settled`)
+
+	// An interval that pg_cron before 1.5 cannot count in is kept all the same.
+	w.PSQL(`UPDATE iasql_settings SET value = '3 seconds' WHERE name = 'sync_interval'`)
+	vpc = w.CLI("ec2", "create-vpc", "--cidr-block", "10.46.0.0/16")["Vpc"].(map[string]any)["VpcId"].(string)
+	w.Becomes(20*time.Second, "1", `SELECT count(*) FROM vpc WHERE vpc_id = '`+vpc+`'`)
 	second.stop(t)
 }
 

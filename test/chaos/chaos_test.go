@@ -1,0 +1,50 @@
+package chaos
+
+import (
+	"flag"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"iasql/test/harness"
+)
+
+var (
+	length = flag.Duration("for", time.Minute, "how long faults and edits last")
+	seed   = flag.Uint64("seed", uint64(time.Now().UnixNano()), "of the random choices; what happens also depends on timing")
+)
+
+func TestMain(m *testing.M) { harness.Main(m) }
+
+// TestChaos: nothing lost, nothing doubled, nothing deleted that nobody
+// deleted, whatever goes wrong.
+func TestChaos(t *testing.T) {
+	t.Logf("-for %s -seed %d", *length, *seed)
+	w := newWorld(t)
+	random := func(stream uint64) *rand.Rand { return rand.New(rand.NewPCG(*seed, stream)) }
+
+	var actors sync.WaitGroup
+	stop := make(chan struct{})
+	act := func(f func(stop <-chan struct{})) {
+		actors.Go(func() { f(stop) })
+	}
+	w.weather.fair.Store(false)
+	for i := range users {
+		act(func(stop <-chan struct{}) { w.user(i, random(uint64(10+i)), stop) })
+	}
+	outsider := newOutsider(w)
+	act(func(stop <-chan struct{}) { outsider.act(random(1), stop) })
+	killer := newKiller(w)
+	act(func(stop <-chan struct{}) { killer.act(random(2), stop) })
+	act(func(stop <-chan struct{}) { w.breakDatabase(random(3), stop) })
+	act(func(stop <-chan struct{}) { w.cutConnections(random(4), stop) })
+	time.Sleep(*length)
+	close(stop)
+	actors.Wait()
+	w.weather.fair.Store(true)
+	w.allConnect()
+	w.check(outsider)
+	w.report(outsider, killer)
+	killer.check(*length)
+}

@@ -1,0 +1,235 @@
+package chaos
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// settleWithin is how long the engines have, once all is well, to find out about
+// calls whose fate is unknown: twice the consistency window, and some.
+const settleWithin = 20 * time.Second
+
+// expected is an object as its editors want it.
+type expected struct {
+	kind   string
+	gone   bool
+	fields map[string]string
+}
+
+// check compares the tables, the cloud and what everybody noted.
+func (w *world) check(o *outsider) {
+	ctx := context.Background()
+	time.Sleep(settleWithin)
+	w.allConnect()
+	// What failed for good while calls were refused needs a person: here it is.
+	w.must(`SELECT iasql_retry(table_name, record_id) FROM iasql_status WHERE state <> 'Present'`)
+	for range 3 {
+		w.must(`SELECT iasql_sync_now()`)
+	}
+	before := w.scalar(`SELECT coalesce(max(id), 0) FROM iasql_operations`)
+	w.must(`SELECT iasql_sync_now()`)
+	if after := w.scalar(`SELECT coalesce(max(id), 0) FROM iasql_operations`); after != before {
+		w.t.Errorf("no fixpoint within three cycles: the fourth made calls %s to %s", before, after)
+	}
+	for _, unsettled := range w.list(`SELECT concat_ws(' ', l.table_name, l.record_id, l.change_type, l.change, s.state, s.message) FROM iasql_audit_log l
+			LEFT JOIN iasql_status s USING (table_name, record_id) WHERE NOT l.settled AND coalesce(s.message, '') = ''`) {
+		w.t.Errorf("neither settled nor explained: %s", unsettled)
+	}
+	for _, state := range w.list(`SELECT concat_ws(' ', table_name, record_id, state, message) FROM iasql_status WHERE state <> 'Present'`) {
+		w.t.Errorf("not settled although all is well: %s", state)
+	}
+	for _, record := range w.list(`
+		SELECT concat_ws(' ', 'vpc', record_id, string_agg(DISTINCT change -> 'change' ->> 'vpc_id', ', ')) FROM iasql_audit_log
+		WHERE table_name = 'vpc' GROUP BY record_id HAVING count(DISTINCT change -> 'change' ->> 'vpc_id') > 1`) {
+		w.t.Errorf("made anew although nobody asked for it: %s", record)
+	}
+
+	want := w.wanted(o)
+	cloud, err := o.look(ctx)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	tables, err := w.records(ctx)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.compare("cloud", want, cloud)
+	w.compare("table", want, tables)
+}
+
+// wanted is what SQL users and the outsider noted.
+func (w *world) wanted(o *outsider) map[string]*expected {
+	want := map[string]*expected{}
+	for _, line := range w.list(`SELECT concat_ws('|', name, kind, gone) FROM chaos.object`) {
+		f := strings.Split(line, "|")
+		want[f[0]] = &expected{kind: f[1], gone: f[2] == "t", fields: map[string]string{}}
+	}
+	for name, v := range o.vpcs {
+		want[name] = &expected{"vpc", v.gone, map[string]string{"v": v.word, "id": v.id}}
+	}
+	for name, q := range o.queues {
+		want[name] = &expected{"queue", q.gone, map[string]string{"name": name, "delay": fmt.Sprint(q.delay)}}
+	}
+	for _, line := range w.list(`SELECT DISTINCT ON (object, field) concat_ws('|', object, field, value) FROM chaos.wish ORDER BY object, field, id DESC`) {
+		f := strings.Split(line, "|")
+		want[f[0]].fields[f[1]] = f[2]
+	}
+	for name, fields := range o.shared {
+		for field, value := range fields {
+			want[name].fields[field] = value
+		}
+	}
+	// A queue is found by the name it has now.
+	for name, e := range want {
+		if now := e.fields["name"]; e.kind == "queue" && now != name {
+			delete(want, name)
+			want[now] = e
+		}
+	}
+	return want
+}
+
+// compare checks that each object is there once and as it should be, and
+// nothing else.
+func (w *world) compare(side string, want map[string]*expected, have []cloudObject) {
+	seen := map[string]int{}
+	suspects := map[string]bool{}
+	defer func() {
+		for name := range suspects {
+			w.history(name)
+		}
+	}()
+	for _, h := range have {
+		e := want[h.name]
+		seen[h.name]++
+		switch {
+		case e == nil || e.kind != h.kind:
+			w.t.Errorf("%s: the %s %q was asked for by nobody: %v", side, h.kind, h.name, h.fields)
+		case e.gone:
+			suspects[h.name] = true
+			w.t.Errorf("%s: the %s %q was deleted and is there: %v", side, h.kind, h.name, h.fields)
+		case seen[h.name] > 1:
+			w.t.Errorf("%s: the %s %q is there %d times: %v", side, h.kind, h.name, seen[h.name], h.fields)
+		default:
+			for field, value := range e.fields {
+				if h.fields[field] != value {
+					suspects[h.name] = true
+					w.t.Errorf("%s: the %s %q has %s = %q, wanted %q", side, h.kind, h.name, field, h.fields[field], value)
+				}
+			}
+		}
+	}
+	for name, e := range want {
+		if !e.gone && seen[name] == 0 {
+			suspects[name] = true
+			w.t.Errorf("%s: the %s %q is not there: %v", side, e.kind, name, e.fields)
+		}
+	}
+}
+
+// history tells all that is known of an SQL user's object.
+func (w *world) history(name string) {
+	for _, line := range w.list(`
+		WITH object AS (
+			SELECT CASE kind WHEN 'group' THEN 'security_group' ELSE kind END AS table_name, record FROM chaos.object WHERE name = '` + name + `'
+				OR name = (SELECT object FROM chaos.wish WHERE field = 'name' AND value = '` + name + `'))
+		SELECT to_char(at, 'HH24:MI:SS.MS ') || what FROM (
+			SELECT l.ts AS at, concat_ws(' ', 'log', l.id, l.change_type, l.origin, l.change, l.settled_at) AS what FROM iasql_audit_log l, object o
+			WHERE l.table_name = o.table_name AND l.record_id = o.record
+			UNION ALL
+			SELECT p.started, concat_ws(' ', 'operation', p.id, 'cycle', p.cycle_id, p.action, p.key, p.columns, 'up to', p.up_to, p.result, p.error, p.ended) FROM iasql_operations p, object o
+			WHERE p.table_name = o.table_name AND p.record_id = o.record
+			UNION ALL
+			SELECT c.at, concat_ws(' ', 'conflict', c.column_name, c.database_value, c.cloud_value, c.base, c.resolved) FROM iasql_conflicts c, object o
+			WHERE c.table_name = o.table_name AND c.record_id = o.record
+		) x ORDER BY at`) {
+		w.t.Logf("%s: %s", name, line)
+	}
+}
+
+// records reads the tables as look reads the cloud.
+func (w *world) records(ctx context.Context) (objects []cloudObject, err error) {
+	for kind, sql := range map[string]string{
+		"vpc":    `SELECT coalesce(tags ->> 'Name', ''), jsonb_build_object('v', tags ->> 'v', 'id', vpc_id, 'hostnames', enable_dns_hostnames::text) FROM vpc WHERE NOT is_default`,
+		"subnet": `SELECT coalesce(s.tags ->> 'Name', ''), jsonb_build_object('v', s.tags ->> 'v', 'cidr', s.cidr_block::text, 'public', s.map_public_ip_on_launch::text) FROM subnet s JOIN vpc v ON v.id = s.vpc_id WHERE NOT v.is_default`,
+		"group":  `SELECT group_name, jsonb_build_object('v', tags ->> 'v', 'description', description) FROM security_group WHERE group_name <> 'default'`,
+		"queue":  `SELECT name, jsonb_build_object('name', name, 'visibility', visibility_timeout::text, 'delay', delay_seconds::text) FROM queue`,
+	} {
+		rows, err := w.admin.Query(ctx, sql)
+		if err != nil {
+			return nil, err
+		}
+		var name string
+		var fields map[string]*string
+		_, err = pgx.ForEachRow(rows, []any{&name, &fields}, func() error {
+			o := cloudObject{kind, name, map[string]string{}}
+			for k, v := range fields {
+				if v != nil {
+					o.fields[k] = *v
+				}
+			}
+			objects = append(objects, o)
+			fields = nil
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return objects, nil
+}
+
+func (w *world) scalar(sql string) string {
+	w.t.Helper()
+	list := w.list(sql)
+	if len(list) != 1 {
+		w.t.Fatalf("%s: %d rows", sql, len(list))
+	}
+	return list[0]
+}
+
+func (w *world) list(sql string) []string {
+	w.t.Helper()
+	rows, err := w.admin.Query(context.Background(), sql)
+	if err != nil {
+		w.t.Fatalf("%s: %v", sql, err)
+	}
+	all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (s string, err error) {
+		values, err := row.Values()
+		if err == nil {
+			s = fmt.Sprint(values[0])
+		}
+		return s, err
+	})
+	if err != nil {
+		w.t.Fatalf("%s: %v", sql, err)
+	}
+	return all
+}
+
+// refused looks at why a user's transaction failed: only because the database
+// went away.
+func (w *world) refused(err error) {
+	text := err.Error()
+	for _, expected := range []string{
+		"57P0", "connect", "conn closed", "EOF", "reset by peer", "timeout", "deadline", "closed pool", "broken pipe", "40001", "40P01", "55P03", "recovery",
+	} {
+		if strings.Contains(text, expected) {
+			return
+		}
+	}
+	w.t.Errorf("a user's change was refused: %v", err)
+}
+
+func (w *world) report(o *outsider, k *killer) {
+	w.t.Logf("%d transactions of users, %d edits outside, %d kills, %d restarts of PostgreSQL, %d connections cut", w.edits.Load(), o.edits, k.kills, w.restarts.Load(), w.cuts.Load())
+	w.t.Logf("faults: %s", w.weather)
+	w.t.Logf("%s operations: %s", w.scalar(`SELECT count(*) FROM iasql_operations`),
+		w.scalar(`SELECT string_agg(result || ' ' || n, ', ') FROM (SELECT coalesce(result, 'open') AS result, count(*) AS n FROM iasql_operations GROUP BY 1) x`))
+	w.t.Logf("%s objects at the end", w.scalar(`SELECT count(*) FROM chaos.object WHERE NOT gone`))
+	w.t.Logf("kill points:\n%s", k)
+}

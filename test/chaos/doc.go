@@ -1,0 +1,18 @@
+// Package chaos runs the built engine, a PostgreSQL cluster of its own and the
+// AWS emulator against everything that goes wrong in production at once, and
+// checks afterwards that nothing was lost, doubled or deleted:
+//
+//   - engines of two versions run side by side and are killed with SIGKILL, at
+//     random and at every step of the journal in turn (kill.go);
+//   - PostgreSQL is restarted, in order and by crash, and its connections are
+//     cut (database.go);
+//   - calls to AWS are throttled, refused, delayed, cut off before and after
+//     their effect, and answered with what was true a moment ago (weather.go);
+//   - SQL users (users.go) and somebody with AWS credentials (outsider.go) keep
+//     editing throughout, and write down what they did;
+//   - in the end the faults stop, and tables, cloud and those notes are compared
+//     (check.go).
+//
+// It runs for a minute as part of the test suite, and for as long as asked by
+// make chaos FOR=10m.
+package chaos
