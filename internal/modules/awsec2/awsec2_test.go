@@ -502,3 +502,25 @@ func TestVolumeChanges(t *testing.T) {
 		t.Errorf("got %v", rows)
 	}
 }
+
+// A volume that is on its way off counts as detached; moto's are at once.
+func TestDetaching(t *testing.T) {
+	t.Parallel()
+	for status, class := range map[string]modules.Class{"attached": modules.Dependency, "detaching": -1, "detached": -1, "": -1} {
+		r := newMapping(fake(t, func(form map[string]string) (int, string) {
+			if form["Action"] == "DetachVolume" {
+				return 400, `<Response><Errors><Error><Code>IncorrectState</Code><Message>not attached</Message></Error></Errors></Response>`
+			}
+			device := "<item><deviceName>/dev/sdf</deviceName><ebs><volumeId>vol-1</volumeId><status>" + status + "</status></ebs></item>"
+			if status == "" {
+				device = ""
+			}
+			return 200, `<DescribeInstancesResponse><reservationSet><item><instancesSet><item><instanceId>i-1</instanceId><blockDeviceMapping>` + device +
+				`</blockDeviceMapping></item></instancesSet></item></reservationSet></DescribeInstancesResponse>`
+		}))
+		err := r.Delete(mutating(t), east, modules.Row{"instance_id": text("i-1"), "device_name": text("/dev/sdf"), "volume_id": text("vol-1")})
+		if (err != nil) != (class >= 0) || err != nil && modules.ClassOf(err) != class {
+			t.Errorf("%q: got %v", status, err)
+		}
+	}
+}
