@@ -462,17 +462,25 @@ func secretPushed(s *Subject, c *modules.Column) bool {
 
 // pendingBase returns the base of a column and whether a user's change of it is
 // pending. A column left NULL by an INSERT was not asked for: the cloud's
-// default is pulled.
+// default is pulled. All that is true of an INSERT is true of a record whose
+// object has been made anew: the new one may lack what cannot be said when it is
+// created.
 func pendingBase(s *Subject, c *modules.Column, have modules.Value) (base modules.Value, pending bool) {
-	if s.Change == nil {
-		return modules.Null, false
+	if s.Change != nil {
+		base, pending = s.Change.Base[c.Name]
 	}
-	base, pending = s.Change.Base[c.Name]
-	if s.Change.Insert && !pending {
+	if !pending && (s.inserted() || s.made()) {
 		return modules.Null, !have.IsNull()
 	}
 	return base, pending
 }
+
+// inserted reports whether the record is new and its INSERT pending.
+func (s *Subject) inserted() bool { return s.Change != nil && s.Change.Insert }
+
+// made reports whether this engine created the object for the record and has not
+// yet seen the two agree.
+func (s *Subject) made() bool { return s.State != nil && s.State.Identity != nil }
 
 type verdict int
 
@@ -498,7 +506,7 @@ func compare(s *Subject, c *modules.Column, m modes.Mode, have, cloud modules.Va
 	written, wrote, stale := lastWrite(s, c, cloud)
 	// Before our write it was what both sides had agreed on, even if the read we
 	// wrote by did not show it.
-	stale = stale || wrote && pending && !s.Change.Insert && c.Same(cloud, base) && !c.Same(cloud, written.to)
+	stale = stale || wrote && pending && !s.inserted() && !s.made() && c.Same(cloud, base) && !c.Same(cloud, written.to)
 	if stale { // the cloud holds what we wrote, or will (R13)
 		if written.unsure && pending && m != modes.Track && !c.Same(have, cloud) {
 			return verdictPush, base // or will not: writing it again does no harm
@@ -538,7 +546,7 @@ func compare(s *Subject, c *modules.Column, m modes.Mode, have, cloud modules.Va
 			return verdictPullConflict, base
 		}
 		return verdictPushConflict, base
-	case s.Change.Insert, c.Same(cloud, base):
+	case s.inserted(), s.made(), c.Same(cloud, base):
 		return verdictPush, base
 	case resolution(s) == "database":
 		return verdictPush, base
@@ -561,10 +569,14 @@ func (s *Subject) adopting() bool {
 
 // lastWrite looks the column up among this engine's updates within the
 // consistency window: what it last wrote, and whether the value read is older
-// than that. Creations do not count: an object may be created without a
-// column's value and be given it afterwards.
+// than that. A creation begins anew: an object may be created without a column's
+// value and be given it afterwards, and what was written before was written to
+// its predecessor.
 func lastWrite(s *Subject, c *modules.Column, cloud modules.Value) (last written, wrote, stale bool) {
 	for i := range s.Own {
+		if s.Own[i].Kind == OpCreate && !s.Own[i].Unsure {
+			last, wrote = written{}, false
+		}
 		if w, ok := s.Own[i].Columns[c.Name]; ok && s.Own[i].Kind == OpUpdate {
 			last, wrote = written{w.To, s.Own[i].Unsure}, true
 		}

@@ -14,6 +14,8 @@ type wish struct {
 	value    modules.Value
 	at       time.Duration // when it was written, not committed
 	byInsert bool
+	// only is the object that has to get it: the successor of one that had it.
+	only *object
 }
 
 type columnRef struct {
@@ -98,6 +100,7 @@ func (c *checker) remembered(s *sync.Subject, st *stateRow) {
 func (c *checker) born(o *object) {
 	c.wanted(o)
 	if o.by.ID != 0 {
+		c.inherits(o)
 		c.own(o.by, o)
 	}
 	if !o.table.AssignedIdentity() {
@@ -105,6 +108,21 @@ func (c *checker) born(o *object) {
 			if key, ok := o.table.Key(r.vals); ok && key == o.key {
 				c.own(ref(o.table, r.id), o)
 			}
+		}
+	}
+}
+
+// inherits: what takes the place of another object has to become as the record
+// is, in every column.
+func (c *checker) inherits(o *object) {
+	r := c.w.db.rows[o.table.Name][o.by.ID]
+	if r == nil || len(c.owned[o.by]) == 0 {
+		return
+	}
+	for i := range o.table.Columns {
+		col := &o.table.Columns[i]
+		if v := r.vals[col.Name]; !col.Assigned && !col.WriteOnly && !col.CreateOnly && !v.IsNull() {
+			c.wishes[columnRef{o.by, col.Name}] = wish{value: v, at: c.w.now, only: o}
 		}
 	}
 }
@@ -137,7 +155,7 @@ func (c *checker) committed(at sync.RecordRef, a *auditRow) {
 			if col := a.table.Column(n); col.Assigned || a.Type == "INSERT" && col.IsDefault(v) {
 				continue // no word on it
 			}
-			c.wishes[columnRef{at, n}] = wish{v, a.at, a.Type == "INSERT"}
+			c.wishes[columnRef{at, n}] = wish{value: v, at: a.at, byInsert: a.Type == "INSERT"}
 		}
 		if a.Type == "INSERT" {
 			if key, ok := a.table.Key(a.change); ok {
@@ -179,9 +197,13 @@ func (c *checker) same(col *modules.Column, have, cloud modules.Value) bool {
 	return c.keys[sync.RecordRef{Table: col.References.Table, ID: have.Int()}][cloud.String()]
 }
 
-// arrived reports whether some object of the record had the value since then.
-func (c *checker) arrived(at sync.RecordRef, col *modules.Column, have modules.Value, since time.Duration) bool {
+// arrived reports whether some object of the record, or that one only, has had
+// the value since then.
+func (c *checker) arrived(at sync.RecordRef, col *modules.Column, have modules.Value, since time.Duration, only *object) bool {
 	for o := range c.owned[at] {
+		if only != nil && o != only {
+			continue
+		}
 		if o.held(since, func(r modules.Row) bool { return r != nil && c.same(col, have, r[col.Name]) }) {
 			return true
 		}
@@ -225,7 +247,7 @@ func (c *checker) updated(p sync.Pull, old *row, vals modules.Row) {
 		if col.Assigned || have == v || c.track(c.run(), at, n) {
 			continue
 		}
-		if w, ok := c.wishes[columnRef{at, n}]; ok && w.value == have && !c.arrived(at, col, have, w.at-lag) && !c.conflicting(at, n, have, p.Conflicts) && !c.resolved(at, "cloud") {
+		if w, ok := c.wishes[columnRef{at, n}]; ok && w.value == have && !c.arrived(at, col, have, w.at-lag, w.only) && !c.conflicting(at, n, have, p.Conflicts) && !c.resolved(at, "cloud") {
 			c.w.violate("R2/R3", "%s %d: a user's %s = %q was overwritten by %q and never reached the cloud", t.Name, at.ID, n, have, v)
 		}
 		if col.WriteOnly {
@@ -388,7 +410,7 @@ func (c *checker) settled(t *modules.Table, at sync.RecordRef, now, left []*audi
 			if col.WriteOnly && w.value.IsNull() || c.overtaken(left, n) || c.conflicted(at, n, w.value) && c.resolved(at, "cloud") {
 				continue
 			}
-			if !c.arrived(at, col, w.value, min(c.recent(), w.at-lag)) {
+			if !c.arrived(at, col, w.value, min(c.recent(), w.at-lag), w.only) {
 				c.w.violate("R2", "%s %d: a user's %s = %q was settled and never reached the cloud", t.Name, at.ID, n, w.value)
 			}
 		}
@@ -510,11 +532,19 @@ func (c *checker) updating(r *run, call *sync.LoggedCall, o *object, have, set m
 		if col.Assigned || col.CreateOnly {
 			c.w.violate("contract", "%v: %s cannot be updated", at, n)
 		}
-		// (A secret still in its row has not gone out; TRACK may have held it.)
-		if col.References == nil && !col.WriteOnly && !c.enforced(r, at, n) && !c.asked(at, r.started, n, "INSERT", "UPDATE") {
+		// (A secret still in its row has not gone out; TRACK may have held it. And
+		// what was made anew has to become as its record is.)
+		if col.References == nil && !col.WriteOnly && !c.made(at, o) && !c.enforced(r, at, n) && !c.asked(at, r.started, n, "INSERT", "UPDATE") {
 			c.w.violate("R4", "%v: nobody asked for %s = %q", at, n, v)
 		}
 	}
+}
+
+// made reports whether the object was made for the record, and the two have not
+// been seen to agree.
+func (c *checker) made(at sync.RecordRef, o *object) bool {
+	st := c.w.db.states[at]
+	return o.by == at && st != nil && st.Identity != nil
 }
 
 // removed: an object was deleted.
