@@ -42,13 +42,13 @@ func TestInstances(t *testing.T) {
 		`INSERT INTO instance (ami, instance_type, key_pair_name) VALUES ('ami-1e749f67', 't3.micro', 'one')`,
 		`INSERT INTO instance_security_groups (instance_id, security_group_id) SELECT i.id, g.id FROM instance i, security_group g WHERE group_name = 'web'`,
 		`INSERT INTO general_purpose_volume (availability_zone, tags) VALUES ('us-east-1a', '{"Name": "data"}')`,
-		`INSERT INTO instance_block_device_mapping (instance_id, volume_id, device_name, delete_on_termination) SELECT i.id, v.id, '/dev/sdf', false FROM instance i, general_purpose_volume v`,
+		`INSERT INTO instance_block_device_mapping (instance_id, volume_id, device_name) SELECT i.id, v.id, '/dev/sdf' FROM instance i, general_purpose_volume v`,
 		`COMMIT`)
 	quiet()
 	const (
 		devices = `SELECT string_agg(concat_ws(' ', device_name, m.delete_on_termination, m.is_root_device, v.tags ->> 'Name', v.state, v.is_root_device, v.instance_id = i.instance_id), ', ' ORDER BY device_name)
 			FROM instance i JOIN instance_block_device_mapping m ON m.instance_id = i.id LEFT JOIN general_purpose_volume v ON v.id = m.volume_id`
-		wantDevices = "/dev/sda1 t t in-use t t, /dev/sdf f f data in-use f t"
+		wantDevices = "/dev/sda1 t t in-use t t, /dev/sdf t f data in-use f t"
 		groups      = `SELECT string_agg(group_name, ',') FROM instance_security_groups ig JOIN instance i ON i.id = ig.instance_id JOIN security_group g ON g.id = ig.security_group_id`
 	)
 	is("devices", devices, wantDevices)
