@@ -2,6 +2,7 @@ package sync
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"sort"
 
@@ -357,6 +358,7 @@ func decideColumns(s *Subject, p Policy) Decision {
 		stale   bool
 		held    bool
 		rules   = p.Rules.Any()
+		given   = modules.Row{} // what the cloud has in columns that a user has left to it
 	)
 	for i := range s.Table.Columns {
 		c := &s.Table.Columns[i]
@@ -397,7 +399,11 @@ func decideColumns(s *Subject, p Policy) Decision {
 		v, base := compare(s, c, m, have, cloud, p.HoldConflicts)
 		switch v {
 		case verdictPull:
-			d.Pull[c.Name] = cloud
+			if m == modes.Normal && s.leftToCloud(c, have) {
+				given[c.Name] = cloud
+			} else {
+				d.Pull[c.Name] = cloud
+			}
 		case verdictPush:
 			d.Push = append(d.Push, c.Name)
 			replace = replace || c.CreateOnly
@@ -416,6 +422,11 @@ func decideColumns(s *Subject, p Policy) Decision {
 		}
 	}
 	sort.Strings(d.Push)
+	if len(d.Push) == 0 && !stale && !held {
+		// Not before the rest is there, for the cloud may then choose anew: a
+		// route that is given a NAT gateway gives up its internet gateway.
+		maps.Copy(d.Pull, given)
+	}
 	switch {
 	case len(d.Push) > 0 && s.State != nil && s.State.Unconfirmed >= MaxUnconfirmed && s.Change.Latest() <= s.State.FailedAt:
 		return d.refuse(StateUpdatingFailed, "the cloud accepts "+d.Push[0]+" but does not keep it")
@@ -447,6 +458,17 @@ func decideColumns(s *Subject, p Policy) Decision {
 func (d Decision) refuse(state StateName, reason string) Decision {
 	pulled, _ := d.splitConflicts()
 	return Decision{Pull: d.Pull, Conflicts: pulled, Wait: true, State: state, Review: true, Reason: reason}
+}
+
+// leftToCloud reports whether a user has set the column to NULL, so that the
+// cloud chooses. What it has now, pulled while other changes of the record are
+// pending, would pass for what the user asks for (R4).
+func (s *Subject) leftToCloud(c *modules.Column, have modules.Value) bool {
+	if !c.Chosen || !have.IsNull() || s.Change == nil || s.Change.Insert {
+		return false
+	}
+	_, pending := s.Change.Base[c.Name]
+	return pending
 }
 
 // secretPushed reports whether the journal shows that the newest secret of the
