@@ -562,6 +562,8 @@ func compare(s *Subject, c *modules.Column, m modes.Mode, have, cloud modules.Va
 		// is there.
 		_, said := s.Change.Base[c.Name]
 		switch {
+		case c.Identity: // renamed since it met the object
+			return verdictPush, base
 		case c.IsDefault(have) && !said:
 			return verdictPull, base
 		case c.CreateOnly:

@@ -3,15 +3,15 @@
 // checks afterwards that nothing was lost, doubled or deleted:
 //
 //   - engines of two versions run side by side and are killed with SIGKILL, at
-//     random and at every step of the journal in turn (kill.go);
+//     random and at every step of the journal in turn (kill_test.go);
 //   - PostgreSQL is restarted, in order and by crash, and its connections are
-//     cut (database.go);
+//     cut (database_test.go);
 //   - calls to AWS are throttled, refused, delayed, cut off before and after
-//     their effect, and answered with what was true a moment ago (weather.go);
-//   - SQL users (users.go) and somebody with AWS credentials (outsider.go) keep
+//     their effect, and answered with what was true a moment ago (weather_test.go);
+//   - SQL users (users_test.go) and somebody with AWS credentials (outsider_test.go) keep
 //     editing throughout, and write down what they did;
 //   - in the end the faults stop, and tables, cloud and those notes are compared
-//     (check.go).
+//     (check_test.go).
 //
 // It runs for a minute as part of the test suite, and for as long as asked by
 // make chaos FOR=10m.
