@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -16,10 +17,11 @@ import (
 // that would take the step: when the engine is dead, that transaction is ended,
 // so that the step has not been taken.
 const points = `
-	CREATE TABLE chaos.armed (step text NOT NULL, kind text NOT NULL);
+	CREATE TABLE chaos.armed (number integer NOT NULL, step text NOT NULL, kind text NOT NULL);
 	CREATE FUNCTION chaos.step() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 	DECLARE
 		what text := lower(TG_OP);
+		hit  integer;
 	BEGIN
 		IF current_setting('application_name') NOT LIKE 'chaos-%' OR NOT EXISTS (SELECT FROM chaos.armed a WHERE a.step = TG_ARGV[0]) THEN
 			RETURN NULL;
@@ -29,8 +31,9 @@ const points = `
 			WHEN 'iasql_audit_log' THEN what := lower(NEW.change_type);
 			ELSE NULL;
 		END CASE;
-		IF EXISTS (SELECT FROM chaos.armed a WHERE a.step = TG_ARGV[0] AND a.kind = what) THEN
-			PERFORM pg_advisory_xact_lock_shared(720720);
+		SELECT a.number INTO hit FROM chaos.armed a WHERE a.step = TG_ARGV[0] AND a.kind = what;
+		IF FOUND THEN
+			PERFORM pg_advisory_xact_lock_shared(720720, hit);
 		END IF;
 		RETURN NULL;
 	END
@@ -78,8 +81,9 @@ type killer struct {
 
 func newKiller(w *world) *killer { return &killer{w: w, points: killPoints()} }
 
+// act kills: every now and then whoever it may be, and otherwise the first that
+// comes by one of the kill points that were hit least.
 func (k *killer) act(random *rand.Rand, stop <-chan struct{}) {
-	next := 0
 	for pause(stop, time.Duration(random.IntN(600))*time.Millisecond) {
 		if k.w.connected() == 0 { // an engine that starts cannot do anything worth killing it for
 			for _, e := range k.w.engines {
@@ -87,20 +91,13 @@ func (k *killer) act(random *rand.Rand, stop <-chan struct{}) {
 			}
 			continue
 		}
-		victim := k.w.engines[random.IntN(len(k.w.engines))]
-		if random.IntN(4) > 0 {
-			p := k.points[next%len(k.points)]
-			for i := 0; i < len(k.points) && p.hits > k.leastHits(); i++ {
-				next++
-				p = k.points[next%len(k.points)]
-			}
-			next++
-			if e := k.at(p, stop); e != nil {
-				p.hits++
-				victim = e
-			}
+		var victim *engine
+		if random.IntN(4) == 0 {
+			victim = k.w.engines[random.IntN(len(k.w.engines))]
+			victim.kill()
+		} else if victim = k.atPoint(stop); victim == nil {
+			continue
 		}
-		victim.kill()
 		k.kills++
 		for _, e := range k.w.engines {
 			if e != victim || random.IntN(2) == 0 {
@@ -110,48 +107,55 @@ func (k *killer) act(random *rand.Rand, stop <-chan struct{}) {
 	}
 }
 
-func (k *killer) leastHits() int {
-	least := k.points[0].hits
-	for _, p := range k.points {
-		least = min(least, p.hits)
-	}
-	return least
-}
+// patience is how long kill points are waited for.
+const patience = 4 * time.Second
 
-// patience is how long a kill point is waited for.
-const patience = 2500 * time.Millisecond
-
-// at waits until an engine is at a kill point, kills it there and returns it;
-// nil if none came by.
-func (k *killer) at(p *killPoint, stop <-chan struct{}) *engine {
+// atPoint waits until an engine is at one of the kill points that were hit
+// least, kills it there and returns it; nil if none came by.
+func (k *killer) atPoint(stop <-chan struct{}) *engine {
 	k.w.quiesce.Lock()
 	defer k.w.quiesce.Unlock()
-	if p.step == "call" || p.step == "answer" {
-		return k.atEndpoint(p, stop)
-	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
 	defer cancel()
 	conn, err := pgx.Connect(ctx, k.w.adminURL)
 	if err != nil {
 		return nil
 	}
-	defer conn.Close(context.Background()) // gives the lock back, too
-	if _, err := conn.Exec(ctx, `SELECT pg_advisory_lock(720720)`); err != nil {
-		return nil
+	defer conn.Close(context.Background()) // gives the locks back, too
+	least := k.points[0].hits
+	for _, p := range k.points {
+		least = min(least, p.hits)
 	}
-	if _, err := conn.Exec(ctx, `TRUNCATE chaos.armed`); err != nil {
-		return nil
+	batch := &pgx.Batch{}
+	batch.Queue(`TRUNCATE chaos.armed`)
+	called := map[string]*killPoint{}
+	for i, p := range k.points {
+		switch {
+		case p.hits > least:
+		case p.step == "call", p.step == "answer":
+			called[p.step+" "+p.kind] = p
+		default:
+			batch.Queue(`SELECT pg_advisory_lock(720720, $1)`, i)
+			batch.Queue(`INSERT INTO chaos.armed VALUES ($1, $2, $3)`, i, p.step, p.kind)
+		}
 	}
-	if _, err := conn.Exec(ctx, `INSERT INTO chaos.armed VALUES ($1, $2)`, p.step, p.kind); err != nil {
+	if err := conn.SendBatch(ctx, batch).Close(); err != nil {
 		return nil
 	}
 	defer func() { _, _ = conn.Exec(context.Background(), `TRUNCATE chaos.armed`) }()
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline) && pause(stop, 10*time.Millisecond); {
-		var backend int
+	killed := k.atEndpoint(called)
+	defer k.w.weather.point.Store(nil)
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline) && pause(stop, 5*time.Millisecond); {
+		select {
+		case e := <-killed:
+			return e
+		default:
+		}
+		var backend, number int
 		var name string
 		err := conn.QueryRow(ctx, `
-			SELECT a.pid, a.application_name FROM pg_locks l JOIN pg_stat_activity a USING (pid)
-			WHERE l.locktype = 'advisory' AND l.objid = 720720 AND NOT l.granted LIMIT 1`).Scan(&backend, &name)
+			SELECT a.pid, a.application_name, l.objid::integer FROM pg_locks l JOIN pg_stat_activity a USING (pid)
+			WHERE l.locktype = 'advisory' AND l.classid = 720720 AND NOT l.granted LIMIT 1`).Scan(&backend, &name, &number)
 		if err != nil {
 			continue
 		}
@@ -160,8 +164,9 @@ func (k *killer) at(p *killPoint, stop <-chan struct{}) *engine {
 			return nil
 		}
 		e.kill()
-		_, _ = conn.Exec(ctx, `SELECT pg_terminate_backend(a.pid) FROM pg_locks l JOIN pg_stat_activity a USING (pid)
-			WHERE l.locktype = 'advisory' AND l.objid = 720720 AND NOT l.granted AND a.application_name = $1`, name)
+		// Its transaction ends with it, before the lock is given back.
+		_, _ = conn.Exec(ctx, `SELECT pg_terminate_backend(pid, 2000) FROM pg_stat_activity WHERE application_name = $1`, name)
+		k.points[number].hits++
 		return e
 	}
 	return nil
@@ -176,41 +181,40 @@ func (k *killer) engine(name string) *engine {
 	return nil
 }
 
-// atEndpoint kills the engine whose call of the wanted kind comes by.
-func (k *killer) atEndpoint(p *killPoint, stop <-chan struct{}) *engine {
-	hit := make(chan *engine, 1)
-	die := func(e *engine) {
-		select {
-		case hit <- e:
+// atEndpoint has the engine killed whose call is of one of the wanted kinds, and
+// tells which it was.
+func (k *killer) atEndpoint(points map[string]*killPoint) <-chan *engine {
+	killed := make(chan *engine, 1)
+	var once sync.Once
+	die := func(p *killPoint, e *engine) {
+		once.Do(func() {
 			e.kill()
-		default: // somebody was killed already
-		}
+			p.hits++
+			killed <- e
+		})
 	}
 	f := func(e *engine, c faultproxy.Call) *faultproxy.Fault {
-		var wanted bool
+		var kind string
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
-		err := k.w.admin.QueryRow(ctx, `
-			SELECT CASE WHEN replaces THEN 'replacing ' ELSE '' END || kind = $2 FROM iasql_operations
-			WHERE ended IS NULL AND action = $1 ORDER BY id DESC LIMIT 1`, c.Action, p.kind).Scan(&wanted)
-		if err != nil || !wanted {
+		if err := k.w.admin.QueryRow(ctx, `
+			SELECT CASE WHEN replaces THEN 'replacing ' ELSE '' END || kind FROM iasql_operations
+			WHERE ended IS NULL AND action = $1 ORDER BY id DESC LIMIT 1`, c.Action).Scan(&kind); err != nil {
 			return nil
 		}
-		if p.step == "call" {
-			die(e)
+		if p := points["call "+kind]; p != nil {
+			die(p, e)
 			return &faultproxy.Fault{Cut: true}
 		}
-		return &faultproxy.Fault{After: func() { die(e) }, Lose: true}
+		if p := points["answer "+kind]; p != nil {
+			return &faultproxy.Fault{After: func() { die(p, e) }, Lose: true}
+		}
+		return nil
 	}
-	k.w.weather.point.Store(&f)
-	defer k.w.weather.point.Store(nil)
-	select {
-	case e := <-hit:
-		return e
-	case <-time.After(patience):
-	case <-stop:
+	if len(points) > 0 {
+		k.w.weather.point.Store(&f)
 	}
-	return nil
+	return killed
 }
 
 // check sees to it that a run of ten minutes has been at every kill point.
