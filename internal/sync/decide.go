@@ -206,7 +206,7 @@ func decideDeleted(s *Subject, mode modes.Mode) Decision {
 	case Unknown:
 		return Decision{Wait: true, State: StateCheckAbsentFailed, Reason: "the cloud could not be read"}
 	case Absent:
-		if s.createdLast() && !s.Orphan { // not visible yet (R13)
+		if s.createdLast() && !s.Orphan && !s.WholeGone { // not visible yet (R13)
 			return Decision{Wait: true, State: StateRemoving, Reason: "created a moment ago, not visible yet"}
 		}
 		return Decision{Settle: true, Reason: "is gone"}

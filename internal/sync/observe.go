@@ -84,6 +84,7 @@ func (c *cycle) read(ctx context.Context, t *modules.Table, scope modules.Scope,
 		o := byKey[key]
 		if !ok || o == nil {
 			s.Presence, s.Orphan = Absent, !ok
+			s.WholeGone = c.wholeGone(s, scope, identities[i])
 			continue
 		}
 		s.Presence, s.Cloud, s.Object = Present, o, o.Clone()

@@ -31,3 +31,26 @@ func decidePart(s *Subject) (Decision, bool) {
 	}
 	return Decision{}, false
 }
+
+// wholeGone reports whether the newest thing this engine did to the existence of
+// what the subject's object is a part of was to delete it. key is the object's
+// identity in cloud terms.
+func (c *cycle) wholeGone(s *Subject, scope modules.Scope, key modules.Row) bool {
+	for i := range s.Table.Columns {
+		col := &s.Table.Columns[i]
+		if col.References == nil || col.References.Part != modules.PartAlong || col.References.PartIf != "" || key[col.Name].IsNull() {
+			continue
+		}
+		whole := c.Registry.Table(col.References.Table)
+		if whole == nil {
+			continue
+		}
+		identity := modules.Row{col.References.Key: key[col.Name], modules.ColumnAccount: modules.Text(scope.Account), modules.ColumnRegion: modules.Text(scope.Region)}
+		at := &Subject{Table: whole, Scope: whole.Scope(identity)}
+		at.Own = c.own.of(at, identity)
+		if at.deletedLast() {
+			return true
+		}
+	}
+	return false
+}

@@ -162,6 +162,9 @@ type Subject struct {
 	// Orphan: the identity names a record that is gone, so that there is no name
 	// by which the object could be read.
 	Orphan bool
+	// WholeGone: the object is a part of one that this engine has deleted, and
+	// went along with it.
+	WholeGone bool
 	// Protected says why the object must not be deleted, or "".
 	Protected string
 }
