@@ -82,7 +82,7 @@ func (e *Engine) nextAttempt(ctx context.Context, account string) (*time.Duratio
 			SELECT min(next_attempt_at) FROM iasql_internal.garbage WHERE account = $1 AND next_attempt_at < 'infinity'
 			UNION ALL
 			SELECT min(greatest(started + iasql_internal.setting('consistency_window')::interval, clock_timestamp() + interval '1 second'))
-			FROM public.iasql_operations WHERE account = $1 AND ended IS NULL
+			FROM public.iasql_operations WHERE account = $1 AND ended IS NULL AND kind <> 'call'
 		) due`, account).Scan(&seconds)
 	if err != nil || seconds == nil {
 		return nil, err

@@ -60,6 +60,7 @@ type Engine struct {
 const (
 	queueCycles   = "iasql"
 	queueRequests = "iasql_requests"
+	queueCalls    = "iasql_calls" // of functions of modules, which may take long
 )
 
 // Start connects an engine to a migrated database and lets it work until ctx
@@ -116,6 +117,7 @@ func (e *Engine) start(ctx context.Context, accounts int) error {
 		Queues: map[string]river.QueueConfig{
 			queueCycles:   {MaxWorkers: accounts},
 			queueRequests: {MaxWorkers: 8},
+			queueCalls:    {MaxWorkers: 32},
 		},
 		Workers:           workers,
 		FetchCooldown:     5 * time.Millisecond, // an edit should be in the cloud in well under a second
@@ -134,6 +136,9 @@ func (e *Engine) start(ctx context.Context, accounts int) error {
 	}
 	if err := e.queue.Start(context.WithoutCancel(ctx)); err != nil {
 		return fmt.Errorf("start the job queue: %w", err)
+	}
+	if err := e.endCalls(ctx); err != nil {
+		return err
 	}
 	// What happened while no engine was there.
 	if _, err := e.pool.Exec(ctx, `SELECT iasql_internal.tick()`); err != nil {
@@ -254,6 +259,9 @@ func (tickArgs) InsertOpts() river.InsertOpts {
 }
 
 func (e *Engine) workTick(ctx context.Context, job *river.Job[tickArgs]) error {
+	if err := e.endCalls(ctx); err != nil {
+		return err
+	}
 	if !job.Args.IfOverdue {
 		_, err := e.pool.Exec(ctx, `SELECT iasql_internal.tick()`)
 		return err

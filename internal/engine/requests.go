@@ -27,15 +27,22 @@ func (e *Engine) workRequest(ctx context.Context, job *river.Job[requestArgs]) e
 	var kind string
 	var args json.RawMessage
 	err := e.pool.QueryRow(ctx, `
-		UPDATE iasql_internal.request SET started = clock_timestamp() WHERE id = $1 AND started IS NULL RETURNING kind, args`,
-		job.Args.Request).Scan(&kind, &args)
+		WITH taken AS (
+			SELECT id, kind, args FROM iasql_internal.request WHERE id = $1 AND started IS NULL FOR UPDATE
+		)
+		UPDATE iasql_internal.request r
+		SET started = clock_timestamp(), engine = $2,
+		    args = CASE r.kind WHEN 'call' THEN r.args - 'arguments' ELSE r.args END -- which may be secrets, such as a private key
+		FROM taken t WHERE r.id = t.id
+		RETURNING t.kind, t.args`,
+		job.Args.Request, e.id).Scan(&kind, &args)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("read request %d: %w", job.Args.Request, err)
 	}
-	result, failure := e.answer(ctx, kind, args)
+	result, failure := e.answer(ctx, job.Args.Request, kind, args)
 	var text, problem []byte
 	if failure == nil {
 		if text, err = json.Marshal(result); err != nil {
@@ -72,7 +79,7 @@ func describe(err error) problem {
 	return problem{Message: err.Error()}
 }
 
-func (e *Engine) answer(ctx context.Context, kind string, args json.RawMessage) (any, error) {
+func (e *Engine) answer(ctx context.Context, request int64, kind string, args json.RawMessage) (any, error) {
 	switch kind {
 	case "install":
 		return e.install(ctx, args)
@@ -82,6 +89,8 @@ func (e *Engine) answer(ctx context.Context, kind string, args json.RawMessage) 
 		return nil, e.syncAll(ctx)
 	case "preview", "commit", "revert":
 		return e.answerBatch(ctx, kind, args)
+	case "call":
+		return e.call(ctx, request, args)
 	}
 	return nil, &platform.UserError{Code: "IA013", Message: "this engine does not know the request " + kind, Hint: "Upgrade the engine: it is older than the database."}
 }

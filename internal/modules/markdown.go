@@ -2,6 +2,7 @@ package modules
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -58,6 +59,10 @@ func (m *Module) Markdown(example string) string {
 			c := &t.Columns[i]
 			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", c.Name, c.Type, strings.ReplaceAll(c.remarks(), "|", "\\|"))
 		}
+	}
+	for _, f := range m.Functions {
+		i := slices.IndexFunc(m.Tables(), func(t *Table) bool { return t.Name == f.Table })
+		b.WriteString(f.markdown(m.Tables()[i]))
 	}
 	return b.String()
 }

@@ -14,6 +14,9 @@ type Module struct {
 	Doc          string
 	Dependencies []string // modules that must be installed first
 	Resources    []Resource
+	// Functions are what the module can do besides keeping its tables. One that
+	// goes or takes other parameters is dropped by a migration.
+	Functions []*Function
 	// Settings are tables that configure the module and have no counterpart in
 	// the cloud (aws_account).
 	Settings []*Table
@@ -43,6 +46,7 @@ type Registry struct {
 	resources map[string]Resource // by table
 	tables    map[string]*Table
 	owner     map[string]*Module // by table
+	functions map[string]*Function
 }
 
 // NewRegistry checks the modules' descriptions and their dependencies and
@@ -53,6 +57,7 @@ func NewRegistry(list ...*Module) (*Registry, error) {
 		resources: map[string]Resource{},
 		tables:    map[string]*Table{},
 		owner:     map[string]*Module{},
+		functions: map[string]*Function{},
 	}
 	for _, m := range list {
 		if r.byName[m.Name] != nil {
@@ -85,6 +90,17 @@ func NewRegistry(list ...*Module) (*Registry, error) {
 		return nil, err
 	}
 	r.modules = ordered
+	for _, m := range ordered {
+		for _, f := range m.Functions {
+			if err := f.validate(r.tables[f.Table]); err != nil {
+				return nil, fmt.Errorf("module %s: %w", m.Name, err)
+			}
+			if r.functions[f.Name] != nil {
+				return nil, fmt.Errorf("module %s: function %s is described twice", m.Name, f.Name)
+			}
+			r.functions[f.Name] = f
+		}
+	}
 	for _, t := range r.tables {
 		for i := range t.Columns {
 			ref := t.Columns[i].References
@@ -115,6 +131,9 @@ func (r *Registry) Table(name string) *Table { return r.tables[name] }
 // Resource returns a table's resource, nil for settings tables and unknown
 // names.
 func (r *Registry) Resource(table string) Resource { return r.resources[table] }
+
+// Function returns the function of that name, nil if no module has it.
+func (r *Registry) Function(name string) *Function { return r.functions[name] }
 
 // Owner returns the module a table belongs to, nil if none does.
 func (r *Registry) Owner(table string) *Module { return r.owner[table] }

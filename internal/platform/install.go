@@ -28,15 +28,20 @@ func (e *UserError) Error() string { return e.Message }
 func register(ctx context.Context, pool *pgxpool.Pool, registry *modules.Registry) error {
 	batch := &pgx.Batch{}
 	for _, m := range registry.Modules() {
-		var tables []string
+		tables, functions := []string{}, []string{}
 		for _, t := range m.Tables() {
 			tables = append(tables, t.Name)
 		}
+		for _, f := range m.Functions {
+			functions = append(functions, f.Name)
+		}
 		batch.Queue(`
-			INSERT INTO iasql_internal.module AS m (name, version, doc, dependencies, tables) VALUES ($1, $2, $3, $4, $5)
-			ON CONFLICT (name) DO UPDATE SET version = excluded.version, doc = excluded.doc, dependencies = excluded.dependencies, tables = excluded.tables
-			WHERE (m.version, m.doc, m.dependencies, m.tables) IS DISTINCT FROM (excluded.version, excluded.doc, excluded.dependencies, excluded.tables)`,
-			m.Name, m.Version, m.Doc, append([]string{}, m.Dependencies...), append([]string{}, tables...))
+			INSERT INTO iasql_internal.module AS m (name, version, doc, dependencies, tables, functions) VALUES ($1, $2, $3, $4, $5, $6)
+			ON CONFLICT (name) DO UPDATE SET version = excluded.version, doc = excluded.doc, dependencies = excluded.dependencies,
+				tables = excluded.tables, functions = excluded.functions
+			WHERE (m.version, m.doc, m.dependencies, m.tables, m.functions)
+				IS DISTINCT FROM (excluded.version, excluded.doc, excluded.dependencies, excluded.tables, excluded.functions)`,
+			m.Name, m.Version, m.Doc, append([]string{}, m.Dependencies...), tables, functions)
 	}
 	if err := pool.SendBatch(ctx, batch).Close(); err != nil {
 		return fmt.Errorf("register modules: %w", err)
@@ -137,8 +142,22 @@ func install(ctx context.Context, tx pgx.Tx, registry *modules.Registry, m *modu
 			return fmt.Errorf("migration %d: %w", v, err)
 		}
 	}
+	if err := makeFunctions(ctx, tx, registry, m); err != nil {
+		return err
+	}
 	_, err := tx.Exec(ctx, `UPDATE iasql_internal.module SET installed = $2 WHERE name = $1`, m.Name, m.Version)
 	return err
+}
+
+func makeFunctions(ctx context.Context, tx pgx.Tx, registry *modules.Registry, m *modules.Module) error {
+	for _, f := range m.Functions {
+		for _, statement := range f.DDL(registry.Table(f.Table)) {
+			if err := exec(ctx, tx, statement); err != nil {
+				return fmt.Errorf("make function %s: %w", f.Name, err)
+			}
+		}
+	}
+	return nil
 }
 
 func exec(ctx context.Context, tx pgx.Tx, statements string) error {
@@ -193,12 +212,14 @@ func upgrade(ctx context.Context, pool *pgxpool.Pool, registry *modules.Registry
 					return err
 				}
 			}
-			if from >= m.Version {
-				continue
+			if from < m.Version {
+				changed = true
+				if err := upgradeModule(ctx, tx, registry, m, from); err != nil {
+					return fmt.Errorf("upgrade module %s from version %d to %d: %w", m.Name, from, m.Version, err)
+				}
 			}
-			changed = true
-			if err := upgradeModule(ctx, tx, registry, m, from); err != nil {
-				return fmt.Errorf("upgrade module %s from version %d to %d: %w", m.Name, from, m.Version, err)
+			if err := makeFunctions(ctx, tx, registry, m); err != nil {
+				return fmt.Errorf("module %s: %w", m.Name, err)
 			}
 		}
 		if !changed {
@@ -317,6 +338,11 @@ func Uninstall(ctx context.Context, pool *pgxpool.Pool, registry *modules.Regist
 			return err
 		}
 		for _, m := range going {
+			for _, f := range m.Functions {
+				if err := exec(ctx, tx, f.DropDDL(registry.Table(f.Table))); err != nil {
+					return err
+				}
+			}
 			list := modules.Order(m.Tables())
 			slices.Reverse(list)
 			for _, t := range list {

@@ -17,7 +17,7 @@ func (d *Database) OwnWrites(ctx context.Context, account string) ([]sync.Logged
 	rows, err := d.Pool.Query(ctx, `
 		SELECT id, table_name, coalesce(record_id, 0), kind, account, region, coalesce(key, ''), columns, up_to, result <> 'ok'
 		FROM public.iasql_operations
-		WHERE account = $1 AND (result = 'ok' OR result IN ('unknown', 'abandoned') AND key IS NOT NULL)
+		WHERE account = $1 AND kind <> 'call' AND (result = 'ok' OR result IN ('unknown', 'abandoned') AND key IS NOT NULL)
 		  AND CASE result WHEN 'ok' THEN ended ELSE started END > now() - (SELECT value::interval FROM public.iasql_settings WHERE name = 'consistency_window')
 		ORDER BY id`, account)
 	if err != nil {
@@ -98,7 +98,7 @@ func (d *Database) Unfinished(ctx context.Context, account string) ([]sync.Logge
 		       (array_agg(columns ORDER BY id))[1], max(up_to), bool_or(replaces),
 		       max(started) < now() - 2 * (SELECT value::interval FROM public.iasql_settings WHERE name = 'consistency_window')
 		FROM public.iasql_operations
-		WHERE account = $1 AND ended IS NULL
+		WHERE account = $1 AND ended IS NULL AND kind <> 'call'
 		GROUP BY table_name, record_id, kind, account, region, token
 		ORDER BY min(id)`, account)
 	if err != nil {

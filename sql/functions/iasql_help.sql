@@ -1,5 +1,5 @@
--- Made from the comments alone. A function of a module belongs to the most basic module that all modules whose column
--- defaults call it have in common.
+-- Made from the comments alone. A function of a module that it does not name as its own belongs to the most basic module that
+-- all modules whose column defaults call it have in common.
 CREATE OR REPLACE FUNCTION public.iasql_help()
 RETURNS TABLE (module text, name text, signature text, description text, sample_usage text)
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
@@ -18,7 +18,8 @@ BEGIN ATOMIC
         WHERE p.pronamespace = 'public'::regnamespace AND p.prokind IN ('f', 'p') AND p.prorettype <> 'trigger'::regtype
           AND p.proowner = (SELECT r.oid FROM pg_roles r WHERE r.rolname = 'iasql_engine')
     )
-    SELECT CASE WHEN f.platform THEN 'iasql_platform' ELSE (
+    SELECT CASE WHEN f.platform THEN 'iasql_platform' ELSE coalesce((
+               SELECT m.name FROM iasql_internal.module m WHERE m.installed IS NOT NULL AND f.name = ANY (m.functions)), (
                SELECT i.name FROM installed i
                WHERE NOT EXISTS (
                    SELECT FROM pg_depend d
@@ -28,7 +29,7 @@ BEGIN ATOMIC
                    WHERE d.classid = 'pg_attrdef'::regclass AND d.refclassid = 'pg_proc'::regclass AND d.refobjid = f.oid
                      AND NOT EXISTS (SELECT FROM needs n WHERE n.module = t.module AND n.needed = i.name))
                ORDER BY cardinality(i.dependencies), i.name
-               LIMIT 1) END,
+               LIMIT 1)) END,
            f.name, f.signature,
            trim(regexp_replace(f.comment, '\s*Sample( usage)?:.*$', '')),
            (regexp_match(f.comment, 'Sample(?: usage)?:\s*(.*)$'))[1]

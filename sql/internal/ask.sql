@@ -15,11 +15,12 @@ CREATE OR REPLACE FUNCTION iasql_internal.submit(kind text, args jsonb, asked_by
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     request bigint;
+    queue   text := CASE submit.kind WHEN 'call' THEN 'iasql_calls' ELSE 'iasql_requests' END; -- calls may take long
 BEGIN
     INSERT INTO iasql_internal.request (kind, args, asked_by) VALUES (submit.kind, submit.args, submit.asked_by) RETURNING id INTO request;
     INSERT INTO iasql_river.river_job (args, kind, max_attempts, queue, priority)
-    VALUES (jsonb_build_object('request', request), 'request', 1, 'iasql_requests', 1);
-    PERFORM pg_notify('iasql_river.river_insert', '{"queue": "iasql_requests"}');
+    VALUES (jsonb_build_object('request', request), 'request', 1, queue, 1);
+    PERFORM pg_notify('iasql_river.river_insert', jsonb_build_object('queue', queue)::text);
     RETURN request;
 END
 $$;
@@ -40,15 +41,18 @@ BEGIN
     END IF;
     request := iasql_internal.elsewhere(format('SELECT iasql_internal.submit(%L, %L, %L)', kind, args, iasql_internal.writer()))::bigint;
     LOOP
-        SELECT r.ended, r.result, r.error INTO answer FROM iasql_internal.request r WHERE r.id = request;
+        SELECT r.ended, r.result, r.error, r.engine INTO answer FROM iasql_internal.request r WHERE r.id = request;
         EXIT WHEN answer.ended IS NOT NULL;
-        IF iasql_internal.engine_connected() THEN
+        IF answer.engine IS NULL AND iasql_internal.engine_connected()
+           OR EXISTS (SELECT FROM public.iasql_engines() e WHERE e.engine = answer.engine) THEN
             missing := NULL;
         ELSIF missing IS NULL THEN
             missing := clock_timestamp();
         ELSIF clock_timestamp() > missing + interval '3 seconds' THEN
             RAISE EXCEPTION 'the engine went away while it worked on %', kind
-                USING ERRCODE = 'IA010', HINT = 'Start it again: engine serve. What was begun is finished or undone by the next cycle.';
+                USING ERRCODE = 'IA010',
+                      HINT = CASE kind WHEN 'call' THEN 'It may have been done, and is not done again by itself: look before you call it again. SELECT * FROM iasql_operations shows what was begun.'
+                             ELSE 'Start it again: engine serve. What was begun is finished or undone by the next cycle.' END;
         END IF;
         IF clock_timestamp() > begun + make_interval(secs => seconds) THEN
             RAISE EXCEPTION '% did not end within % seconds', kind, seconds
