@@ -145,6 +145,12 @@ func (c *Clients) SQS(ctx context.Context, scope modules.Scope) (*sqs.Client, er
 	return Client(ctx, c, scope, func(cfg awssdk.Config) *sqs.Client { return sqs.NewFromConfig(cfg) })
 }
 
+// Patient returns an HTTP client for calls that are answered when what they
+// started has ended, which takes as long as it takes: up to most.
+func (c *Clients) Patient(most time.Duration) awssdk.HTTPClient {
+	return detached{c.http.WithTimeout(most)}
+}
+
 // STS returns the STS client of the scope.
 func (c *Clients) STS(ctx context.Context, scope modules.Scope) (*sts.Client, error) {
 	return Client(ctx, c, scope, func(cfg awssdk.Config) *sts.Client { return sts.NewFromConfig(cfg) })

@@ -22,7 +22,7 @@ import (
 func TestIsRead(t *testing.T) {
 	for action, want := range map[string]bool{
 		"DescribeVpcs": true, "ListQueues": true, "GetQueueUrl": true, "HeadBucket": true, "AssumeRole": true, "AssumeRoleWithWebIdentity": true,
-		"BatchGetItem": true, "LookupEvents": true, "SearchResources": true, "Scan": true, "Query": true,
+		"BatchGetItem": true, "FilterLogEvents": true, "FilterEverything": false, "LookupEvents": true, "SearchResources": true, "Scan": true, "Query": true,
 		"CreateVpc": false, "DeleteBucket": false, "PutBucketPolicy": false, "TagQueue": false, "ReceiveMessage": false, "Getaway": false,
 		"GetSecretValue": false, "GetSessionToken": false, "GetId": false, "GetPasswordData": false, "Listen": false, "": false, "ExecuteStatement": false,
 	} {

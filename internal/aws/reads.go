@@ -36,11 +36,19 @@ var notReads = []string{
 	"GetWebIdentityToken",                       // STS: credentials
 }
 
+// alsoReads are operations that only read and are not named like it.
+var alsoReads = []string{
+	"FilterLogEvents", // CloudWatch Logs
+}
+
 // IsRead reports whether an API operation is known to change nothing and to
 // hand out no credentials. Everything unknown is taken for a mutation.
 func IsRead(action string) bool {
 	if slices.Contains(notReads, action) {
 		return false
+	}
+	if slices.Contains(alsoReads, action) {
+		return true
 	}
 	for _, verb := range readVerbs {
 		rest, ok := strings.CutPrefix(action, verb)

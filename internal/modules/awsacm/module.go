@@ -19,5 +19,6 @@ func Module(c *aws.Clients) *modules.Module {
 		Doc:          "TLS certificates (Certificate Manager, ACM).",
 		Dependencies: []string{"aws_account"},
 		Resources:    []modules.Resource{newCertificate(c)},
+		Functions:    []*modules.Function{importCertificate(c), requestCertificate(c)},
 	}
 }

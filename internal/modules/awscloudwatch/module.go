@@ -20,6 +20,7 @@ func Module(c *aws.Clients) *modules.Module {
 		Doc:          "Log groups of CloudWatch Logs, and alarms on metrics.",
 		Dependencies: []string{"aws_account"},
 		Resources:    []modules.Resource{newLogGroup(c), newMetricAlarm(c)},
+		Functions:    []*modules.Function{tail(c)},
 	}
 }
 

@@ -28,6 +28,7 @@ func Module(c *aws.Clients) *modules.Module {
 		Doc:          "Clusters, task definitions and services of the Elastic Container Service (ECS).",
 		Dependencies: []string{"aws_iam"},
 		Resources:    []modules.Resource{newCluster(c), newTaskDefinition(c), newService(c)},
+		Functions:    []*modules.Function{runTask(c), deployService(c)},
 	}
 }
 

@@ -20,5 +20,6 @@ func Module(c *aws.Clients) *modules.Module {
 		Doc:          "Functions that run without servers (Lambda).",
 		Dependencies: []string{"aws_iam"},
 		Resources:    []modules.Resource{newFunction(c)},
+		Functions:    []*modules.Function{invoke(c)},
 	}
 }

@@ -21,5 +21,6 @@ func Module(c *aws.Clients) *modules.Module {
 		Doc:          "Buckets of the Simple Storage Service (S3), their objects and their websites.",
 		Dependencies: []string{"aws_account"},
 		Resources:    []modules.Resource{buckets, newPublicAccessBlock(buckets), newWebsite(buckets), newObject(buckets)},
+		Functions:    []*modules.Function{uploadText(buckets), uploadBytes(buckets), download(buckets)},
 	}
 }

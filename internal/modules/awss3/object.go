@@ -16,8 +16,8 @@ import (
 // 1000 a call. The objects of larger buckets are left out.
 const mostObjects = 10000
 
-// object is the table bucket_object. It neither uploads nor changes objects:
-// their bytes have no place in a table.
+// object is the table bucket_object. It neither uploads nor changes objects,
+// whose bytes have no place in a table: functions do.
 type object struct {
 	buckets     *bucket
 	description *modules.Table
@@ -28,7 +28,7 @@ func newObject(b *bucket) *object { return &object{buckets: b, description: desc
 func describeObject() *modules.Table {
 	return &modules.Table{
 		Name: "bucket_object",
-		Doc: "Objects (files) in buckets. They can be looked at and deleted, not uploaded: use `aws s3 cp`. " +
+		Doc: "Objects (files) in buckets. They can be looked at and deleted; they are uploaded by the functions s3_upload_object and s3_upload_bytes and read by s3_get_object. " +
 			"Every pass over this table lists all buckets, one request for each 1000 objects; buckets with more than 10000 objects are left out. " +
 			"A DELETE in a bucket with versioning leaves the versions behind, as in AWS. The region is the bucket's (IaSQL's table has a column for it).",
 		Provider: aws.Provider,

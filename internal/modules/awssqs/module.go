@@ -19,5 +19,6 @@ func Module(c *aws.Clients) *modules.Module {
 		Doc:          "Message queues of the Simple Queue Service (SQS).",
 		Dependencies: []string{"aws_account"},
 		Resources:    []modules.Resource{newQueue(c)},
+		Functions:    []*modules.Function{send(c)},
 	}
 }
