@@ -234,8 +234,12 @@ func (c *cycle) recoverCreations(ctx context.Context, t *modules.Table, scope mo
 			}
 			if t.Creation == modules.ByName && !op.Replaces {
 				// An object of that name, which need not be the one that was asked
-				// for: it is adopted, not taken for our own.
+				// for: it is adopted, not taken for our own. That may have happened
+				// already, where the name was found to be taken.
 				o.Result = ResultAbandoned
+				if !subjects[i].inserted() {
+					o.State = nil
+				}
 			}
 		case op.Settled:
 			o.Result = ResultAbandoned

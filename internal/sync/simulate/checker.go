@@ -201,7 +201,7 @@ func (c *checker) same(col *modules.Column, have, cloud modules.Value) bool {
 // the value since then.
 func (c *checker) arrived(at sync.RecordRef, col *modules.Column, have modules.Value, since time.Duration, only *object) bool {
 	for o := range c.owned[at] {
-		if only != nil && o != only {
+		if only != nil && o != only && only.now() != nil {
 			continue
 		}
 		if o.held(since, func(r modules.Row) bool { return r != nil && c.same(col, have, r[col.Name]) }) {
