@@ -20,4 +20,4 @@ DELETE FROM load_balancer WHERE load_balancer_name = 'example-web';
 DELETE FROM target_group WHERE target_group_name = 'example-web';
 DELETE FROM security_group WHERE group_name = 'example-web';
 COMMIT;
-SELECT iasql_wait_for_all(120);
+SELECT iasql_wait_for_all(60);

@@ -39,7 +39,7 @@ func describeListener() *modules.Table {
 		Columns: aws.Regional(
 			modules.Column{Name: "listener_arn", Type: modules.TypeText, Identity: true, Assigned: true,
 				Doc: "Its Amazon Resource Name (ARN); NULL until it is created."},
-			modules.Column{Name: "load_balancer_id", Type: modules.TypeBigint, Required: true, CreateOnly: true,
+			modules.Column{Name: "load_balancer_id", Type: modules.TypeBigint, Required: true, Identity: true, CreateOnly: true,
 				References: &modules.Reference{Table: "load_balancer", Key: "load_balancer_arn", Part: modules.PartAlong},
 				Doc:        "The load balancer it is of."},
 			modules.Column{Name: "port", Type: modules.TypeInteger, Required: true, Check: "port BETWEEN 1 AND 65535",
@@ -143,14 +143,26 @@ func (r *listener) FindCreated(ctx context.Context, scope modules.Scope, tokens 
 	err = each(ctx, client, func(_ context.Context, listeners []elbtypes.Listener) error {
 		var some []modules.Row
 		for _, l := range listeners {
-			some = append(some, modules.Row{"listener_arn": modules.TextPtr(l.ListenerArn)})
+			some = append(some, identityOf(l))
 		}
 		return collect(some)
 	})
 	if err != nil {
 		return nil, err
 	}
-	return find(ctx, client, "listener_arn", aws.Column(rows(), "listener_arn"), tokens)
+	found, err := find(ctx, client, "listener_arn", aws.Column(rows(), "listener_arn"), tokens)
+	for _, identity := range found {
+		for _, row := range rows() {
+			if row["listener_arn"] == identity["listener_arn"] {
+				identity["load_balancer_id"] = row["load_balancer_id"]
+			}
+		}
+	}
+	return found, err
+}
+
+func identityOf(l elbtypes.Listener) modules.Row {
+	return modules.Row{"load_balancer_id": modules.TextPtr(l.LoadBalancerArn), "listener_arn": modules.TextPtr(l.ListenerArn)}
 }
 
 func listenerRow(_ context.Context, l elbtypes.Listener) (modules.Row, error) {
@@ -209,7 +221,7 @@ func (r *listener) Create(ctx context.Context, scope modules.Scope, want modules
 	out, err := client.CreateListener(ctx, in)
 	switch {
 	case err == nil:
-		return modules.Row{"listener_arn": modules.TextPtr(out.Listeners[0].ListenerArn)}, nil
+		return identityOf(out.Listeners[0]), nil
 	case !aws.HasCode(err, "DuplicateListener"):
 		return nil, err
 	}
@@ -217,7 +229,7 @@ func (r *listener) Create(ctx context.Context, scope modules.Scope, want modules
 	search := ofBalancer(ctx, client, in.LoadBalancerArn, func(listeners []elbtypes.Listener) error {
 		for _, l := range listeners {
 			if awssdk.ToInt32(l.Port) == awssdk.ToInt32(in.Port) {
-				there = modules.Row{"listener_arn": modules.TextPtr(l.ListenerArn)}
+				there = identityOf(l)
 			}
 		}
 		return nil
