@@ -4,6 +4,7 @@ SELECT iasql_wait_for_all(60);
 UPDATE log_group SET retention_in_days = 30, tags = '{"team": "web"}' WHERE log_group_name = '/example/web';
 SELECT iasql_wait_for_all(60);
 SELECT log_group_name, retention_in_days, log_group_arn FROM log_group WHERE log_group_name = '/example/web';
+SELECT count(*) AS lines FROM log_group_tail('/example/web');
 DELETE FROM log_group WHERE log_group_name = '/example/web';
 SELECT iasql_wait_for_all(60);
 -- An alarm on a metric of one's own.

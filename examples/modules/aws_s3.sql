@@ -6,6 +6,11 @@ INSERT INTO public_access_block (bucket_name, block_public_policy, restrict_publ
 INSERT INTO bucket_website (bucket_name, index_document) VALUES ('iasql-example-bucket', 'index.html');
 COMMIT;
 SELECT iasql_wait_for_all(60);
+SELECT status FROM s3_upload_object('iasql-example-bucket', 'index.html', '<h1>Hello</h1>', 'text/html');
+SELECT convert_from(content, 'UTF8'), content_type FROM s3_get_object('iasql-example-bucket', 'index.html');
+-- A bucket must be empty to go.
+SELECT iasql_sync_now();
+DELETE FROM bucket_object WHERE bucket_name = 'iasql-example-bucket';
 -- And then nobody: the website and the block go along with the bucket.
 UPDATE bucket SET policy = NULL WHERE name = 'iasql-example-bucket';
 SELECT iasql_wait_for_all(60);

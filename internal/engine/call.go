@@ -94,8 +94,9 @@ func callError(f *modules.Function, err error) error {
 	return failure
 }
 
-// endCalls closes the journal's lines of calls whose engine has gone: nobody
-// knows what became of them.
+// endCalls closes the journal's lines of calls whose engine has gone, of which
+// nobody knows what became, and forgets answers that have been given, which may
+// be large and nobody else's business.
 func (e *Engine) endCalls(ctx context.Context) error {
 	_, err := e.pool.Exec(ctx, `
 		UPDATE public.iasql_operations o
@@ -105,6 +106,13 @@ func (e *Engine) endCalls(ctx context.Context) error {
 			WHERE r.id = o.token::bigint AND r.ended IS NULL)`)
 	if err != nil {
 		return fmt.Errorf("close the journal of calls: %w", err)
+	}
+	// Who waits for an answer looks for it ten times a second.
+	_, err = e.pool.Exec(ctx, `
+		UPDATE iasql_internal.request SET result = NULL
+		WHERE kind = 'call' AND result IS NOT NULL AND ended < clock_timestamp() - interval '1 minute'`)
+	if err != nil {
+		return fmt.Errorf("forget answers of calls: %w", err)
 	}
 	return nil
 }

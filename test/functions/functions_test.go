@@ -50,6 +50,10 @@ func TestMessages(t *testing.T) {
 	if id := w.PSQL(`SELECT message_id FROM sns_publish('alerts', 'published', 'Subject')`); len(id) < 10 {
 		t.Errorf("published as %q", id)
 	}
+	// moto confirms by any token.
+	if got := w.PSQL(`SELECT status FROM confirm_subscription((SELECT arn FROM topic), 'token')`); got != "OK" {
+		t.Errorf("confirmed: %s", got)
+	}
 	client := sqs.NewFromConfig(w.AWS.Config("us-east-1"))
 	url, err := client.GetQueueUrl(t.Context(), &sqs.GetQueueUrlInput{QueueName: awssdk.String("jobs")})
 	if err != nil {
@@ -66,7 +70,7 @@ func TestMessages(t *testing.T) {
 	if !got[`it's "1"`] || !got["published"] || len(got) != 2 {
 		t.Errorf("received %v", got)
 	}
-	if got := operations(w); got != "SQS|SendMessage|ok\nSNS|Publish|ok" {
+	if got := operations(w); got != "SQS|SendMessage|ok\nSNS|Publish|ok\nSNS|ConfirmSubscription|ok" {
 		t.Errorf("the journal has %s", got)
 	}
 }
@@ -267,6 +271,9 @@ func TestRefusals(t *testing.T) {
 	refused(w.Login("reader", "iasql_reader"), one, "42501: permission denied: sqs_send_message needs the right to UPDATE queue")
 	if _, err := w.TryPSQL(w.Login("nobody"), one); err == nil || !strings.Contains(err.Error(), "42501") {
 		t.Errorf("nobody: %v", err)
+	}
+	if _, err := w.TryPSQL(w.UserURL, `SELECT iasql_internal.call('sqs_send_message', 'queue', 'SELECT', '{}', '{}')`); err == nil || !strings.Contains(err.Error(), "42501") {
+		t.Errorf("around the checks: %v", err)
 	}
 	w.PSQL(`CALL iasql_begin()`)
 	refused(w.UserURL, one, "IA020: sqs_send_message acts at once and cannot be part of batch", "CALL iasql_commit() or iasql_rollback()")

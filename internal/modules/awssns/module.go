@@ -23,7 +23,7 @@ func Module(c *aws.Clients) *modules.Module {
 		Doc:          "Topics and subscriptions of the Simple Notification Service (SNS).",
 		Dependencies: []string{"aws_account"},
 		Resources:    []modules.Resource{newTopic(c), newSubscription(c)},
-		Functions:    []*modules.Function{publish(c)},
+		Functions:    []*modules.Function{publish(c), confirm(c)},
 	}
 }
 

@@ -55,3 +55,33 @@ func publish(c *aws.Clients) *modules.Function {
 		},
 	}
 }
+
+// confirm is the function confirm_subscription.
+func confirm(c *aws.Clients) *modules.Function {
+	return &modules.Function{
+		Name:   "confirm_subscription",
+		Doc:    "Confirms a subscription with the token that was sent to its endpoint.",
+		Sample: `SELECT confirm_subscription(arn, '2336412f37…') FROM topic WHERE name = 'alerts'`,
+		Table:  "topic",
+		Right:  "UPDATE",
+		Parameters: []modules.Parameter{
+			{Name: "topic_arn", Type: modules.TypeText, Names: "arn", Doc: "The topic's Amazon Resource Name (ARN)."},
+			{Name: "token", Type: modules.TypeText, Doc: "The token."},
+		},
+		Returns: []modules.Result{
+			{Name: "arn", Type: modules.TypeText, Doc: "The subscription's ARN."},
+			{Name: "status", Type: modules.TypeText, Doc: "OK."},
+		},
+		Call: func(ctx context.Context, scope modules.Scope, args modules.Row) ([]modules.Row, error) {
+			client, err := client(ctx, c, scope)
+			if err != nil {
+				return nil, err
+			}
+			out, err := client.ConfirmSubscription(ctx, &sns.ConfirmSubscriptionInput{TopicArn: args["topic_arn"].Ptr(), Token: args["token"].Ptr()})
+			if err != nil {
+				return nil, err
+			}
+			return []modules.Row{{"arn": modules.TextPtr(out.SubscriptionArn), "status": modules.Text("OK")}}, nil
+		},
+	}
+}
