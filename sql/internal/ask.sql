@@ -39,6 +39,10 @@ BEGIN
         RAISE EXCEPTION 'no engine is connected to database %', current_database()
             USING ERRCODE = 'IA010', HINT = 'Start one: engine serve, with DATABASE_URL naming this database. SELECT * FROM iasql_engines() lists them.';
     END IF;
+    IF current_setting('transaction_isolation') NOT IN ('read committed', 'read uncommitted') THEN
+        RAISE EXCEPTION '% cannot be waited for in a % transaction', kind, current_setting('transaction_isolation')
+            USING ERRCODE = 'IA021', HINT = 'Use READ COMMITTED, the default: later statements must see the engine''s answer.';
+    END IF;
     request := iasql_internal.elsewhere(format('SELECT iasql_internal.submit(%L, %L, %L)', kind, args, iasql_internal.writer()))::bigint;
     LOOP
         SELECT r.ended, r.result, r.error, r.engine INTO answer FROM iasql_internal.request r WHERE r.id = request;

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"math/big"
 	"net/http"
+	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
@@ -287,6 +288,9 @@ func TestRefusals(t *testing.T) {
 	w.PSQL(`DELETE FROM iasql_mode`)
 	refused(w.UserURL, `SELECT * FROM sqs_send_message('one', NULL)`, "IA030", "message must not be NULL")
 	refused(w.UserURL, `SELECT * FROM sqs_send_message('one', 'x', account => 'none')`, "IA030")
+	if got := w.Refused(`BEGIN ISOLATION LEVEL REPEATABLE READ`, one); !strings.Contains(got, "IA021") || !strings.Contains(got, "READ COMMITTED") {
+		t.Errorf("where the answer could not be seen: %s", got)
+	}
 	if got := operations(w); got != "SQS|SendMessage|ok" {
 		t.Errorf("the journal has %s", got)
 	}
@@ -294,6 +298,21 @@ func TestRefusals(t *testing.T) {
 	w.PSQL(`BEGIN`, one, `ROLLBACK`)
 	if got := operations(w); got != "SQS|SendMessage|ok\nSQS|SendMessage|ok" {
 		t.Errorf("the journal has %s", got)
+	}
+}
+
+// A module that was installed before it had a function gets it with the engine
+// that has it.
+func TestUpgrade(t *testing.T) {
+	t.Parallel()
+	w := harness.Start(t, east, "aws_sqs")
+	const exists = `SELECT count(*) FROM pg_proc WHERE proname = 'sqs_send_message'`
+	w.Admin(`DROP FUNCTION sqs_send_message`)
+	if out, err := exec.Command(harness.Engine(), "migrate", "--database-url", w.AdminURL).CombinedOutput(); err != nil {
+		t.Fatalf("%v %s", err, out)
+	}
+	if got := w.PSQL(exists); got != "1" {
+		t.Error("the function is missing")
 	}
 }
 
