@@ -30,7 +30,7 @@ func describeTargetGroup() *modules.Table {
 	}
 	return &modules.Table{
 		Name:     "target_group",
-		Doc:      "Target groups: where load balancers send what they receive. One that a listener uses cannot be deleted.",
+		Doc:      "Target groups: where load balancers send what they receive. One that a listener uses can be neither deleted nor replaced: make another of another name, and move the listener to it.",
 		Provider: aws.Provider,
 		Reach:    modules.PerRegion,
 		Creation: modules.ByTag, // as load balancers
