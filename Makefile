@@ -49,3 +49,13 @@ SEEDS ?= 20000
 .PHONY: simulate
 simulate: ## Run SEEDS schedules of the simulated world (default 20000)
 	go test ./internal/sync/simulate -run TestSimulate -count=1 -timeout 0 -v -args -seeds $(SEEDS)
+
+FOR ?= 10m
+
+.PHONY: chaos
+chaos: deps ## Let everything go wrong for FOR (default 10m) and check that nothing is lost
+	go test ./test/chaos -run TestChaos -count=1 -timeout 0 -v -args -for $(FOR)
+
+.PHONY: bench
+bench: deps ## Measure what docs/performance speaks of, and write it there
+	go run ./test/bench -n 1000,10000,100000,1000000 -out docs/performance

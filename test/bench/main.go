@@ -1,7 +1,8 @@
-// Command bench measures what the targets in docs/performance speak of, on a
-// private PostgreSQL and a scripted cloud in this process that answers at once
-// (or after -latency), in pages of -page objects. Each figure is printed as a
-// line of JSON.
+// Command bench measures what the targets in docs/performance speak of: on a
+// private PostgreSQL with a scripted cloud in this process (scripted.go,
+// engines.go), and with the built engine and the AWS emulator (emulator.go).
+// Each figure is printed as a line of JSON when it is known; -out writes them
+// all to a file, with the table and the growth curves beside it.
 //
 //	go run ./test/bench -n 1000,10000,100000
 package main
@@ -9,31 +10,23 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
-
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"iasql/internal/devenv"
-	"iasql/internal/modules"
-	"iasql/internal/platform"
-	"iasql/internal/postgres"
-	"iasql/internal/sync"
 )
 
 var (
 	sizes    = flag.String("n", "1000,10000,100000", "numbers of objects, separated by commas")
+	only     = flag.String("only", "scripted,engines,emulator", "what to measure, separated by commas")
+	out      = flag.String("out", "", "directory for figures.json, the table and the curves; none if empty")
 	pageSize = flag.Int("page", 1000, "objects in a page of a listing")
-	latency  = flag.Duration("latency", 0, "how long the cloud takes to answer")
+	latency  = flag.Duration("latency", 0, "how long the scripted cloud takes to answer")
 	edits    = flag.Int("edits", 50, "user edits to time")
 	repeat   = flag.Int("repeat", 3, "quiet cycles to time, after a warm-up")
 )
@@ -41,14 +34,18 @@ var (
 // figure is a line of the result.
 type figure struct {
 	What   string  `json:"what"`
-	N      int     `json:"n"`
+	N      int     `json:"n,omitempty"`
 	Value  float64 `json:"value"`
 	Unit   string  `json:"unit"`
 	Detail string  `json:"detail,omitempty"`
 }
 
+var figures []figure
+
 func report(what string, n int, value float64, unit, detail string) {
-	line, _ := json.Marshal(figure{what, n, value, unit, detail})
+	f := figure{what, n, value, unit, detail}
+	figures = append(figures, f)
+	line, _ := json.Marshal(f)
 	fmt.Println(string(line))
 }
 
@@ -66,175 +63,39 @@ func run(ctx context.Context) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	if err := os.Chmod(dir, 0o755); err != nil {
+	if err := os.Chmod(dir, 0o755); err != nil { // PostgreSQL runs as another user than root
 		return err
 	}
-	pg, err := devenv.StartPostgres(ctx, devenv.PostgresOptions{DataDir: filepath.Join(dir, "data"), Settings: map[string]string{"shared_buffers": "512MB", "max_wal_size": "4GB"}})
+	pg, err := devenv.StartPostgres(ctx, devenv.PostgresOptions{DataDir: filepath.Join(dir, "data"), Settings: map[string]string{
+		"shared_buffers": "512MB", "max_wal_size": "4GB", "max_connections": "500"}})
 	if err != nil {
 		return err
 	}
 	defer func() { _ = pg.Stop(ctx) }()
-	for _, text := range strings.Split(*sizes, ",") {
-		n, err := strconv.Atoi(text)
-		if err != nil {
-			return fmt.Errorf("-n: %w", err)
-		}
-		if err := measure(ctx, pg.AdminURL(), n); err != nil {
-			return fmt.Errorf("%d objects: %w", n, err)
-		}
-	}
-	return nil
-}
-
-// bench is an installation with n objects in its cloud.
-type bench struct {
-	pool  *pgxpool.Pool
-	cycle *sync.Engine
-	cloud *cloud
-}
-
-func measure(ctx context.Context, url string, n int) error {
-	b := &bench{cloud: newCloud(n)}
-	registry, err := modules.NewRegistry(b.cloud.module())
-	if err != nil {
-		return err
-	}
-	if err := platform.Migrate(ctx, url, registry, "bench"); err != nil {
-		return err
-	}
-	if b.pool, err = postgres.Connect(ctx, url, 16); err != nil {
-		return err
-	}
-	defer b.pool.Close()
-	if _, err := platform.Install(ctx, b.pool, registry, []string{"bench"}); err != nil {
-		return err
-	}
-	b.cycle = &sync.Engine{Database: &postgres.Database{Pool: b.pool, Registry: registry}, Registry: registry, Log: slog.New(slog.DiscardHandler)}
-	defer func() { _, _ = platform.Uninstall(ctx, b.pool, registry, []string{"bench"}) }()
-
-	took, memory, r, err := b.run(ctx, sync.Full)
-	if err != nil {
-		return err
-	}
-	if r.Pulled != n {
-		return fmt.Errorf("%d of %d imported: %v", r.Pulled, n, r.Errors)
-	}
-	report("import", n, took.Seconds(), "s", fmt.Sprintf("peak %d MB", memory>>20))
-	if _, err := b.pool.Exec(ctx, `ANALYZE`); err != nil {
-		return err
-	}
-	var quiet []time.Duration
-	for i := range *repeat + 1 {
-		took, memory, r, err = b.run(ctx, sync.Full)
-		if err != nil {
-			return err
-		}
-		if r.Pulled+r.Pushed+r.Settled+r.Failed != 0 {
-			return fmt.Errorf("a quiet cycle wrote: %+v", r)
-		}
-		if i > 0 {
-			quiet = append(quiet, took)
-		}
-	}
-	slices.Sort(quiet)
-	report("quiet cycle", n, quiet[len(quiet)/2].Seconds(), "s", fmt.Sprintf("peak %d MB", memory>>20))
-	if err := b.edits(ctx, url, n); err != nil {
-		return err
-	}
-	return b.bulkInsert(ctx, url, n)
-}
-
-// run times a cycle, and samples the heap while it runs.
-func (b *bench) run(ctx context.Context, kind sync.Kind) (time.Duration, uint64, sync.Report, error) {
-	runtime.GC()
-	stop, peak := make(chan struct{}), make(chan uint64)
-	go func() {
-		var most uint64
-		tick := time.NewTicker(20 * time.Millisecond)
-		defer tick.Stop()
-		for {
-			var m runtime.MemStats
-			runtime.ReadMemStats(&m)
-			most = max(most, m.HeapInuse+m.StackInuse)
-			select {
-			case <-stop:
-				peak <- most
-				return
-			case <-tick.C:
-			}
-		}
-	}()
-	begun := time.Now()
-	lease, err := postgres.Acquire(ctx, b.pool, "main", "bench", postgres.CycleOptions{Kind: string(kind)})
-	if err != nil {
-		return 0, 0, sync.Report{}, err
-	}
-	r, err := b.cycle.Cycle(ctx, lease.Lease, kind)
-	err = errors.Join(err, lease.Release(r, err))
-	took := time.Since(begun)
-	close(stop)
-	return took, <-peak, r, err
-}
-
-// edits times a push cycle after one edit: from commit to the cloud's call.
-func (b *bench) edits(ctx context.Context, url string, n int) error {
-	user, err := pgxpool.New(ctx, url)
-	if err != nil {
-		return err
-	}
-	defer user.Close()
-	var times []time.Duration
-	for i := range *edits {
-		if _, err := user.Exec(ctx, `UPDATE thing SET label = $1 WHERE id = (SELECT min(id) + $2 FROM thing)`, fmt.Sprint("edit ", i), i%n); err != nil {
-			return err
-		}
-		called := b.cloud.called
-		begun := time.Now()
-		if _, _, r, err := b.run(ctx, sync.Push); err != nil || r.Pushed != 1 {
-			return fmt.Errorf("edit %d: %+v %w", i, r, err)
-		}
-		if b.cloud.called == called {
-			return errors.New("the edit made no call")
-		}
-		times = append(times, b.cloud.last.Sub(begun))
-	}
-	slices.Sort(times)
-	report("one edit to its call, p50", n, float64(times[len(times)/2].Microseconds())/1000, "ms", "")
-	report("one edit to its call, p99", n, float64(times[len(times)*99/100].Microseconds())/1000, "ms", "")
-	return nil
-}
-
-// bulkInsert compares an INSERT of n rows with and without the audit trigger.
-func (b *bench) bulkInsert(ctx context.Context, url string, n int) error {
-	user, err := pgxpool.New(ctx, url)
-	if err != nil {
-		return err
-	}
-	defer user.Close()
-	if _, err := user.Exec(ctx, `CREATE TABLE plain (LIKE thing INCLUDING ALL); ALTER TABLE plain ADD FOREIGN KEY (account) REFERENCES owner (name)`); err != nil {
-		return err
-	}
-	defer user.Exec(ctx, `DROP TABLE plain`)
-	var with, without []time.Duration
-	for range 3 {
-		for _, t := range []struct {
-			table string
-			times *[]time.Duration
-		}{{"plain", &without}, {"thing", &with}} {
-			tx, err := user.Begin(ctx)
+	parts := strings.Split(*only, ",")
+	if slices.Contains(parts, "scripted") {
+		for text := range strings.SplitSeq(*sizes, ",") {
+			n, err := strconv.Atoi(text)
 			if err != nil {
-				return err
+				return fmt.Errorf("-n: %w", err)
 			}
-			begun := time.Now()
-			_, err = tx.Exec(ctx, `INSERT INTO `+t.table+` (label, size, tags) SELECT 'bulk ' || i, i, jsonb_build_object('Name', 'bulk ' || i) FROM generate_series(1, $1) i`, n)
-			*t.times = append(*t.times, time.Since(begun))
-			if rollback := tx.Rollback(ctx); err != nil || rollback != nil {
-				return errors.Join(err, rollback)
+			if err := measure(ctx, pg.AdminURL(), n); err != nil {
+				return fmt.Errorf("%d objects: %w", n, err)
 			}
 		}
 	}
-	slices.Sort(with)
-	slices.Sort(without)
-	report("bulk insert with audit, relative", n, with[1].Seconds()/without[1].Seconds(), "×", fmt.Sprintf("%s with, %s without", with[1].Round(time.Millisecond), without[1].Round(time.Millisecond)))
+	if slices.Contains(parts, "engines") {
+		if err := measureEngines(ctx, pg.AdminURL()); err != nil {
+			return fmt.Errorf("engines: %w", err)
+		}
+	}
+	if slices.Contains(parts, "emulator") {
+		if err := measureEmulator(ctx, dir, pg.AdminURL()); err != nil {
+			return fmt.Errorf("emulator: %w", err)
+		}
+	}
+	if *out != "" {
+		return write(*out)
+	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -73,9 +74,19 @@ type answered struct {
 // Start starts a proxy in front of endpoint, which ends with the test.
 func Start(t testing.TB, endpoint string) *Proxy {
 	t.Helper()
-	target, err := url.Parse(endpoint)
+	p, stop, err := New(endpoint)
 	if err != nil {
 		t.Fatal(err)
+	}
+	t.Cleanup(stop)
+	return p
+}
+
+// New starts a proxy in front of endpoint, until stop is called.
+func New(endpoint string) (_ *Proxy, stop func(), err error) {
+	target, err := url.Parse(endpoint)
+	if err != nil {
+		return nil, nil, err
 	}
 	p := &Proxy{counts: map[string]int{}, last: map[string]answered{}}
 	p.Set(func(Call) Fault { return Fault{} })
@@ -138,10 +149,11 @@ func Start(t testing.TB, endpoint string) *Proxy {
 		w.WriteHeader(given.status)
 		_, _ = w.Write(given.body)
 	}))
-	t.Cleanup(server.CloseClientConnections)
-	t.Cleanup(server.Close)
 	p.URL = server.URL
-	return p
+	return p, func() {
+		server.CloseClientConnections()
+		server.Close()
+	}, nil
 }
 
 // Set replaces what becomes of calls from now on.
@@ -173,6 +185,13 @@ func (p *Proxy) Count(action string) int {
 	p.lock.Lock()
 	defer p.lock.Unlock()
 	return p.counts[action]
+}
+
+// Counts returns how often each action has been called so far.
+func (p *Proxy) Counts() map[string]int {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	return maps.Clone(p.counts)
 }
 
 func (p *Proxy) count(c Call) {

@@ -1,0 +1,187 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"iasql/internal/devenv"
+	"iasql/test/faultproxy"
+)
+
+// The measurements with the built engine and the AWS emulator.
+const (
+	inserted = 1000
+	listed   = 3000
+	idleFor  = 30 * time.Second
+)
+
+// reads are the beginnings of the names of calls that change nothing.
+func reads(action string) bool {
+	return strings.HasPrefix(action, "Describe") || strings.HasPrefix(action, "List") || strings.HasPrefix(action, "Get")
+}
+
+// counted returns the calls between two counts: mutating ones, and reads by name.
+func counted(before, after map[string]int) (mutations, reading int, names string) {
+	var all []string
+	for action, n := range after {
+		if n -= before[action]; n == 0 {
+			continue
+		} else if reads(action) {
+			reading += n
+			all = append(all, fmt.Sprintf("%d %s", n, action))
+		} else {
+			mutations += n
+			all = append(all, fmt.Sprintf("%d %s", n, action))
+		}
+	}
+	slices.Sort(all)
+	return mutations, reading, strings.Join(all, ", ")
+}
+
+func measureEmulator(ctx context.Context, dir, url string) error {
+	binary := filepath.Join(dir, "engine")
+	if out, err := exec.CommandContext(ctx, "go", "build", "-o", binary, "iasql/cmd/engine").CombinedOutput(); err != nil {
+		return fmt.Errorf("build: %w: %s", err, out)
+	}
+	moto, err := devenv.StartMoto(ctx, devenv.MotoOptions{})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = moto.Stop(ctx) }()
+	proxy, stop, err := faultproxy.New(moto.URL())
+	if err != nil {
+		return err
+	}
+	defer stop()
+	engine := exec.CommandContext(ctx, binary, "--log-level", "error", "serve")
+	engine.Env = append(os.Environ(), "DATABASE_URL="+url, "AWS_ENDPOINT_URL="+proxy.URL,
+		"AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "AWS_REGION=us-east-1")
+	engine.Stderr = os.Stderr
+	if err := engine.Start(); err != nil {
+		return err
+	}
+	defer func() {
+		_ = engine.Process.Signal(os.Interrupt)
+		_ = engine.Wait()
+	}()
+	user, err := pgxpool.New(ctx, url)
+	if err != nil {
+		return err
+	}
+	defer user.Close()
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		var n int
+		if err := user.QueryRow(ctx, `SELECT count(*) FROM iasql_engines() WHERE version <> 'bench'`).Scan(&n); err == nil && n > 0 {
+			break
+		} else if time.Now().After(deadline) {
+			return errors.Join(errors.New("the engine does not connect"), err)
+		}
+	}
+	for _, sql := range []string{
+		`SELECT * FROM iasql_install('aws_account')`,
+		`UPDATE aws_regions SET is_enabled = region = 'us-east-1'`,
+		`SELECT * FROM iasql_install('aws_security_group')`,
+		`UPDATE iasql_settings SET value = '1 hour' WHERE name = 'sync_interval'`,
+	} {
+		if _, err := user.Exec(ctx, sql); err != nil {
+			return fmt.Errorf("%s: %w", sql, err)
+		}
+	}
+	if err := measureIdle(ctx, user, engine.Process.Pid); err != nil {
+		return err
+	}
+	groups := func(from, to int) (time.Duration, string, error) {
+		before, begun := proxy.Counts(), time.Now()
+		if _, err := user.Exec(ctx, `INSERT INTO security_group (group_name, description, vpc_id)
+			SELECT 'group ' || i, 'of the bench', v.id FROM generate_series($1::int, $2::int) i, vpc v WHERE v.is_default`, from, to); err != nil {
+			return 0, "", err
+		}
+		if _, err := user.Exec(ctx, `SELECT iasql_wait_for_all(3000)`); err != nil {
+			return 0, "", err
+		}
+		took := time.Since(begun)
+		mutations, reading, names := counted(before, proxy.Counts())
+		report("mutating calls for each row inserted", to-from+1, float64(mutations)/float64(to-from+1), "calls", names)
+		report("reading calls for all rows inserted", to-from+1, float64(reading), "calls", "")
+		return took, names, nil
+	}
+	if took, _, err := groups(1, inserted/10); err != nil {
+		return err
+	} else {
+		report("insert until all are settled", inserted/10, took.Seconds(), "s", "")
+	}
+	if took, _, err := groups(inserted/10+1, inserted/10+inserted); err != nil {
+		return err
+	} else {
+		report("insert until all are settled", inserted, took.Seconds(), "s", "")
+	}
+	if _, _, err := groups(inserted/10+inserted+1, listed-1); err != nil { // with the default one
+		return err
+	}
+	var times []time.Duration
+	var names string
+	var reading int
+	for range 4 {
+		before, begun := proxy.Counts(), time.Now()
+		if _, err := user.Exec(ctx, `SELECT iasql_sync_now()`); err != nil {
+			return err
+		}
+		times = append(times, time.Since(begun))
+		_, reading, names = counted(before, proxy.Counts())
+	}
+	times = times[1:]
+	slices.Sort(times)
+	report("refresh", listed, times[1].Seconds(), "s", fmt.Sprintf("%d calls: %s", reading, names))
+	return nil
+}
+
+// measureIdle looks at the engine while nothing happens. A transaction may have
+// more than one statement; the engine's idle ones have one.
+func measureIdle(ctx context.Context, user *pgxpool.Pool, pid int) error {
+	time.Sleep(5 * time.Second) // what the installation set off
+	look := func() (cpu time.Duration, transactions int64, err error) {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err != nil {
+			return 0, 0, err
+		}
+		// proc(5): fields 14 and 15 are user and system time in ticks of 10 ms,
+		// counted after the name in parentheses.
+		f := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+2:]))
+		var ticks int
+		for _, field := range f[11:13] {
+			n, err := strconv.Atoi(field)
+			if err != nil {
+				return 0, 0, err
+			}
+			ticks += n
+		}
+		err = user.QueryRow(ctx, `SELECT pg_stat_clear_snapshot()`).Scan(nil)
+		if err == nil {
+			err = user.QueryRow(ctx, `SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = current_database()`).Scan(&transactions)
+		}
+		return time.Duration(ticks) * 10 * time.Millisecond, transactions, err
+	}
+	cpu, transactions, err := look()
+	if err != nil {
+		return err
+	}
+	time.Sleep(idleFor)
+	cpuAfter, transactionsAfter, err := look()
+	if err != nil {
+		return err
+	}
+	report("idle, processor", 0, 100*(cpuAfter-cpu).Seconds()/idleFor.Seconds(), "% of a core", "")
+	report("idle, resident memory", 0, float64(kilobytes(fmt.Sprintf("/proc/%d/status", pid), "VmRSS:")>>20), "MB", "")
+	report("idle, transactions", 0, float64(transactionsAfter-transactions-2)/idleFor.Seconds(), "1/s", "PostgreSQL's own workers included")
+	return nil
+}

@@ -1,0 +1,215 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"iasql/internal/engine"
+	"iasql/internal/modules"
+	"iasql/internal/platform"
+)
+
+// The measurements with whole engines in this process.
+const (
+	manyAccounts    = 40
+	itemsPerAccount = 50
+	engineLatency   = 50 * time.Millisecond
+	previewed       = 10_000
+	waits           = 40
+)
+
+// installation is a database with engines on it.
+type installation struct {
+	url   string
+	user  *pgxpool.Pool
+	cloud *sharedCloud
+	stops []func() error
+}
+
+// install prepares the database, with engines running.
+func install(ctx context.Context, url string, cloud *sharedCloud, engines int) (*installation, error) {
+	in := &installation{url: url, cloud: cloud}
+	registry, err := modules.NewRegistry(cloud.module())
+	if err != nil {
+		return nil, err
+	}
+	if err := platform.Migrate(ctx, url, registry, "bench"); err != nil {
+		return nil, err
+	}
+	if in.user, err = pgxpool.New(ctx, url); err != nil {
+		return nil, err
+	}
+	for range engines {
+		if err := in.start(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := in.user.Exec(ctx, `SELECT * FROM iasql_install('shared')`); err != nil {
+		return nil, err
+	}
+	return in, nil
+}
+
+// start starts one more engine.
+func (in *installation) start(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	e, err := engine.Start(ctx, engine.Options{DatabaseURL: in.url, Version: "bench", Log: slog.New(slog.DiscardHandler),
+		Registry: func(*pgxpool.Pool) (*modules.Registry, error) { return modules.NewRegistry(in.cloud.module()) }})
+	if err != nil {
+		cancel()
+		return err
+	}
+	done := make(chan error, 1)
+	go func() { done <- e.Wait(ctx) }()
+	in.stops = append(in.stops, func() error {
+		cancel()
+		return <-done
+	})
+	return nil
+}
+
+// remove ends the engines and takes the module away.
+func (in *installation) remove(ctx context.Context) error {
+	if _, err := in.user.Exec(ctx, `SELECT * FROM iasql_uninstall('shared')`); err != nil {
+		return err
+	}
+	for _, stop := range in.stops {
+		if err := stop(); err != nil {
+			return err
+		}
+	}
+	in.user.Close()
+	return nil
+}
+
+func measureEngines(ctx context.Context, url string) error {
+	if err := measureWaiting(ctx, url); err != nil {
+		return err
+	}
+	if err := measurePreview(ctx, url); err != nil {
+		return err
+	}
+	var one float64
+	for _, engines := range []int{1, 2, 4} {
+		rate, err := measureThroughput(ctx, url, engines)
+		if err != nil {
+			return err
+		}
+		if engines == 1 {
+			one = rate
+		}
+		report("throughput of engines", engines, rate, "creations/s", fmt.Sprintf("%d accounts, %s a call, %.2f times one engine", manyAccounts, engineLatency, rate/one))
+	}
+	return nil
+}
+
+// measureThroughput lets every account create things at the same time.
+func measureThroughput(ctx context.Context, url string, engines int) (rate float64, err error) {
+	in, err := install(ctx, url, newSharedCloud(engineLatency), engines)
+	if err != nil {
+		return 0, err
+	}
+	if _, err := in.user.Exec(ctx, `INSERT INTO owner (name) SELECT 'account ' || i FROM generate_series(1, $1) i`, manyAccounts); err != nil {
+		return 0, err
+	}
+	if _, err := in.user.Exec(ctx, `SELECT iasql_sync_now()`); err != nil {
+		return 0, err
+	}
+	begun := time.Now()
+	if _, err := in.user.Exec(ctx, `INSERT INTO item (account, label) SELECT 'account ' || a, 'item ' || i FROM generate_series(1, $1) a, generate_series(1, $2) i`,
+		manyAccounts, itemsPerAccount); err != nil {
+		return 0, err
+	}
+	for {
+		var left int
+		if err := in.user.QueryRow(ctx, `SELECT count(*) FROM iasql_audit_log WHERE NOT settled AND table_name = 'item'`).Scan(&left); err != nil {
+			return 0, err
+		}
+		if left == 0 {
+			break
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	took := time.Since(begun)
+	if made := in.cloud.serial; made != manyAccounts*itemsPerAccount {
+		return 0, fmt.Errorf("%d objects were made, not %d", made, manyAccounts*itemsPerAccount)
+	}
+	return float64(manyAccounts*itemsPerAccount) / took.Seconds(), in.remove(ctx)
+}
+
+// measureWaiting times how long after the engine has written what
+// iasql_wait_for waits for that returns.
+func measureWaiting(ctx context.Context, url string) error {
+	in, err := install(ctx, url, newSharedCloud(0), 1)
+	if err != nil {
+		return err
+	}
+	var noticed []time.Duration
+	for i := range waits {
+		var id int64
+		if err := in.user.QueryRow(ctx, `INSERT INTO item (label) VALUES ($1) RETURNING id`, fmt.Sprint("wait ", i)).Scan(&id); err != nil {
+			return err
+		}
+		if _, err := in.user.Exec(ctx, `SELECT iasql_wait_for('item', $1, 'item_id IS NOT NULL')`, id); err != nil {
+			return err
+		}
+		returned := time.Now()
+		var written time.Time
+		if err := in.user.QueryRow(ctx, `SELECT min(ts) FROM iasql_audit_log WHERE table_name = 'item' AND record_id = $1 AND origin = 'engine'`, id).Scan(&written); err != nil {
+			return err
+		}
+		noticed = append(noticed, returned.Sub(written))
+	}
+	slices.Sort(noticed)
+	report("iasql_wait_for after the write, p50", 0, milliseconds(noticed[len(noticed)/2]), "ms", "")
+	report("iasql_wait_for after the write, most", 0, milliseconds(noticed[len(noticed)-1]), "ms", fmt.Sprintf("of %d", waits))
+	return in.remove(ctx)
+}
+
+// measurePreview times the preview of a batch with many changes.
+func measurePreview(ctx context.Context, url string) error {
+	cloud := newSharedCloud(0)
+	for i := range previewed {
+		cloud.add("main", modules.Text(fmt.Sprint("item ", i)))
+	}
+	in, err := install(ctx, url, cloud, 1)
+	if err != nil {
+		return err
+	}
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(ctx)
+	for _, sql := range []string{`CALL iasql_begin()`, `UPDATE item SET label = label || ' changed'`} {
+		if _, err := conn.Exec(ctx, sql); err != nil {
+			return err
+		}
+	}
+	var times []time.Duration
+	var lines int
+	for range 3 {
+		begun := time.Now()
+		if err := conn.QueryRow(ctx, `SELECT count(*) FROM iasql_preview()`).Scan(&lines); err != nil {
+			return err
+		}
+		times = append(times, time.Since(begun))
+	}
+	slices.Sort(times)
+	report("preview", previewed, times[1].Seconds(), "s", fmt.Sprintf("%d lines", lines))
+	if lines != previewed {
+		return fmt.Errorf("the preview has %d lines, not %d", lines, previewed)
+	}
+	if _, err := conn.Exec(ctx, `CALL iasql_rollback()`); err != nil {
+		return err
+	}
+	return in.remove(ctx)
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"sync"
+	"time"
+
+	"iasql/internal/modules"
+)
+
+// sharedCloud is a scripted cloud with accounts, in which things can be made. It
+// is common to the engines of this process.
+type sharedCloud struct {
+	latency time.Duration
+
+	lock    sync.Mutex
+	objects map[string]map[string]modules.Row // by account and id
+	tokens  map[string]string
+	serial  int
+	name    string // the journal remembers objects that were written a moment ago
+}
+
+var item = &modules.Table{Name: "item", Doc: "Items.", Provider: "bench", Reach: modules.PerAccount, Creation: modules.ByToken,
+	Columns: []modules.Column{
+		{Name: "account", Type: modules.TypeText, Required: true, Default: "'main'", CreateOnly: true, Doc: "Account.",
+			References: &modules.Reference{Table: "owner", Key: "name", ByKey: true}},
+		{Name: "item_id", Type: modules.TypeText, Identity: true, Assigned: true, Doc: "Id."},
+		{Name: "label", Type: modules.TypeText, Doc: "Label."},
+	}}
+
+func newSharedCloud(latency time.Duration) *sharedCloud {
+	return &sharedCloud{latency: latency, objects: map[string]map[string]modules.Row{}, tokens: map[string]string{}, name: rand.Text()[:8]}
+}
+
+func (c *sharedCloud) module() *modules.Module {
+	return &modules.Module{Name: "shared", Version: 1, Doc: "Shared.", Settings: []*modules.Table{owner}, Resources: []modules.Resource{c},
+		Migrations: map[int]string{1: `INSERT INTO owner (name) VALUES ('main')`}}
+}
+
+func (c *sharedCloud) Table() *modules.Table { return item }
+
+// add makes an object; the lock is held.
+func (c *sharedCloud) add(account string, label modules.Value) modules.Row {
+	c.serial++
+	id := fmt.Sprintf("item-%s-%08d", c.name, c.serial)
+	row := modules.Row{"item_id": modules.Text(id), "label": label}
+	if c.objects[account] == nil {
+		c.objects[account] = map[string]modules.Row{}
+	}
+	c.objects[account][id] = row
+	return row.Clone()
+}
+
+func (c *sharedCloud) List(_ context.Context, scope modules.Scope, page func([]modules.Row) error) error {
+	time.Sleep(c.latency)
+	c.lock.Lock()
+	var rows []modules.Row
+	for _, row := range c.objects[scope.Account] {
+		rows = append(rows, row.Clone())
+	}
+	c.lock.Unlock()
+	return page(rows)
+}
+
+func (c *sharedCloud) Get(_ context.Context, scope modules.Scope, identities []modules.Row) (rows []modules.Row, err error) {
+	time.Sleep(c.latency)
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	for _, identity := range identities {
+		if row, ok := c.objects[scope.Account][identity["item_id"].String()]; ok {
+			rows = append(rows, row.Clone())
+		}
+	}
+	return rows, nil
+}
+
+func (c *sharedCloud) Create(ctx context.Context, scope modules.Scope, want modules.Row, token string) (row modules.Row, err error) {
+	err = modules.Mutate(ctx, modules.Call{Service: "bench", Action: "Create"}, func(context.Context) error {
+		time.Sleep(c.latency)
+		c.lock.Lock()
+		defer c.lock.Unlock()
+		if id, again := c.tokens[token]; again {
+			row = c.objects[scope.Account][id].Clone()
+			return nil
+		}
+		row = c.add(scope.Account, want["label"])
+		c.tokens[token] = row["item_id"].String()
+		return nil
+	})
+	return row, err
+}
+
+func (c *sharedCloud) Update(ctx context.Context, scope modules.Scope, have, want modules.Row, columns []string) error {
+	return modules.Mutate(ctx, modules.Call{Service: "bench", Action: "Update"}, func(context.Context) error {
+		time.Sleep(c.latency)
+		c.lock.Lock()
+		defer c.lock.Unlock()
+		for _, name := range columns {
+			c.objects[scope.Account][have["item_id"].String()][name] = want[name]
+		}
+		return nil
+	})
+}
+
+func (c *sharedCloud) Delete(ctx context.Context, scope modules.Scope, have modules.Row) error {
+	return modules.Mutate(ctx, modules.Call{Service: "bench", Action: "Delete"}, func(context.Context) error {
+		time.Sleep(c.latency)
+		c.lock.Lock()
+		defer c.lock.Unlock()
+		delete(c.objects[scope.Account], have["item_id"].String())
+		return nil
+	})
+}
