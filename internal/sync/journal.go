@@ -237,7 +237,7 @@ func (c *cycle) recoverCreations(ctx context.Context, t *modules.Table, scope mo
 				// for: it is adopted, not taken for our own. That may have happened
 				// already, where the name was found to be taken.
 				o.Result = ResultAbandoned
-				if !subjects[i].inserted() {
+				if subjects[i].Change == nil && subjects[i].State == nil {
 					o.State = nil
 				}
 			}
