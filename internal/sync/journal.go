@@ -3,6 +3,7 @@ package sync
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"iasql/internal/modules"
 )
@@ -237,7 +238,7 @@ func (c *cycle) recoverCreations(ctx context.Context, t *modules.Table, scope mo
 				// for: it is adopted, not taken for our own. That may have happened
 				// already, where the name was found to be taken.
 				o.Result = ResultAbandoned
-				if subjects[i].Change == nil && subjects[i].State == nil {
+				if subjects[i].settledSince(op) {
 					o.State = nil
 				}
 			}
@@ -318,4 +319,10 @@ func (c *cycle) findCreations(ctx context.Context, t *modules.Table, scope modul
 		return found, nil
 	}
 	return nil, nil
+}
+
+// settledSince reports whether what the record was asked for when the operation
+// began has been settled.
+func (s *Subject) settledSince(op LoggedOp) bool {
+	return s.State == nil && (s.Change == nil || !slices.ContainsFunc(s.Change.AuditIDs, func(id int64) bool { return id <= op.UpTo }))
 }
