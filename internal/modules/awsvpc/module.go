@@ -10,8 +10,17 @@
 package awsvpc
 
 import (
+	_ "embed"
+
 	"iasql/internal/aws"
 	"iasql/internal/modules"
+)
+
+var (
+	//go:embed sql/after.sql
+	after string
+	//go:embed sql/drop.sql
+	drop string
 )
 
 // Module returns the module aws_vpc, whose calls go through c.
@@ -27,5 +36,7 @@ func Module(c *aws.Clients) *modules.Module {
 			newRouteTable(c), newAssociation(c), newRoute(c),
 			newGatewayEndpoint(c), newInterfaceEndpoint(c), newEndpointSubnets(c),
 		},
+		Migrations: map[int]string{1: after},
+		Drop:       drop,
 	}
 }
