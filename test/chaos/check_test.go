@@ -230,6 +230,8 @@ func (w *world) report(o *outsider, k *killer) {
 	w.t.Logf("faults: %s", w.weather)
 	w.t.Logf("%s operations: %s", w.scalar(`SELECT count(*) FROM iasql_operations`),
 		w.scalar(`SELECT string_agg(result || ' ' || n, ', ') FROM (SELECT coalesce(result, 'open') AS result, count(*) AS n FROM iasql_operations GROUP BY 1) x`))
+	w.t.Logf("operations by kind: %s", w.scalar(`SELECT string_agg(what || ' ' || n, ', ' ORDER BY what) FROM (
+		SELECT table_name || ' ' || CASE WHEN replaces THEN 'replacing ' ELSE '' END || kind AS what, count(*) AS n FROM iasql_operations GROUP BY 1) x`))
 	w.t.Logf("cycles: %s", w.scalar(`SELECT count(*) || ', ' || count(*) FILTER (WHERE ended IS NULL) || ' cut off, median '
 		|| round(1000 * percentile_cont(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM ended - started))::numeric) || ' ms' FROM iasql_cycles`))
 	w.t.Logf("%s objects at the end", w.scalar(`SELECT count(*) FROM chaos.object WHERE NOT gone`))
