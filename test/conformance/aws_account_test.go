@@ -6,6 +6,6 @@ var awsAccount = Module{
 	Name: "aws_account",
 	Tables: []Table{{
 		Name: "aws_regions", Identity: "region",
-		Listed: `ec2 describe-regions --query Regions[].RegionName`,
+		Listed: `ec2 describe-regions --query Regions[?OptInStatus!=\'not-opted-in\'].RegionName`,
 	}},
 }

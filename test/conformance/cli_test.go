@@ -29,15 +29,18 @@ type cli struct {
 }
 
 // resident does what the program aws does, again and again: it reads commands,
-// as lists, and answers with how they ended and what they said.
+// as lists, and answers with how they ended and what they said. What the
+// commands share are the descriptions of the services, which take long to load.
 const resident = `
 import contextlib, io, json, sys
 import awscli.clidriver
-answers, driver = sys.stdout, awscli.clidriver.create_clidriver()
+answers, loader = sys.stdout, awscli.clidriver.create_clidriver().session.get_component("data_loader")
 for line in sys.stdin:
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
+            driver = awscli.clidriver.create_clidriver()
+            driver.session.register_component("data_loader", loader)
             code = driver.main(json.loads(line))
         except SystemExit as e:
             code = e.code

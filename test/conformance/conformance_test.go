@@ -272,16 +272,23 @@ func (s *suite) setUp() {
 		s.sql(`SELECT iasql_wait_for_all(60)`)
 	}
 	s.sync()
-	for name, query := range s.Vars {
-		if strings.HasPrefix(query, "SELECT ") {
-			s.vars[name] = s.sql(query)
-		} else {
-			s.vars[name] = strings.Trim(s.must(query), `"`)
-		}
-		if s.vars[name] == "" || s.vars[name] == "null" {
-			s.t.Fatalf("$%s: %s returns nothing", name, query)
+	// Commands may name what queries have found.
+	for _, queries := range []bool{true, false} {
+		for name, query := range s.Vars {
+			switch {
+			case strings.HasPrefix(query, "SELECT ") != queries:
+				continue
+			case queries:
+				s.vars[name] = s.sql(query)
+			default:
+				s.vars[name] = strings.Trim(s.must(s.expand(query, nil, nil)), `"`)
+			}
+			if s.vars[name] == "" || s.vars[name] == "null" {
+				s.t.Fatalf("$%s: %s returns nothing", name, query)
+			}
 		}
 	}
+	s.sync()
 }
 
 // Create by SQL and see by the CLI.
@@ -351,16 +358,35 @@ func (s *suite) createdByCLI(sub *suite, table *Table) {
 
 func (s *suite) create(table *Table, o *thing) {
 	s.t.Helper()
-	for _, command := range table.Create {
-		out, err := s.cli.run(s.expand(command, table, o))
+	out := s.commands(table, o, table.Create)
+	if table.ID == "" && table.Identity != "" && !s.dead[table.key()] {
+		o.id = strings.TrimPrefix(out, "/hostedzone/") // which Route 53 puts before its ids
+	}
+}
+
+var assignment = regexp.MustCompile(`^(\w+) := `)
+
+// commands runs commands about an object and returns what the last one printed.
+func (s *suite) commands(table *Table, o *thing, commands []string) string {
+	s.t.Helper()
+	var out string
+	for _, command := range commands {
+		command = s.expand(command, table, o)
+		variable := ""
+		if m := assignment.FindStringSubmatch(command); m != nil {
+			variable, command = m[1], command[len(m[0]):]
+		}
+		answer, err := s.cli.run(command)
 		if err != nil {
 			s.broken(table, err)
-			return
+			return ""
 		}
-		if table.ID == "" && table.Identity != "" && out != "" {
-			o.id = strings.TrimPrefix(strings.Trim(out, `"`), "/hostedzone/") // which Route 53 puts before its ids
+		out = strings.Trim(answer, `"`)
+		if variable != "" {
+			s.vars[variable] = out
 		}
 	}
+	return out
 }
 
 // Change by SQL and see by the CLI.
@@ -388,6 +414,9 @@ func (s *suite) changeBySQL(sub *suite) {
 func (s *suite) changedBySQL(sub *suite, table *Table) {
 	sub.skips(table, createBySQL)
 	for _, c := range table.Change {
+		if c.SQL == "" {
+			continue // another description of the table has it
+		}
 		sub.t.Run(c.Column, func(t *testing.T) {
 			sub := sub.with(t)
 			sub.skips(table, c.Column+" by SQL")
@@ -415,13 +444,8 @@ func (s *suite) changeByCLI(sub *suite) {
 	sub.each(createBySQL, func(table *Table) {
 		o := sub.thing(table, "sql")
 		for _, c := range table.Change {
-			if table.Skip[c.Column+" by the CLI"] != "" {
-				continue
-			}
-			for _, command := range c.CLI {
-				if _, err := sub.cli.run(sub.expand(command, table, o)); err != nil {
-					sub.broken(table, fmt.Errorf("%s: %w", c.Column, err))
-				}
+			if table.Skip[c.Column+" by the CLI"] == "" {
+				sub.commands(table, o, c.CLI)
 			}
 		}
 	})
@@ -462,6 +486,10 @@ func (s *suite) replace(sub *suite) {
 		}
 		o := sub.thing(table, "sql")
 		o.old = o.id
+		if table.Replace.Child != "" {
+			sub.sql(sub.expand(table.Replace.Child, table, o))
+			sub.settle()
+		}
 		if table.Replace.Dependents != "" {
 			sub.vars["dependents of "+table.key()] = sub.sql(sub.expand(table.Replace.Dependents, table, o))
 		}
@@ -473,7 +501,7 @@ func (s *suite) replace(sub *suite) {
 			sub.broken(table, err)
 		}
 		if table.Replace.ID != "" {
-			o.id = sub.expand(table.Replace.ID, table, o)
+			o.id = sub.chosen(table.Replace.ID, table, o)
 		}
 	})
 	sub.settle()
@@ -513,6 +541,11 @@ func (s *suite) deleteBySQL(sub *suite) {
 	sub.eachReversed(deleteBySQL, func(table *Table) {
 		if o := sub.thing(table, "cli"); o.record != "" && sub.tables[table.Name].delete {
 			statements = append(statements, fmt.Sprintf(`DELETE FROM %s WHERE id = %s`, table.Name, o.record))
+		}
+	})
+	sub.each(replace, func(table *Table) {
+		if table.Replace.Away != "" {
+			statements = append(statements, sub.expand(table.Replace.Away, table, sub.thing(table, "sql")))
 		}
 	})
 	if len(statements) > 0 {
@@ -560,11 +593,7 @@ func (s *suite) deletedByCLI(sub *suite, table *Table) {
 
 func (s *suite) delete(table *Table, o *thing) {
 	s.t.Helper()
-	for _, command := range table.Delete {
-		if _, err := s.cli.run(s.expand(command, table, o)); err != nil {
-			s.broken(table, err)
-		}
-	}
+	s.commands(table, o, table.Delete)
 }
 
 // Adopt: an INSERT for an object that is there already takes it over. Where the
@@ -642,11 +671,7 @@ func (s *suite) track(sub *suite) {
 		}
 		o := sub.thing(table, "adopted")
 		for _, c := range table.Change[:min(1, len(table.Change))] {
-			for _, command := range c.CLI {
-				if _, err := sub.cli.run(sub.expand(command, table, o)); err != nil {
-					sub.broken(table, err)
-				}
-			}
+			sub.commands(table, o, c.CLI)
 		}
 	})
 	sub.sync()
@@ -745,10 +770,19 @@ func (s *suite) thing(table *Table, n string) *thing {
 	}
 	if all[n] == nil {
 		o := &thing{n: n, i: strconv.Itoa(1 + slices.Index([]string{"sql", "cli", "adopted", "tracked"}, n))}
-		o.id = s.expand(table.ID, table, o)
+		o.id = s.chosen(table.ID, table, o)
 		all[n] = o
 	}
 	return all[n]
+}
+
+// chosen returns an identity that the description chooses.
+func (s *suite) chosen(id string, table *Table, o *thing) string {
+	s.t.Helper()
+	if id = s.expand(id, table, o); strings.HasPrefix(id, "SELECT ") {
+		return s.sql(id)
+	}
+	return id
 }
 
 // loaded checks that the object has a record, one, and learns which.
@@ -884,13 +918,14 @@ func (s *suite) decode(into any, text string) {
 func (s *suite) settle() {
 	s.t.Helper()
 	if _, err := s.world.TryPSQL(s.world.UserURL, `SELECT iasql_wait_for_all(30)`); err != nil {
-		s.t.Error(err)
+		s.t.Errorf("%v\nstatus:\n%s\nunended calls:\n%s", err, s.sql(`SELECT table_name, record_id, state, message FROM iasql_status WHERE state <> 'Present'`),
+			s.sql(`SELECT table_name, record_id, action, started FROM iasql_operations WHERE ended IS NULL`))
 	}
 }
 
 func (s *suite) sync() {
 	s.t.Helper()
-	s.sql(`SELECT iasql_sync_now()`)
+	s.sql(`SET statement_timeout = '60s'`, `SELECT iasql_sync_now()`)
 }
 
 // calls are the mutating calls that the engine has made.

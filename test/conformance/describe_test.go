@@ -14,7 +14,8 @@ import "strings"
 // digits, are there for all of them.
 //
 // Commands are those of the aws command without "aws", split at spaces outside
-// of 'single quotes'.
+// of 'single quotes'; \' is a quote. "name := command" keeps what it prints as
+// $name for those that follow.
 type Module struct {
 	Name string
 	Also []string // modules that provide parents, beyond the module's dependencies
@@ -33,9 +34,9 @@ type Table struct {
 	// Kind tells apart descriptions of one table, whose objects cannot have all
 	// columns at the same time.
 	Kind string
-	// Identity is the column that names the object in the cloud. The Name of
-	// an object is chosen ("queue-$n"); without one the cloud assigns it, and
-	// Create prints it.
+	// Identity is the column that names the object in the cloud, and ID what it
+	// is called ("queue-$n"), which may be a query; without one the cloud
+	// decides, and Create prints it.
 	Identity string
 	ID       string
 	// Find is the condition on which the object's record is found; "" means
@@ -79,8 +80,9 @@ type Replace struct {
 	With   string // further columns that are to be set: "password = 'secret'"
 	ID     string // $id of the new object, where it is chosen
 	// Dependents is a query of what refers to the record, whose answer stays
-	// the same.
-	Dependents string
+	// the same. Child and Away are statements that make and delete something
+	// that does.
+	Child, Dependents, Away string
 }
 
 // Checks that a description can skip. Those of a column are its name and

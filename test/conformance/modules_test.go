@@ -22,6 +22,7 @@ var described = []Module{
 	awsSecurityGroup,
 	awsSNS,
 	awsSQS,
+	awsVPC,
 }
 
 // tags is the change of a column tags.
