@@ -121,7 +121,7 @@ func (e *Engine) start(ctx context.Context, accounts int) error {
 		},
 		Workers:           workers,
 		FetchCooldown:     5 * time.Millisecond, // an edit should be in the cloud in well under a second
-		FetchPollInterval: 5 * time.Second,      // only if a notification was lost
+		FetchPollInterval: 10 * time.Second,     // only if a notification was lost
 		// A cycle may take long; it is the lease that tells whether its engine
 		// lives. The queue only tidies up after a dead one.
 		JobTimeout:                  -1,
