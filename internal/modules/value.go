@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // Value is one column's value in canonical text form, or NULL. Two values of
@@ -22,14 +24,19 @@ type Value struct {
 // Null is the SQL NULL.
 var Null = Value{}
 
-// Text returns a non-NULL value with that canonical text. NUL characters,
-// which PostgreSQL cannot store in text (manual, section 8.3), are replaced by
-// U+FFFD.
-func Text(s string) Value {
+// Text returns a non-NULL value with that canonical text. NUL characters and
+// what is no UTF-8, which PostgreSQL cannot store in text (manual, sections 8.3
+// and 24.3), are replaced by U+FFFD.
+func Text(s string) Value { return Value{text: storable(s), valid: true} }
+
+func storable(s string) string {
 	if strings.IndexByte(s, 0) >= 0 {
 		s = strings.ReplaceAll(s, "\x00", "\uFFFD")
 	}
-	return Value{text: s, valid: true}
+	if !utf8.ValidString(s) {
+		s = strings.ToValidUTF8(s, "\uFFFD")
+	}
+	return s
 }
 
 // TextPtr is Text, and NULL for nil.
@@ -305,7 +312,8 @@ var timeLayouts = []string{
 }
 
 // canonicalJSON prints a JSON text with sorted keys, no spaces and numbers as
-// they were written.
+// [canonicalNumber] has them. NULs, which jsonb cannot hold (manual, section
+// 8.14), are replaced as [Text] does.
 func canonicalJSON(text string) (string, error) {
 	dec := json.NewDecoder(strings.NewReader(text))
 	dec.UseNumber()
@@ -313,16 +321,87 @@ func canonicalJSON(text string) (string, error) {
 	if err := dec.Decode(&v); err != nil {
 		return "", fmt.Errorf("invalid json: %w", err)
 	}
-	if dec.More() {
+	if _, err := dec.Token(); err != io.EOF {
 		return "", fmt.Errorf("invalid json: more than one value")
 	}
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
+	if err := enc.Encode(plain(v)); err != nil {
 		return "", fmt.Errorf("invalid json: %w", err)
 	}
 	return strings.TrimSuffix(out.String(), "\n"), nil
+}
+
+// plain returns a decoded JSON value with its texts storable and its numbers
+// canonical; it may change v.
+func plain(v any) any {
+	switch v := v.(type) {
+	case string:
+		return storable(v)
+	case json.Number:
+		return json.Number(canonicalNumber(string(v)))
+	case []any:
+		for i := range v {
+			v[i] = plain(v[i])
+		}
+	case map[string]any:
+		var odd []string
+		for key, member := range v {
+			v[key] = plain(member)
+			if storable(key) != key {
+				odd = append(odd, key)
+			}
+		}
+		slices.Sort(odd) // of two that become the same, always the same is kept
+		for _, key := range odd {
+			v[storable(key)] = v[key]
+			delete(v, key)
+		}
+	}
+	return v
+}
+
+// canonicalNumber spells a JSON number (RFC 8259, section 6) so that equal
+// numbers are equal texts: PostgreSQL prints 1e2 as 100 and keeps the zeros of
+// 1.50. Without exponent up to 20 places on either side of the point, with
+// beyond.
+func canonicalNumber(text string) string {
+	sign := ""
+	if rest, negative := strings.CutPrefix(text, "-"); negative {
+		sign, text = "-", rest
+	}
+	mantissa, exponent := text, int64(0)
+	if at := strings.IndexAny(text, "eE"); at >= 0 {
+		n, err := strconv.ParseInt(text[at+1:], 10, 32)
+		if err != nil {
+			return sign + text // beyond what PostgreSQL takes, too
+		}
+		mantissa, exponent = text[:at], n
+	}
+	whole, fraction, _ := strings.Cut(mantissa, ".")
+	digits := whole + fraction
+	exponent -= int64(len(fraction))
+	trimmed := strings.TrimRight(digits, "0")
+	exponent += int64(len(digits) - len(trimmed))
+	digits = strings.TrimLeft(trimmed, "0")
+	if digits == "" {
+		return "0"
+	}
+	point := int64(len(digits)) + exponent // how many digits stand before the point
+	switch {
+	case point > 20 || point < -20:
+		out := sign + digits[:1]
+		if len(digits) > 1 {
+			out += "." + digits[1:]
+		}
+		return out + "e" + strconv.FormatInt(point-1, 10)
+	case point <= 0:
+		return sign + "0." + strings.Repeat("0", int(-point)) + digits
+	case exponent >= 0:
+		return sign + digits + strings.Repeat("0", int(exponent))
+	}
+	return sign + digits[:point] + "." + digits[point:]
 }
 
 // sortJSONArray returns the canonical text of a JSON array with its members
