@@ -170,6 +170,12 @@ func (e *Engine) syncAll(ctx context.Context) error {
 			return fmt.Errorf("cycle of account %s: %w", account, err)
 		}
 		for _, problem := range report.Errors {
+			var object *sync.ObjectError
+			if errors.As(problem.Err, &object) {
+				return &platform.UserError{Code: "IA013",
+					Message: fmt.Sprintf("table %s in %s: %v", problem.Record.Table, problem.Scope, object),
+					Hint:    "Everything else has been read. SELECT * FROM iasql_get_errors() shows every error."}
+			}
 			if problem.Record.ID == 0 {
 				return &platform.UserError{Code: "IA013",
 					Message: fmt.Sprintf("table %s could not be read in %s: %v", problem.Record.Table, problem.Scope, problem.Err),

@@ -2,12 +2,14 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"iasql/internal/modules"
 	"iasql/internal/sync"
@@ -87,9 +89,53 @@ func (d *Database) pullGroup(ctx context.Context, lease sync.Lease, pulls []sync
 	case lockTimedOut(err):
 		results[0] = sync.PullResult{}
 	default:
-		results[0] = sync.PullResult{Err: err}
+		results[0] = sync.PullResult{Err: d.refusal(pulls[0].Subject.Table, err)}
 	}
 	return nil
+}
+
+// refusal says, for people, why the database refused a row and what they can do
+// about it. That a record of another managed table still refers to one that is
+// to go is for that table's next pull to change, not for people.
+func (d *Database) refusal(t *modules.Table, err error) error {
+	var pg *pgconn.PgError
+	if !errors.As(err, &pg) {
+		return err
+	}
+	var remedy string
+	switch {
+	case pg.Code == "23503" && pg.TableName != t.Name && d.ownReference(pg.TableName, pg.ConstraintName):
+		return &modules.Error{Class: modules.Dependency, Message: "a record of " + pg.TableName + " still refers to it", Err: err}
+	case pg.Code == "23514" && strings.HasSuffix(pg.ConstraintName, "_enum") && pg.TableName == t.Name:
+		remedy = fmt.Sprintf("the cloud has a value that this version does not know: upgrade the engine, or change the object, or drop constraint %s", pg.ConstraintName)
+	case pg.Code == "23503" && pg.TableName != t.Name:
+		remedy = fmt.Sprintf("delete or change the rows of %s that refer to the record, or drop their constraint %s", pg.TableName, pg.ConstraintName)
+	case pg.Code == "23502":
+		remedy = fmt.Sprintf("let column %s be NULL, or give the object a value for it", pg.ColumnName)
+	case pg.ConstraintName != "":
+		remedy = fmt.Sprintf("change the object, or drop constraint %s of table %s", pg.ConstraintName, pg.TableName)
+	case pg.Where != "":
+		remedy = fmt.Sprintf("change the trigger of table %s that refuses it (%s), or the object", t.Name, firstLine(pg.Where))
+	case pg.Code[:2] == "54":
+		remedy = fmt.Sprintf("drop the index of table %s that the value does not fit into, or change the object", t.Name)
+	default:
+		remedy = "change the table's constraints, triggers or indexes, or the object"
+	}
+	if pg.Hint != "" {
+		remedy = strings.TrimSuffix(pg.Hint, ".") + "; or " + remedy
+	}
+	return fmt.Errorf("%w: %s", err, remedy)
+}
+
+// ownReference reports whether the constraint is a managed table's own.
+func (d *Database) ownReference(table, constraint string) bool {
+	t := d.Registry.Table(table)
+	return t != nil && slices.ContainsFunc(referenceColumns(t), func(c *modules.Column) bool { return constraint == table+"_"+c.Name+"_fkey" })
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(s, "\n")
+	return line
 }
 
 // insertRecords inserts records for objects that have none. One whose identity

@@ -189,7 +189,7 @@ func (d *Database) recordCreated(ctx context.Context, tx pgx.Tx, t *modules.Tabl
 		}
 		args = append(args, column(rows, c.Name))
 		alias := "c" + strconv.Itoa(i)
-		params, names = append(params, fmt.Sprintf("$%d::text[]", len(args))), append(names, alias)
+		params, names = append(params, fmt.Sprintf("$%d::text[]", len(args)+1)), append(names, alias) // $2: the ids to write
 		value := fmt.Sprintf("coalesce(%s, t.%s)", fromText("v."+alias, c), quote(c.Name))
 		sets, values[c.Name] = append(sets, quote(c.Name)+" = "+value), value
 	}
@@ -212,16 +212,38 @@ func (d *Database) recordCreated(ctx context.Context, tx pgx.Tx, t *modules.Tabl
 	}
 	// An identity is a key that others may reference, so that writing it waits
 	// for everyone who holds the row, even FOR KEY SHARE; hence FOR UPDATE.
-	_, err := tx.Exec(ctx, fmt.Sprintf(`
-		WITH free AS MATERIALIZED (SELECT id FROM %s WHERE id = ANY ($1) FOR UPDATE SKIP LOCKED)
+	statement := fmt.Sprintf(`
+		WITH free AS MATERIALIZED (SELECT id FROM %s WHERE id = ANY ($1) AND id = ANY ($2) FOR UPDATE SKIP LOCKED)
 		UPDATE %s t SET %s
 		FROM unnest($1::bigint[], %s) v (id, %s)
 		WHERE t.id = v.id AND t.id IN (SELECT id FROM free) AND NOT EXISTS (SELECT FROM %s o WHERE %s)`,
-		sh.name, sh.name, strings.Join(sets, ", "), strings.Join(params, ", "), strings.Join(names, ", "), sh.name, strings.Join(same, " AND ")), args...)
+		sh.name, sh.name, strings.Join(sets, ", "), strings.Join(params, ", "), strings.Join(names, ", "), sh.name, strings.Join(same, " AND "))
+	err := unlessRefused(ctx, tx, ids, func(tx pgx.Tx, ids []int64) error {
+		_, err := tx.Exec(ctx, statement, append([]any{args[0], ids}, args[1:]...)...)
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("write what the cloud assigned to %s: %w", t.Name, err)
 	}
 	return nil
+}
+
+// unlessRefused writes records of one table, except those whose rows a user's
+// constraint or trigger refuses: they are left for the next pass, whose pull
+// fails with the same reason and says so.
+func unlessRefused(ctx context.Context, tx pgx.Tx, ids []int64, write func(tx pgx.Tx, ids []int64) error) error {
+	err := pgx.BeginFunc(ctx, tx, func(savepoint pgx.Tx) error { return write(savepoint, ids) })
+	switch {
+	case err == nil || !blamesRow(err):
+		return err
+	case len(ids) == 1:
+		return nil
+	}
+	half := len(ids) / 2
+	if err := unlessRefused(ctx, tx, ids[:half], write); err != nil {
+		return err
+	}
+	return unlessRefused(ctx, tx, ids[half:], write)
 }
 
 // clearAssigned blanks what the cloud had assigned to objects that are gone to
@@ -237,9 +259,13 @@ func (d *Database) clearAssigned(ctx context.Context, tx pgx.Tx, t *modules.Tabl
 		return nil
 	}
 	sh := shapeOf(t)
-	_, err := tx.Exec(ctx, fmt.Sprintf(`
+	statement := fmt.Sprintf(`
 		UPDATE %s SET %s WHERE id IN (SELECT id FROM %s WHERE id = ANY ($1) FOR UPDATE SKIP LOCKED)`,
-		sh.name, strings.Join(sets, ", "), sh.name), ids)
+		sh.name, strings.Join(sets, ", "), sh.name)
+	err := unlessRefused(ctx, tx, ids, func(tx pgx.Tx, ids []int64) error {
+		_, err := tx.Exec(ctx, statement, ids)
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("blank what the cloud had assigned to %s: %w", t.Name, err)
 	}
@@ -374,18 +400,21 @@ func (d *Database) Imported(ctx context.Context, lease sync.Lease, tables []stri
 	})
 }
 
-// constraintErrors are the SQLSTATE classes that blame the row: integrity
-// constraint violations, data exceptions, and what a user's trigger raises.
+// blamesRow reports whether an error of a write may be one row's alone: it
+// broke a user's constraint, a user's trigger failed in whatever way, or a value
+// does not fit, be it only into a user's index (SQLSTATE 54000). The classes that
+// are nobody's row (manual, appendix A) concern the connection, the transaction
+// or the server.
 func blamesRow(err error) bool {
 	var pg *pgconn.PgError
-	if !errors.As(err, &pg) {
+	if !errors.As(err, &pg) || len(pg.Code) != 5 {
 		return false
 	}
 	switch pg.Code[:2] {
-	case "23", "22", "P0", "44", "42":
-		return true
+	case "08", "25", "40", "53", "57", "58":
+		return false
 	}
-	return strings.HasPrefix(pg.Code, "IA") || pg.Code[0] >= 'I' && pg.Code[0] != 'X'
+	return !lockTimedOut(err)
 }
 
 // lockTimedOut: somebody's open transaction holds what the write needs.

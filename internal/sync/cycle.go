@@ -67,6 +67,20 @@ type RecordError struct {
 	Err    error
 }
 
+// ObjectError is the error of an object that could not be given a record.
+type ObjectError struct {
+	Object string // its identity
+	Err    error
+}
+
+// Error names the object.
+func (e *ObjectError) Error() string {
+	return fmt.Sprintf("object %s does not fit the table and has no record: %v", e.Object, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *ObjectError) Unwrap() error { return e.Err }
+
 // cycle is the state of one run.
 type cycle struct {
 	*Engine

@@ -4,7 +4,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
+
+	"iasql/internal/modules"
 )
 
 // pullAndSettle carries out the database part of decisions: it writes records,
@@ -67,7 +70,12 @@ func (c *cycle) pullAndSettle(ctx context.Context, steps []Step) (bool, error) {
 			s := sorted[i].Subject
 			switch {
 			case result.Err != nil:
-				c.count(func(*Report) { c.fail(s.Ref(), s.Scope, result.Err) })
+				failure := result.Err
+				if s.RecordID == 0 { // no record whose state could say so
+					key, _ := s.Table.Key(s.Object)
+					failure = &ObjectError{Object: strings.ReplaceAll(key, "\x1f", " "), Err: failure}
+				}
+				c.count(func(*Report) { c.fail(s.Ref(), s.Scope, failure) })
 				// While it backs off it says so already, and a decision that waits has
 				// a state of its own (R12).
 				waits := owners[order[i]].Decision.Wait && owners[order[i]].Decision.State != ""
@@ -125,6 +133,13 @@ func (c *cycle) pullFailed(s *Subject, action Action, err error) Settlement {
 		st.Attempts = s.State.Attempts
 	}
 	st.Attempts++
+	if modules.ClassOf(err) == modules.Dependency {
+		st.Name, st.Review, st.Message = StateWaiting, false, "waits to be deleted: "+message(err)
+		st.Backoff = c.backoff(st.Attempts, nil)
+		c.report.NextWait = true
+		return Settlement{Subject: s, State: s.remember(st)}
+	}
+	st.Message += fmt.Sprintf("; then SELECT iasql_retry('%s', %d)", s.Table.Name, s.RecordID)
 	// A constraint may be dropped at any time, and nobody would tell us.
 	st.Backoff = max(c.backoff(st.Attempts, err), time.Minute/2)
 	return Settlement{Subject: s, State: s.remember(st)}
