@@ -343,18 +343,22 @@ func contextMessage(err error) string {
 	return "the caller has stopped"
 }
 
+// longestWait bounds what an answer can ask for: less than 20 minutes, which is
+// taken for a clock that has been put back (package postgres).
+const longestWait = 15 * time.Minute
+
 // retryAfter reads how long AWS asks to wait: seconds or a date in Retry-After
 // (RFC 9110, section 10.2.3), milliseconds in X-Amz-Retry-After.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	if ms, err := strconv.ParseInt(h.Get("X-Amz-Retry-After"), 10, 64); err == nil && ms > 0 {
-		return time.Duration(ms) * time.Millisecond
+		return time.Duration(min(ms, longestWait.Milliseconds())) * time.Millisecond
 	}
 	value := h.Get("Retry-After")
-	if seconds, err := strconv.ParseInt(value, 10, 32); err == nil && seconds > 0 {
-		return time.Duration(seconds) * time.Second
+	if seconds, err := strconv.ParseInt(value, 10, 64); err == nil && seconds > 0 {
+		return time.Duration(min(seconds, int64(longestWait.Seconds()))) * time.Second
 	}
 	if at, err := http.ParseTime(value); err == nil && at.After(now) {
-		return at.Sub(now)
+		return min(at.Sub(now), longestWait)
 	}
 	return 0
 }

@@ -77,9 +77,11 @@ func (e *Engine) nextAttempt(ctx context.Context, account string) (*time.Duratio
 	var seconds *float64
 	err := e.pool.QueryRow(ctx, `
 		SELECT extract(epoch FROM min(at) - clock_timestamp())::double precision FROM (
-			SELECT min(next_attempt_at) AS at FROM iasql_internal.record_state WHERE account = $1 AND next_attempt_at < 'infinity'
-			UNION ALL
-			SELECT min(next_attempt_at) FROM iasql_internal.garbage WHERE account = $1 AND next_attempt_at < 'infinity'
+			SELECT min(CASE WHEN next_attempt_at > clock_timestamp() + interval '20 minutes' THEN clock_timestamp() -- the clock was put back
+			                ELSE next_attempt_at END) AS at
+			FROM (SELECT account, next_attempt_at FROM iasql_internal.record_state
+			      UNION ALL SELECT account, next_attempt_at FROM iasql_internal.garbage) waiting
+			WHERE account = $1 AND next_attempt_at < 'infinity'
 			UNION ALL
 			SELECT min(greatest(started + iasql_internal.setting('consistency_window')::interval, clock_timestamp() + interval '1 second'))
 			FROM public.iasql_operations WHERE account = $1 AND ended IS NULL AND kind <> 'call'

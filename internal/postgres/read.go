@@ -287,7 +287,7 @@ func (d *Database) Load(ctx context.Context, t *modules.Table, ids []int64) ([]*
 			return err
 		})
 		batch.Queue(`
-			SELECT record_id, state, message, code, review, attempts, next_attempt_at <= now(), failed_at, identity, replacing, unconfirmed
+			SELECT record_id, state, message, code, review, attempts, `+dueNow+`, failed_at, identity, replacing, unconfirmed
 			FROM iasql_internal.record_state WHERE table_name = $1 AND record_id = ANY ($2)`, t.Name, ids).
 			Query(func(rows pgx.Rows) error {
 				defer rows.Close()
@@ -342,10 +342,14 @@ func (d *Database) Load(ctx context.Context, t *modules.Table, ids []int64) ([]*
 	return subjects, nil
 }
 
+// dueNow tells whether the time of next_attempt_at has come. One that is further
+// away than any backoff lasts was set before the server's clock was put back.
+const dueNow = `(next_attempt_at <= now() OR next_attempt_at > now() + interval '20 minutes' AND next_attempt_at < 'infinity')`
+
 // Garbage implements [sync.Database].
 func (d *Database) Garbage(ctx context.Context, account string) ([]*sync.Subject, error) {
 	rows, err := d.Pool.Query(ctx, `
-		SELECT table_name, record_id, identity, state, message, code, review, attempts, next_attempt_at <= now()
+		SELECT table_name, record_id, identity, state, message, code, review, attempts, `+dueNow+`
 		FROM iasql_internal.garbage WHERE account = $1 ORDER BY id`, account)
 	if err != nil {
 		return nil, err

@@ -59,7 +59,7 @@ CREATE OR REPLACE FUNCTION iasql_internal.tick_if_overdue() RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     PERFORM FROM iasql_internal.schedule s
-    WHERE s.last_tick < now() - 1.25 * iasql_internal.setting('sync_interval')::interval
+    WHERE s.last_tick NOT BETWEEN now() - 1.25 * iasql_internal.setting('sync_interval')::interval AND now() + interval '1 minute' -- the clock was put back
     FOR UPDATE SKIP LOCKED;
     IF FOUND THEN
         PERFORM iasql_internal.tick();
