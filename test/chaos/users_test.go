@@ -130,7 +130,7 @@ func (s *session) edit() error {
 	steps := []step{
 		{3, s.createNetwork}, {3, s.createSubnet}, {3, s.createGroup}, {4, s.createQueue},
 		{3, s.tagNetwork}, {4, s.changeSubnet}, {3, s.moveSubnet}, {3, s.tagGroup}, {3, s.describeGroup},
-		{5, s.changeQueue}, {2, s.renameQueue}, {3, s.changeForeignQueue},
+		{5, s.changeQueue}, {5, s.renameQueue}, {3, s.changeForeignQueue},
 		{1, s.deleteNetwork}, {2, s.deleteSubnet}, {2, s.deleteGroup}, {3, s.deleteQueue},
 	}
 	sum := 0
