@@ -10,7 +10,7 @@ var awsVPC = Module{
 		`INSERT INTO subnet (vpc_id, cidr_block, availability_zone, tags)
 			SELECT v.id, format('10.100.%s.0/24', i)::cidr, 'us-east-1' || substr('abcdef', i::int, 1), jsonb_build_object('for', name)
 			FROM vpc v, unnest('{sql,cli,adopted,tracked,other,child}'::text[]) WITH ORDINALITY n (name, i) WHERE v.cidr_block = '10.100.0.0/16'`,
-		`INSERT INTO route_table (vpc_id, tags) SELECT v.id, jsonb_build_object('Name', name) FROM vpc v, unnest('{one,two,three}'::text[]) name WHERE v.cidr_block = '10.100.0.0/16'`,
+		`INSERT INTO route_table (vpc_id, tags) SELECT v.id, jsonb_build_object('Name', name) FROM vpc v, unnest('{one,two,three,for-cli,for-adopted,for-tracked}'::text[]) name WHERE v.cidr_block = '10.100.0.0/16'`,
 		`INSERT INTO internet_gateway (vpc_id, tags) SELECT id, '{"Name": "one"}' FROM vpc WHERE cidr_block = '10.100.0.0/16'`,
 		`INSERT INTO network_acl (vpc_id, tags) SELECT v.id, jsonb_build_object('Name', name) FROM vpc v, unnest('{one,two}'::text[]) name WHERE v.cidr_block = '10.100.0.0/16'`,
 		`INSERT INTO dhcp_options (dhcp_configurations, tags) SELECT jsonb_build_array(jsonb_build_object('Key', 'domain-name', 'Values', jsonb_build_array(jsonb_build_object('Value', name || '.example')))),
@@ -134,7 +134,7 @@ var awsVPC = Module{
 		},
 		{
 			Name: "internet_gateway", Identity: "internet_gateway_id",
-			Insert: `(tags) VALUES ('{"made": "$n"}')`,
+			Insert: `(tags) VALUES ('{"by": "$n"}')`,
 			See:    `ec2 describe-internet-gateways --filters Name=internet-gateway-id,Values=$id --query InternetGateways`,
 			Create: run(`ec2 create-internet-gateway --query InternetGateway.InternetGatewayId`),
 			Delete: run(`ec2 delete-internet-gateway --internet-gateway-id $id`),
@@ -149,7 +149,7 @@ var awsVPC = Module{
 		},
 		{
 			Name: "elastic_ip", Identity: "allocation_id",
-			Insert: `(tags) VALUES ('{"made": "$n"}')`,
+			Insert: `(tags) VALUES ('{"by": "$n"}')`,
 			See:    `ec2 describe-addresses --filters Name=allocation-id,Values=$id --query Addresses`,
 			Create: run(`ec2 allocate-address --domain vpc --query AllocationId`),
 			Delete: run(`ec2 release-address --allocation-id $id`),
@@ -220,8 +220,12 @@ var awsVPC = Module{
 			Name: "endpoint_gateway", Identity: "vpc_endpoint_id",
 			Insert: `(vpc_id, service, route_table_ids) SELECT id, 's3', '{$table}' FROM vpc WHERE cidr_block = '10.100.0.0/16'`,
 			See:    `ec2 describe-vpc-endpoints --vpc-endpoint-ids $id --query VpcEndpoints[?State!=\'deleted\']`,
-			Create: run(`ec2 create-vpc-endpoint --vpc-endpoint-type Gateway --vpc-id $vpc --service-name com.amazonaws.us-east-1.dynamodb --route-table-ids $table_two --query VpcEndpoint.VpcEndpointId`),
-			Adopts: `(vpc_endpoint_id, vpc_id, service, route_table_ids) SELECT '$id', id, 'dynamodb', '{$table_two}' FROM vpc WHERE cidr_block = '10.100.0.0/16'`,
+			// A route table has one endpoint of a service at most.
+			Create: []string{
+				`table_of := ec2 describe-route-tables --filters Name=tag:Name,Values=for-$n --query RouteTables[0].RouteTableId`,
+				`ec2 create-vpc-endpoint --vpc-endpoint-type Gateway --vpc-id $vpc --service-name com.amazonaws.us-east-1.dynamodb --route-table-ids $table_of --query VpcEndpoint.VpcEndpointId`,
+			},
+			Adopts: `(vpc_endpoint_id, vpc_id, service, route_table_ids) SELECT '$id', vpc_id, 'dynamodb', ARRAY[route_table_id] FROM route_table WHERE tags ->> 'Name' = 'for-$n'`,
 			Delete: run(`ec2 delete-vpc-endpoints --vpc-endpoint-ids $id`),
 			Change: append(endpointChanges("s3:GetObject", "s3:PutObject"), Change{
 				"route_table_ids", `'{$table,$table_three}'`, `ec2 describe-vpc-endpoints --vpc-endpoint-ids $id --query VpcEndpoints[0].RouteTableIds`, `["$table", "$table_three"]`,

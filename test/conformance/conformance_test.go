@@ -619,7 +619,9 @@ func (s *suite) adopt(sub *suite) {
 		before := sub.calls.count()
 		sub.insert(table, o, columns)
 		sub.settle()
-		if made := sub.calls.since(before); slices.ContainsFunc(made, func(call string) bool { return strings.Contains(call, "Create") }) {
+		if made := sub.calls.since(before); slices.ContainsFunc(made, func(call string) bool {
+			return strings.Contains(call, "Create") && !strings.HasSuffix(call, ":CreateTags")
+		}) {
 			sub.broken(table, fmt.Errorf("it is there, and the engine made the calls %v", made))
 		}
 	})
