@@ -2,6 +2,7 @@ package sync
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -345,6 +346,35 @@ func TestDecideAdopts(t *testing.T) {
 			t.Fatalf("adoption decided %s", d.Action)
 		}
 	})
+}
+
+// TestDecideRenamed: a record that was given another name while its creation
+// was in doubt is renamed, not taken for the object of its first name.
+func TestDecideRenamed(t *testing.T) {
+	named := func(name string) modules.Row {
+		return modules.Row{"account": modules.Text("acct"), "name": modules.Text(name), "kind": modules.Null, "size": modules.Text("s")}
+	}
+	s := &Subject{Table: bucket, RecordID: 1, Presence: Present, Record: &Record{ID: 1, Version: "1", Row: named("second")},
+		Object: named("first"), Cloud: named("first"), CanCreate: true, CanUpdate: true, CanDelete: true,
+		Change: &Change{AuditIDs: []int64{7, 8}, Insert: true, Base: modules.Row{"name": modules.Text("first")}},
+		State:  &State{Name: StateCreating, Identity: named("first"), Due: true}}
+	if d := Decide(s, mode(modes.Normal)); d.Action != Replace || len(d.Pull) > 0 || len(d.Conflicts) > 0 {
+		t.Errorf("decided %s, pull %v, conflicts %v", d.Action, d.Pull, d.Conflicts)
+	}
+}
+
+// TestDecideMade: an object made anew becomes as its record is, though nothing
+// is pending; one that has been like its record is pulled.
+func TestDecideMade(t *testing.T) {
+	s := subject(row("size", "a", "shape", "x"), row("shape", "x"), nil)
+	s.State = &State{Name: StateReplacing, Identity: row(), Due: true}
+	if d := Decide(s, mode(modes.Normal)); d.Action != Update || !slices.Equal(d.Push, []string{"size"}) {
+		t.Errorf("made anew: %s, push %v, pull %v", d.Action, d.Push, d.Pull)
+	}
+	s.State = nil
+	if d := Decide(s, mode(modes.Normal)); d.Action != UpdateRecord || !d.Pull["size"].IsNull() {
+		t.Errorf("agreed before: %s, push %v, pull %v", d.Action, d.Push, d.Pull)
+	}
 }
 
 // TestDecideUnknown is R5: what could not be read is left alone.

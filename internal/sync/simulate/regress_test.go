@@ -1,0 +1,55 @@
+package simulate
+
+import "testing"
+
+// TestRegressions plays schedules that once found a violation too rare for the
+// number of schedules a test run has the time for.
+func TestRegressions(t *testing.T) {
+	for what, s := range map[string]*Schedule{
+		"a lost creation, found after its record was settled": &Schedule{Seed: 178569, Constrained: false, MaxDeletes: 100, Ratio: 1, Rows: 1, Actions: []Action{
+			{Do: Cycle, Seed: 4142137398982127495, Faults: 0.05, Stale: 0.5, Inject: []Action{
+				{Do: CloudCreate, At: 6, A: 2, B: 56, C: 46, D: 18},
+			}},
+			{Do: Insert, Slot: 2, A: 2, B: 32, C: 26, D: 1},
+			{Do: Cycle, Seed: 17972810622807256722, Stale: 0.5},
+			{Do: Cycle, Seed: 8361407499929825261, Faults: 0.05, Stale: 0.5, Region: "r1"},
+			{Do: CloudEdit, Slot: 2, A: 2, B: 38, C: 45},
+		}},
+		"the same, with a newer change pending": &Schedule{Seed: 435325, Constrained: false, MaxDeletes: 100, Ratio: 1, Rows: 0, Actions: []Action{
+			{Do: Insert, Slot: 2, A: 2, B: 6, C: 38, D: 31},
+			{Do: Cycle, Seed: 16613080743953051092, Stale: 0.5, Inject: []Action{
+				{Do: Insert, At: 6, A: 2, B: 33, C: 22, D: 4},
+				{Do: CloudCreate, At: 12, A: 43, B: 3, C: 62, D: 34},
+				{Do: CloudCreate, At: 1, A: 2, B: 12, C: 22, D: 32},
+				{Do: Insert, At: 3, Slot: 2, A: 2, B: 6, C: 5, D: 16},
+			}},
+			{Do: Cycle, Push: true, Seed: 15456214072048560848, Stale: 0.5, Inject: []Action{
+				{Do: Wait, At: 4, Slot: 2, A: 2, B: 55, C: 43, D: 32, For: 1000000000},
+			}},
+			{Do: CloudEdit, Slot: 2, A: 2, B: 9, C: 55, D: 40},
+		}},
+		"a name taken by somebody else, under ENFORCE": &Schedule{Seed: 107626, Constrained: false, MaxDeletes: 100, Ratio: 1, Rows: 3, Actions: []Action{
+			{Do: Cycle, Seed: 5548765872382380426},
+			{Do: Rule, Slot: 1, A: 2, B: 13, C: 22, D: 30},
+			{Do: CloudCreate, Slot: 1, A: 2, B: 39, C: 49, D: 60},
+			{Do: CloudRemove, A: 2, B: 16, C: 35, D: 41},
+			{Do: Edit, Slot: 2, A: 2, B: 56, C: 55, D: 45},
+		}},
+		"a name given up and taken, with a conflict resolved": &Schedule{Seed: 206469, Constrained: true, MaxDeletes: 100, Ratio: 1, Rows: 3, Actions: []Action{
+			{Do: Cycle, Seed: 10647402059139540407},
+			{Do: Edit, Slot: 1, A: 6, B: 36, C: 59, D: 15},
+			{Do: Cycle, Seed: 1265247362589898462, Inject: []Action{
+				{Do: Insert, At: 12, Slot: 2, A: 2, B: 8, C: 37, D: 12},
+			}},
+			{Do: CloudCreate, A: 2, B: 21, C: 19, D: 21},
+			{Do: Resolve, Slot: 1, A: 2, B: 4, C: 27, D: 62},
+		}},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			if err := Play(s); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
