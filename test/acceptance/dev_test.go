@@ -86,7 +86,7 @@ func TestDev(t *testing.T) {
 	vpc := w.CLI("ec2", "create-vpc", "--cidr-block", "10.44.0.0/16")["Vpc"].(map[string]any)["VpcId"].(string)
 	// pg_cron's ticks are a minute apart. Its scheduler may overlook the new job
 	// (citusdata/pg_cron#362), which an engine notices at most half a minute later.
-	w.Becomes(100*time.Second, "1", `SELECT count(*) FROM vpc WHERE vpc_id = '`+vpc+`'`)
+	w.Becomes(2*time.Minute, "1", `SELECT count(*) FROM vpc WHERE vpc_id = '`+vpc+`'`)
 	id := w.PSQL(`SELECT id FROM vpc WHERE vpc_id = '` + vpc + `'`)
 	first.stop(t)
 
@@ -132,7 +132,7 @@ func TestDevWithoutScheduler(t *testing.T) {
 		t.Fatalf("pg_cron's scheduler could not be stopped: %v, %v", stopped, err)
 	}
 	vpc := w.CLI("ec2", "create-vpc", "--cidr-block", "10.45.0.0/16")["Vpc"].(map[string]any)["VpcId"].(string)
-	w.Becomes(100*time.Second, "1", `SELECT count(*) FROM vpc WHERE vpc_id = '`+vpc+`'`)
+	w.Becomes(2*time.Minute, "1", `SELECT count(*) FROM vpc WHERE vpc_id = '`+vpc+`'`)
 	if log := d.log.String(); !strings.Contains(log, "pg_cron is late") {
 		t.Errorf("nothing was said about it:\n%s", log)
 	}
