@@ -242,7 +242,9 @@ func (e *Engine) schedule(ctx context.Context, renew bool) error {
 		args, every = tickArgs{IfOverdue: true}, max(interval/4, time.Second)
 	}
 	handle := e.queue.PeriodicJobs().Add(river.NewPeriodicJob(river.PeriodicInterval(every),
-		func() (river.JobArgs, *river.InsertOpts) { return args, nil }, nil))
+		// Due at once: the time it would be given is of this machine's clock, which
+		// may be ahead of the database's.
+		func() (river.JobArgs, *river.InsertOpts) { return args, &river.InsertOpts{ScheduledAt: longAgo} }, nil))
 	e.periodic = func() { e.queue.PeriodicJobs().Remove(handle) }
 	e.log.Info("full cycles are scheduled", "by", by, "every", interval)
 	return nil
@@ -253,7 +255,13 @@ type tickArgs struct {
 	IfOverdue bool `json:"if_overdue"`
 }
 
+// longAgo is before what any clock shows.
+var longAgo = time.Date(2000, time.January, 1, 0, 0, 0, 0, time.UTC)
+
+// Kind implements river.JobArgs.
 func (tickArgs) Kind() string { return "tick" }
+
+// InsertOpts implements river.JobArgsWithInsertOpts.
 func (tickArgs) InsertOpts() river.InsertOpts {
 	return river.InsertOpts{Queue: queueRequests, MaxAttempts: 1}
 }
