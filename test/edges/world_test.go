@@ -224,3 +224,16 @@ func (w *world) untag(queue, key string) {
 		w.Fatal(err)
 	}
 }
+
+// failing is a failure that heals by itself.
+var failing = faultproxy.Fault{Status: 503, Code: "ServiceUnavailable", Message: "Service Unavailable"}
+
+// cloud counts the queues that the cloud has.
+func (w *world) cloud() int {
+	w.Helper()
+	out, err := w.sqs.ListQueues(w.Context(), &sqs.ListQueuesInput{})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return len(out.QueueUrls)
+}
