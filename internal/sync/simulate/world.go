@@ -86,8 +86,10 @@ func (w *world) do(a *Action) {
 		w.trace("%s", a.spell(""))
 	}
 	switch a.Do {
-	case Cycle, Preview:
+	case Cycle:
 		_ = w.cycle(a, 0)
+	case Preview:
+		w.preview(a)
 	case Insert, Edit, Remove, Reinsert, Adopt:
 		w.edit(a)
 	case Commit:
