@@ -85,6 +85,8 @@ func Decide(s *Subject, p Policy) Decision {
 		return Decision{Settle: true, Reason: "the record is gone"}
 	case s.Record == nil && s.Change != nil:
 		return decideDeleted(s, mode)
+	case s.Record == nil && s.RecordID != 0: // of which there is only a state left
+		return Decision{Settle: true, Reason: "the record is gone"}
 	case s.Record == nil:
 		return decideUnrecorded(s, p, mode)
 	case s.Presence == Present && s.deletedLast():

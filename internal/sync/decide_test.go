@@ -377,6 +377,14 @@ func TestDecideMade(t *testing.T) {
 	}
 }
 
+// TestDecideLeftover: a state whose record is gone, with nothing pending, goes.
+func TestDecideLeftover(t *testing.T) {
+	s := &Subject{Table: bucket, RecordID: 1, Presence: Absent, State: &State{Name: StateCheckPresentFailed, Due: true}}
+	if d := Decide(s, mode(modes.Normal)); d.Action != Nothing || !d.Settle {
+		t.Errorf("decided %s, settle %t", d.Action, d.Settle)
+	}
+}
+
 // TestDecideUnknown is R5: what could not be read is left alone.
 func TestDecideUnknown(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -122,6 +122,13 @@ func (s *session) count(kind string) (n int, err error) {
 	return n, err
 }
 
+// shared decides whether a new object is shared with the outsider: up to most of
+// a kind are.
+func (s *session) shared(kind string, most int) (shared bool, err error) {
+	err = s.scalar(&shared, `SELECT count(*) < $3 FROM chaos.object WHERE owner = $1 AND kind = $2 AND shared`, s.number, kind, most)
+	return shared && s.random.IntN(3) == 0, err
+}
+
 func (s *session) edit() error {
 	type step struct {
 		weight int
@@ -156,7 +163,11 @@ func (s *session) createNetwork() error {
 	if err != nil {
 		return err
 	}
-	name, word, shared := fmt.Sprintf("a%d-vpc", n), s.word(), s.random.IntN(3) == 0
+	shared, err := s.shared("vpc", 1)
+	if err != nil {
+		return err
+	}
+	name, word := fmt.Sprintf("a%d-vpc", n), s.word()
 	var id int64
 	if err := s.scalar(&id, `INSERT INTO vpc (cidr_block, tags) VALUES ($1, jsonb_build_object('Name', $2::text, 'v', $3::text)) RETURNING id`,
 		fmt.Sprintf("10.%d.0.0/16", n%250), name, word); err != nil {
@@ -241,12 +252,16 @@ func (s *session) createQueue() error {
 	if err != nil {
 		return err
 	}
+	shared, err := s.shared("queue", 2)
+	if err != nil {
+		return err
+	}
 	name, seconds := fmt.Sprintf("a%d-queue", n), s.random.IntN(40000)
 	var record int64
 	if err := s.scalar(&record, `INSERT INTO queue (name, visibility_timeout) VALUES ($1, $2) RETURNING id`, name, seconds); err != nil {
 		return err
 	}
-	return s.note(name, "queue", "", s.random.IntN(3) == 0, record, map[string]string{"name": name, "visibility": fmt.Sprint(seconds)})
+	return s.note(name, "queue", "", shared, record, map[string]string{"name": name, "visibility": fmt.Sprint(seconds)})
 }
 
 // change updates one of the user's objects of a kind.
