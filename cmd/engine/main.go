@@ -24,12 +24,13 @@ type cli struct {
 	LogLevel string `enum:"debug,info,warn,error" default:"info" env:"IASQL_LOG_LEVEL" help:"Least severe messages to log: debug, info, warn or error."`
 	LogJSON  bool   `name:"log-json" env:"IASQL_LOG_JSON" help:"Log as JSON rather than text."`
 
-	Dev     devCmd     `cmd:"" help:"Run everything on this machine: a private PostgreSQL, an AWS emulator, the engine."`
-	Serve   serveCmd   `cmd:"" help:"Run the engine against a database."`
-	Migrate migrateCmd `cmd:"" help:"Bring a database to this engine's version."`
-	Status  statusCmd  `cmd:"" help:"Say what the installation in a database is doing."`
-	Version versionCmd `cmd:"" help:"Print the version."`
-	Docs    docsCmd    `cmd:"" hidden:"" help:"Write the modules' pages of the documentation."`
+	Dev       devCmd       `cmd:"" help:"Run everything on this machine: a private PostgreSQL, an AWS emulator, the engine."`
+	Serve     serveCmd     `cmd:"" help:"Run the engine against a database."`
+	Migrate   migrateCmd   `cmd:"" help:"Bring a database to this engine's version."`
+	Status    statusCmd    `cmd:"" help:"Say what the installation in a database is doing."`
+	Version   versionCmd   `cmd:"" help:"Print the version."`
+	IAMPolicy iamPolicyCmd `cmd:"" name:"iam-policy" help:"Print the IAM policy that modules need: least privilege, made from their own calls."`
+	Docs      docsCmd      `cmd:"" hidden:"" help:"Write the modules' pages of the documentation."`
 }
 
 // databaseFlag is shared by the commands that work on an existing database.

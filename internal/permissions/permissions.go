@@ -1,0 +1,209 @@
+// Package permissions says which permissions of AWS the modules need: least
+// privilege, made from the calls in their source (operations.json, which scan
+// writes), under the names that IAM has for them.
+package permissions
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"iasql/internal/aws"
+)
+
+//go:generate go run ./scan operations.json
+
+//go:embed operations.json
+var operationsJSON []byte
+
+// Document is a policy document (IAM User Guide, "IAM JSON policy elements
+// reference").
+type Document struct {
+	Version   string
+	Statement []Statement
+}
+
+// Statement is a statement of a policy document.
+type Statement struct {
+	Sid      string
+	Effect   string
+	Action   []string
+	Resource any // "*" or a list of ARNs
+}
+
+// Options say what a document is for.
+type Options struct {
+	// ReadOnly leaves out what changes anything: for TRACK alone.
+	ReadOnly bool
+	// Roles are the ARNs of roles that accounts' own role_arn names.
+	Roles []string
+}
+
+// Policy returns the document for the modules of these names. A module's reads
+// and writes are statements of their own.
+func Policy(modules []string, o Options) (Document, error) {
+	var operations map[string][]string
+	if err := json.Unmarshal(operationsJSON, &operations); err != nil {
+		return Document{}, fmt.Errorf("operations.json: %w", err)
+	}
+	doc := Document{Version: "2012-10-17"}
+	for _, module := range modules {
+		list, known := operations[module]
+		if !known {
+			return Document{}, fmt.Errorf("nothing is known of the calls of module %s: go generate ./internal/permissions", module)
+		}
+		reads, writes := map[string]bool{}, map[string]bool{}
+		for _, operation := range list {
+			service, name, _ := strings.Cut(operation, ":")
+			into := writes
+			if aws.IsRead(name) {
+				into = reads
+			}
+			for _, action := range actions(service, name) {
+				into[action] = true
+			}
+		}
+		for action := range reads {
+			delete(writes, action)
+		}
+		sid := sidOf(module)
+		doc.add(sid+"Read", reads)
+		if !o.ReadOnly {
+			doc.add(sid+"Write", writes)
+		}
+	}
+	if len(o.Roles) > 0 {
+		doc.Statement = append(doc.Statement, Statement{Sid: "AssumeRole", Effect: "Allow", Action: []string{"sts:AssumeRole"}, Resource: o.Roles})
+	}
+	return doc, nil
+}
+
+func (d *Document) add(sid string, actions map[string]bool) {
+	if len(actions) > 0 {
+		d.Statement = append(d.Statement, Statement{Sid: sid, Effect: "Allow", Action: slices.Sorted(maps.Keys(actions)), Resource: "*"})
+	}
+}
+
+// sidOf spells a module's name in the letters and digits that a Sid may have.
+func sidOf(module string) string {
+	var b strings.Builder
+	for _, word := range strings.Split(module, "_") {
+		b.WriteString(strings.ToUpper(word[:1]) + word[1:])
+	}
+	return b.String()
+}
+
+// prefixes are the services whose actions have another prefix than the SDK's
+// package has a name.
+var prefixes = map[string]string{
+	"cloudwatchlogs":         "logs",
+	"elasticloadbalancingv2": "elasticloadbalancing",
+}
+
+// renamed are the operations that IAM knows by other actions, or by none of
+// their own (Service Authorization Reference, "Actions, resources, and condition
+// keys for Amazon S3" and "… for AWS Lambda"; Amazon S3 User Guide, "Required
+// permissions for Amazon S3 API operations").
+var renamed = map[string][]string{
+	"lambda:Invoke":                      {"lambda:InvokeFunction"},
+	"s3:AbortMultipartUpload":            {"s3:AbortMultipartUpload"},
+	"s3:CompleteMultipartUpload":         {"s3:PutObject"},
+	"s3:CopyObject":                      {"s3:GetObject", "s3:GetObjectTagging", "s3:PutObject", "s3:PutObjectTagging"},
+	"s3:CreateMultipartUpload":           {"s3:PutObject"},
+	"s3:DeleteBucketCors":                {"s3:PutBucketCORS"},
+	"s3:DeleteBucketEncryption":          {"s3:PutEncryptionConfiguration"},
+	"s3:DeleteBucketLifecycle":           {"s3:PutLifecycleConfiguration"},
+	"s3:DeleteBucketOwnershipControls":   {"s3:PutBucketOwnershipControls"},
+	"s3:DeleteBucketTagging":             {"s3:PutBucketTagging"},
+	"s3:DeleteObjects":                   {"s3:DeleteObject"},
+	"s3:DeletePublicAccessBlock":         {"s3:PutBucketPublicAccessBlock"},
+	"s3:GetBucketCors":                   {"s3:GetBucketCORS"},
+	"s3:GetBucketEncryption":             {"s3:GetEncryptionConfiguration"},
+	"s3:GetBucketLifecycleConfiguration": {"s3:GetLifecycleConfiguration"},
+	"s3:GetPublicAccessBlock":            {"s3:GetBucketPublicAccessBlock"},
+	"s3:HeadBucket":                      {"s3:ListBucket"},
+	// Without s3:ListBucket, what is not there is answered with 403 instead of 404.
+	"s3:GetObject":                       {"s3:GetObject", "s3:ListBucket"},
+	"s3:HeadObject":                      {"s3:GetObject", "s3:ListBucket"},
+	"s3:ListBuckets":                     {"s3:ListAllMyBuckets"},
+	"s3:ListObjects":                     {"s3:ListBucket"},
+	"s3:ListObjectsV2":                   {"s3:ListBucket"},
+	"s3:ListObjectVersions":              {"s3:ListBucketVersions"},
+	"s3:PutBucketCors":                   {"s3:PutBucketCORS"},
+	"s3:PutBucketEncryption":             {"s3:PutEncryptionConfiguration"},
+	"s3:PutBucketLifecycleConfiguration": {"s3:PutLifecycleConfiguration"},
+	"s3:PutPublicAccessBlock":            {"s3:PutBucketPublicAccessBlock"},
+	"s3:UploadPart":                      {"s3:PutObject"},
+	"sns:PublishBatch":                   {"sns:Publish"},
+	"sqs:DeleteMessageBatch":             {"sqs:DeleteMessage"},
+	"sqs:SendMessageBatch":               {"sqs:SendMessage"},
+}
+
+// besides are the actions that an operation needs besides its own: to give a new
+// object tags, to hand a role to a service, to have a service make its
+// service-linked role (Service Authorization Reference, column "Dependent
+// actions"; IAM User Guide, "Grant a user permissions to pass a role").
+var besides = map[string][]string{
+	"acm:ImportCertificate":                     {"acm:AddTagsToCertificate"},
+	"acm:RequestCertificate":                    {"acm:AddTagsToCertificate"},
+	"cloudwatch:PutMetricAlarm":                 {"cloudwatch:TagResource"},
+	"cloudwatchlogs:CreateLogGroup":             {"logs:TagResource"},
+	"dynamodb:CreateTable":                      {"dynamodb:TagResource"},
+	"ec2:AllocateAddress":                       {"ec2:CreateTags"},
+	"ec2:AssociateIamInstanceProfile":           {"iam:PassRole"},
+	"ec2:AuthorizeSecurityGroupEgress":          {"ec2:CreateTags"},
+	"ec2:AuthorizeSecurityGroupIngress":         {"ec2:CreateTags"},
+	"ec2:CreateDhcpOptions":                     {"ec2:CreateTags"},
+	"ec2:CreateInternetGateway":                 {"ec2:CreateTags"},
+	"ec2:CreateNatGateway":                      {"ec2:CreateTags"},
+	"ec2:CreateNetworkAcl":                      {"ec2:CreateTags"},
+	"ec2:CreateRouteTable":                      {"ec2:CreateTags"},
+	"ec2:CreateSecurityGroup":                   {"ec2:CreateTags"},
+	"ec2:CreateSubnet":                          {"ec2:CreateTags"},
+	"ec2:CreateVolume":                          {"ec2:CreateTags"},
+	"ec2:CreateVpc":                             {"ec2:CreateTags"},
+	"ec2:CreateVpcEndpoint":                     {"ec2:CreateTags", "route53:AssociateVPCWithHostedZone"},
+	"ec2:CreateVpcPeeringConnection":            {"ec2:CreateTags"},
+	"ec2:ImportKeyPair":                         {"ec2:CreateTags"},
+	"ec2:ReplaceIamInstanceProfileAssociation":  {"iam:PassRole"},
+	"ec2:RunInstances":                          {"ec2:CreateTags", "iam:PassRole"},
+	"ecr:CreateRepository":                      {"ecr:TagResource"},
+	"ecs:CreateCluster":                         {"ecs:TagResource", "iam:CreateServiceLinkedRole"},
+	"ecs:CreateService":                         {"ecs:TagResource", "iam:CreateServiceLinkedRole", "iam:PassRole"},
+	"ecs:RegisterTaskDefinition":                {"ecs:TagResource", "iam:PassRole"},
+	"ecs:RunTask":                               {"ecs:TagResource", "iam:PassRole"},
+	"ecs:UpdateService":                         {"iam:PassRole"},
+	"elasticloadbalancingv2:CreateListener":     {"elasticloadbalancing:AddTags"},
+	"elasticloadbalancingv2:CreateLoadBalancer": {"elasticloadbalancing:AddTags", "iam:CreateServiceLinkedRole"},
+	"elasticloadbalancingv2:CreateTargetGroup":  {"elasticloadbalancing:AddTags"},
+	"iam:AddRoleToInstanceProfile":              {"iam:PassRole"},
+	"iam:CreateInstanceProfile":                 {"iam:TagInstanceProfile"},
+	"iam:CreateRole":                            {"iam:TagRole"},
+	"iam:CreateUser":                            {"iam:TagUser"},
+	"lambda:CreateFunction":                     {"ec2:DescribeSecurityGroups", "ec2:DescribeSubnets", "ec2:DescribeVpcs", "iam:PassRole", "lambda:TagResource"},
+	"lambda:UpdateFunctionConfiguration":        {"ec2:DescribeSecurityGroups", "ec2:DescribeSubnets", "ec2:DescribeVpcs", "iam:PassRole"},
+	"rds:CreateDBInstance":                      {"iam:CreateServiceLinkedRole", "rds:AddTagsToResource"},
+	"rds:CreateDBParameterGroup":                {"rds:AddTagsToResource"},
+	"rds:CreateDBSubnetGroup":                   {"iam:CreateServiceLinkedRole", "rds:AddTagsToResource"},
+	"route53:CreateHostedZone":                  {"ec2:DescribeVpcs"},
+	"secretsmanager:CreateSecret":               {"secretsmanager:TagResource"},
+	"sns:CreateTopic":                           {"sns:TagResource"},
+	"sqs:CreateQueue":                           {"sqs:TagQueue"},
+}
+
+// actions returns what a caller of an operation has to be allowed.
+func actions(service, operation string) []string {
+	key := service + ":" + operation
+	own, ok := renamed[key]
+	if !ok {
+		prefix := prefixes[service]
+		if prefix == "" {
+			prefix = service
+		}
+		own = []string{prefix + ":" + operation}
+	}
+	return append(slices.Clone(own), besides[key]...)
+}
