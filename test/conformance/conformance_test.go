@@ -18,7 +18,14 @@ import (
 	"iasql/test/harness"
 )
 
-func TestMain(m *testing.M) { harness.Main(m) }
+func TestMain(m *testing.M) {
+	// moto issues certificates after a minute, all by itself: not in a world that
+	// is to be quiet.
+	if err := os.Setenv("MOTO_ACM_VALIDATION_WAIT", "3600"); err != nil {
+		panic(err)
+	}
+	harness.Main(m)
+}
 
 // TestConformance takes the tables of each module through their lives, step by
 // step, in a database and an account of their own. Every step is done for all
