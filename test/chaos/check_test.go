@@ -138,11 +138,16 @@ func (w *world) history(name string) {
 			SELECT CASE kind WHEN 'group' THEN 'security_group' ELSE kind END AS table_name, record FROM chaos.object WHERE name = '` + name + `'
 				OR name = (SELECT object FROM chaos.wish WHERE field = 'name' AND value = '` + name + `'))
 		SELECT to_char(at, 'HH24:MI:SS.MS ') || what FROM (
-			SELECT l.ts AS at, concat_ws(' ', 'log', l.id, l.change_type, l.origin, l.change, l.settled_at) AS what FROM iasql_audit_log l, object o
+			SELECT l.ts AS at, concat_ws(' ', 'log', l.id, l.change_type, l.origin, l.record_id, l.change, l.key, l.settled_at) AS what FROM iasql_audit_log l, object o
 			WHERE l.table_name = o.table_name AND l.record_id = o.record
+			   OR l.table_name IS NOT NULL AND l.origin = 'engine' AND l.change::text LIKE '%"` + name + `"%'
 			UNION ALL
-			SELECT p.started, concat_ws(' ', 'operation', p.id, 'cycle', p.cycle_id, p.action, p.key, p.columns, 'up to', p.up_to, p.result, p.error, p.ended) FROM iasql_operations p, object o
+			SELECT p.started, concat_ws(' ', 'operation', p.id, 'cycle', p.cycle_id, p.action, p.key, 'up to', p.up_to, p.result, p.error, p.ended, p.columns) FROM iasql_operations p, object o
 			WHERE p.table_name = o.table_name AND p.record_id = o.record
+			UNION ALL
+			SELECT c.started, concat_ws(' ', 'cycle', c.id, c.kind, c.engine, c.ended, c.message, c.details) FROM iasql_cycles c
+			WHERE c.started BETWEEN (SELECT min(p.started) FROM iasql_operations p, object o WHERE p.table_name = o.table_name AND p.record_id = o.record)
+				AND (SELECT max(l.settled_at) FROM iasql_audit_log l, object o WHERE l.table_name = o.table_name AND l.record_id = o.record)
 			UNION ALL
 			SELECT c.at, concat_ws(' ', 'conflict', c.column_name, c.database_value, c.cloud_value, c.base, c.resolved) FROM iasql_conflicts c, object o
 			WHERE c.table_name = o.table_name AND c.record_id = o.record
