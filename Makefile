@@ -59,3 +59,9 @@ chaos: deps ## Let everything go wrong for FOR (default 10m) and check that noth
 .PHONY: bench
 bench: deps ## Measure what docs/performance speaks of, and write it there
 	go run ./test/bench -n 1000,10000,100000,1000000 -out docs/performance
+
+FOR ?= 30s
+
+.PHONY: fuzz
+fuzz: ## Run every fuzz target for FOR (default 30s) each
+	@scripts/fuzz.sh $(FOR)

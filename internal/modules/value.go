@@ -271,7 +271,8 @@ func (t Type) Canonical(text string) (string, error) {
 		return strconv.FormatFloat(f, 'g', -1, 64), nil
 	case TypeTime:
 		for _, layout := range timeLayouts {
-			if at, err := time.Parse(layout, text); err == nil {
+			// A year of five digits could not be read again (RFC 3339, section 1).
+			if at, err := time.Parse(layout, text); err == nil && at.UTC().Year() <= 9999 && at.UTC().Year() >= 0 {
 				return at.UTC().Truncate(time.Microsecond).Format(time.RFC3339Nano), nil
 			}
 		}
