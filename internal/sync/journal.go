@@ -164,8 +164,12 @@ func (c *cycle) subject(ctx context.Context, op LoggedOp) (*Subject, error) {
 			return nil, fmt.Errorf("load %s %d: %w", t.Name, op.Record.ID, err)
 		}
 		if len(loaded) == 1 {
-			c.complete(loaded[0])
-			return loaded[0], nil
+			s := loaded[0]
+			c.complete(s)
+			if s.Scope == (modules.Scope{}) { // a record that is gone does not say where it was
+				s.Scope = op.Scope
+			}
+			return s, nil
 		}
 	}
 	return &Subject{Table: t, Scope: op.Scope, RecordID: op.Record.ID}, nil

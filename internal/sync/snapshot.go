@@ -62,6 +62,8 @@ func (c *cycle) complete(s *Subject) {
 		s.Scope = s.Table.Scope(identity)
 	} else if s.Record != nil {
 		s.Scope = s.Table.Scope(s.Record.Row)
+	} else if s.Change != nil && s.Change.Last != nil {
+		s.Scope = s.Table.Scope(s.Change.Last)
 	}
 	s.Own = c.own.of(s, identity)
 }

@@ -427,6 +427,9 @@ func (db *database) settle(settlements []sync.Settlement) {
 			}
 		case s.State != nil && sub.RecordID != 0:
 			st := &stateRow{State: *s.State, scope: sub.Scope, next: db.next(s.State)}
+			if sub.Scope.Account == "" {
+				db.w.violate("contract", "%v: a state of no account, which no listing would find", sub.Ref())
+			}
 			st.key, _ = sub.Table.Key(st.Identity)
 			db.states[sub.Ref()] = st
 			db.wrote(fmt.Sprintf("state of %s %d: %s %s", sub.Table.Name, sub.RecordID, st.Name, st.Message))
