@@ -91,10 +91,15 @@ func oneLine(err error) string {
 	var connect *pgconn.ConnectError
 	var pg *pgconn.PgError
 	switch {
+	case errors.As(err, &pg) && pg.Code == "28000" && strings.Contains(pg.Message, "no encryption"):
+		return text + " (the server wants TLS: say sslmode=require, or verify-full, in DATABASE_URL)"
 	case errors.As(err, &pg) && pg.Code == "28P01", errors.As(err, &pg) && pg.Code == "28000":
 		return text + " (check user and password in DATABASE_URL)"
 	case errors.As(err, &pg) && pg.Code == "3D000":
 		return text + " (create it: createdb, then engine migrate)"
+	case errors.As(err, &connect) && strings.Contains(text, "x509: "):
+		return fmt.Sprintf("the database at %s:%d cannot be trusted: %s (check sslmode and sslrootcert in DATABASE_URL)",
+			connect.Config.Host, connect.Config.Port, cause(err))
 	case errors.As(err, &connect):
 		return fmt.Sprintf("the database at %s:%d cannot be reached: %s (is it running, and is DATABASE_URL right?)",
 			connect.Config.Host, connect.Config.Port, cause(err))

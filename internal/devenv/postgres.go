@@ -192,11 +192,12 @@ func (p *Postgres) command(ctx context.Context, name string, args ...string) *ex
 	cmd := exec.CommandContext(ctx, p.inst.program(name), args...)
 	cmd.Dir = "/" // where we are may be out of the owner's reach
 	cmd.SysProcAttr = p.dir.owner.attr()
-	// The caller's libpq and locale settings must not leak into the server.
+	// The caller's libpq and locale settings must not leak into the server, whose
+	// own connections (dblink) fail where it may not look for certificates in HOME.
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(kv string) bool {
-		return strings.HasPrefix(kv, "PG") || strings.HasPrefix(kv, "LC_") || strings.HasPrefix(kv, "LANG")
+		return strings.HasPrefix(kv, "PG") || strings.HasPrefix(kv, "LC_") || strings.HasPrefix(kv, "LANG") || strings.HasPrefix(kv, "HOME=")
 	})
-	cmd.Env = append(cmd.Env, "LC_ALL=C", "TZ=UTC")
+	cmd.Env = append(cmd.Env, "LC_ALL=C", "TZ=UTC", "HOME="+p.dir.path)
 	return cmd
 }
 
