@@ -343,6 +343,9 @@ func (c *cycle) succeed(ctx context.Context, r *running, out *Outcome, scope mod
 		}
 		out.Object = db
 		st.Identity, st.Replacing = identityOf(s.Table, db), false
+		if r.Replaces { // a successor that is no more as it should be must not be replaced without end
+			st.Unconfirmed++
+		}
 	case OpUpdate:
 		st.Unconfirmed++
 	case OpDelete:

@@ -371,6 +371,9 @@ func decideColumns(s *Subject, p Policy) Decision {
 		if rules {
 			m = p.Rules.Of(s.Table.Name, s.RecordID, c.Name)
 		}
+		if m == modes.Enforce && !p.Imported { // the record may have been made without what it names, which came later
+			m = modes.Normal
+		}
 		have := s.Record.Row[c.Name] // D
 		if c.WriteOnly {
 			switch {

@@ -385,6 +385,16 @@ func TestDecideLeftover(t *testing.T) {
 	}
 }
 
+// TestDecideReplacedInVain: what is not kept by the successors either is a
+// person's to look at.
+func TestDecideReplacedInVain(t *testing.T) {
+	s := subject(row("shape", "x"), row("shape", "y"), row("shape", "y"))
+	s.State = &State{Name: StateReplacing, Identity: row(), Due: true, Unconfirmed: MaxUnconfirmed, FailedAt: 7}
+	if d := Decide(s, mode(modes.Normal)); d.Action != Nothing || !d.Review || d.State != StateUpdatingFailed {
+		t.Errorf("decided %s, %s", d.Action, d.State)
+	}
+}
+
 // TestDecideUnknown is R5: what could not be read is left alone.
 func TestDecideUnknown(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
