@@ -46,7 +46,7 @@ func (o owner) attr() *syscall.SysProcAttr {
 	if !o.drop {
 		return nil
 	}
-	return &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(o.uid), Gid: uint32(o.gid)}}
+	return &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(o.uid), Gid: uint32(o.gid)}} // #nosec G115 -- ids of the system, read from it
 }
 
 // findOwner decides who PostgreSQL runs as: this user, but never root (the
@@ -212,7 +212,7 @@ func (d *dataDir) takeLock() error {
 	}
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		holder, _ := os.ReadFile(f.Name())
-		f.Close()
+		_ = f.Close()
 		if errors.Is(err, syscall.EWOULDBLOCK) {
 			return failure(ErrDataDirInUse, "data directory %s is in use by process %s: stop it, or choose another with --data-dir", d.path, strings.TrimSpace(string(holder)))
 		}
@@ -226,7 +226,7 @@ func (d *dataDir) takeLock() error {
 
 func (d *dataDir) close() {
 	if d.lock != nil {
-		d.lock.Close()
+		_ = d.lock.Close()
 	}
 }
 
@@ -264,7 +264,7 @@ func (d *dataDir) chown(root string) error {
 // password, and fresh is true: the role is yet to be told, and then the file kept.
 func (d *dataDir) password(name string) (secret string, fresh bool, err error) {
 	path := filepath.Join(d.path, name)
-	text, err := os.ReadFile(path)
+	text, err := os.ReadFile(path) // #nosec G304 -- a file of the data directory
 	if err == nil && len(strings.TrimSpace(string(text))) > 0 {
 		return strings.TrimSpace(string(text)), false, nil
 	}

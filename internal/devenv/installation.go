@@ -81,7 +81,7 @@ func serverVersion(dir string) (int, error) {
 			return 0, fmt.Errorf("%s has no %s", dir, name)
 		}
 	}
-	out, err := exec.Command(filepath.Join(dir, "postgres"), "--version").Output()
+	out, err := exec.Command(filepath.Join(dir, "postgres"), "--version").Output() // #nosec G204 -- the server program that was found
 	if err != nil {
 		return 0, fmt.Errorf("%s/postgres --version: %w", dir, err)
 	}
@@ -118,7 +118,7 @@ func chooseInstallation(all []installation, globs []string, dataDir string, clus
 
 // clusterVersion reads the major version that made a cluster, 0 when there is none.
 func clusterVersion(cluster string) (int, error) {
-	text, err := os.ReadFile(filepath.Join(cluster, "PG_VERSION"))
+	text, err := os.ReadFile(filepath.Join(cluster, "PG_VERSION")) // #nosec G304 -- a file of the cluster
 	if errors.Is(err, os.ErrNotExist) {
 		return 0, nil
 	}
@@ -138,6 +138,7 @@ func (i installation) hasLibrary(name string) bool {
 		filepath.Join(i.bin, "../lib"),            // Debian, PGDG
 		filepath.Join(i.bin, "../lib/postgresql"), // Homebrew
 	}
+	// #nosec G204 -- a program of the installation that was found
 	if out, err := exec.Command(i.program("pg_config"), "--pkglibdir").Output(); err == nil {
 		dirs = slices.Insert(dirs, 0, strings.TrimSpace(string(out)))
 	}

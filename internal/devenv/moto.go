@@ -74,7 +74,7 @@ func StartMoto(ctx context.Context, opts MotoOptions) (_ *Moto, err error) {
 			return nil, fmt.Errorf("log of %s: %w", motoProgram, err)
 		}
 		m.log, m.tempLog = f.Name(), true
-		f.Close()
+		_ = f.Close()
 	}
 	for attempt := 1; ; attempt++ {
 		m.port = opts.Port
@@ -119,7 +119,7 @@ func (m *Moto) runOnce(ctx context.Context, binary string) (snatched bool, err e
 	if st, err := log.Stat(); err == nil {
 		offset = st.Size()
 	}
-	cmd := exec.Command(binary, "-H", "127.0.0.1", "-p", strconv.Itoa(m.port))
+	cmd := exec.Command(binary, "-H", "127.0.0.1", "-p", strconv.Itoa(m.port)) // #nosec G204 -- the emulator that the caller has chosen
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(kv string) bool {
 		// Would put every caller into one account.
 		return strings.HasPrefix(kv, "MOTO_ACCOUNT_ID=")

@@ -189,8 +189,8 @@ func (p *Postgres) url(role, password, db string) string {
 
 // command prepares a server program to run as the cluster's owner.
 func (p *Postgres) command(ctx context.Context, name string, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, p.inst.program(name), args...)
-	cmd.Dir = "/" // where we are may be out of the owner's reach
+	cmd := exec.CommandContext(ctx, p.inst.program(name), args...) // #nosec G204 -- a program of the installation that was found
+	cmd.Dir = "/"                                                  // where we are may be out of the owner's reach
 	cmd.SysProcAttr = p.dir.owner.attr()
 	// The caller's libpq and locale settings must not leak into the server, whose
 	// own connections (dblink) fail where it may not look for certificates in HOME.

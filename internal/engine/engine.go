@@ -77,7 +77,8 @@ func Start(ctx context.Context, options Options) (*Engine, error) {
 	}
 	var err error
 	// Each cycle holds one connection for its lease and uses a few more.
-	if e.pool, err = postgres.Connect(ctx, options.DatabaseURL, int32(4*accounts+8)); err != nil {
+	// #nosec G115 -- bounded
+	if e.pool, err = postgres.Connect(ctx, options.DatabaseURL, int32(min(4*accounts+8, 1<<16))); err != nil {
 		return nil, err
 	}
 	if err := e.start(ctx, accounts); err != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -174,12 +175,12 @@ func (v Value) Int() int64 {
 }
 
 // Int32Ptr returns an integer column's value as SDK inputs take it; nil for
-// NULL.
+// NULL, the nearest for one that does not fit.
 func (v Value) Int32Ptr() *int32 {
 	if !v.valid {
 		return nil
 	}
-	i := int32(v.Int())
+	i := int32(max(math.MinInt32, min(v.Int(), math.MaxInt32))) // #nosec G115 -- bounded
 	return &i
 }
 

@@ -316,7 +316,7 @@ func (e *Engine) random() float64 {
 	if e.Random != nil {
 		return e.Random()
 	}
-	return rand.Float64()
+	return rand.Float64() // #nosec G404 -- jitter, no secret
 }
 
 func (e *Engine) concurrency() int {

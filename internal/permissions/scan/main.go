@@ -31,7 +31,7 @@ const (
 func main() {
 	out, err := scan()
 	if err == nil {
-		err = os.WriteFile(os.Args[1], out, 0o644)
+		err = os.WriteFile(os.Args[1], out, 0o644) // #nosec G306 -- source, for everybody to read
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "scan:", err)
