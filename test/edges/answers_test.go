@@ -234,8 +234,8 @@ func TestOddAnswers(t *testing.T) {
 		w.retry("queue", id)
 		w.unharmed()
 
-		// A page of some proxy's instead of an answer.
-		heal = w.refuse("ListQueues", faultproxy.Fault{Status: 502, Code: "x", Message: "<html>\n" + strings.Repeat("<p>Bad gateway</p>\n", 1000)})
+		// A page of some proxy's instead of an answer: nothing is gone for that.
+		heal = w.refuse("ListQueues", faultproxy.Fault{Status: 404, Code: "x", Message: "<html>\n" + strings.Repeat("<p>Bad gateway</p>\n", 1000)})
 		w.syncFails("table queue could not be read in default/us-east-1")
 		w.errors("queue", "default/us-east-1", "Bad gateway")
 		w.unharmed()
