@@ -22,6 +22,11 @@ func (w *world) preview(a *Action) {
 	}
 	listed := map[sync.RecordRef]bool{}
 	for _, step := range w.report.Steps {
+		// That an object without a record follows what it belongs to into a
+		// successor is seen only when it has one: a preview shows its import alone.
+		if step.Decision.Action == sync.InsertRecord {
+			return
+		}
 		// What backs off or waits for a person is left alone.
 		if s := step.Subject; step.Decision.Action.Pushes() && (s.State == nil || s.State.Due) {
 			listed[s.Ref()] = true
