@@ -491,12 +491,13 @@ func secretPushed(s *Subject, c *modules.Column) bool {
 // pending. A column left NULL by an INSERT was not asked for: the cloud's
 // default is pulled. All that is true of an INSERT is true of a record whose
 // object has been made anew: the new one may lack what cannot be said when it is
-// created.
+// created. (What the cloud has chosen among its own objects it chooses anew: the
+// old choice may have gone along with the old object.)
 func pendingBase(s *Subject, c *modules.Column, have modules.Value) (base modules.Value, pending bool) {
 	if s.Change != nil {
 		base, pending = s.Change.Base[c.Name]
 	}
-	if !pending && (s.inserted() || s.made()) {
+	if !pending && (s.inserted() || s.made() && !(c.Chosen && c.References != nil)) {
 		return modules.Null, !have.IsNull()
 	}
 	return base, pending
