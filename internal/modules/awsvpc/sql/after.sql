@@ -14,6 +14,8 @@ BEGIN
     RETURN NEW;
 END;
 $$;
+COMMENT ON FUNCTION iasql_internal.aws_peering_accepter() IS
+    'Forgets what a peering connection says of its accepter when that becomes another VPC.';
 
 CREATE TRIGGER aws_peering_accepter BEFORE UPDATE OF accepter_id ON public.peering_connection
     FOR EACH ROW WHEN (NEW.accepter_id IS DISTINCT FROM OLD.accepter_id AND NEW.accepter_id IS NOT NULL)
