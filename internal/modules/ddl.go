@@ -35,13 +35,14 @@ func (t *Table) DDL(lookup func(name string) *Table) []string {
 }
 
 // UpgradeDDL returns the statements that bring a table made by the module's
-// version from to its present description: the columns added since, and all
-// comments. Whatever users have added to the table stays.
+// version from to its present description: the columns added since, the
+// triggers by which parts go with the whole, and all comments. Whatever users have added to the table stays.
 func (t *Table) UpgradeDDL(from int, lookup func(name string) *Table) []string {
 	var statements []string
 	for i := range t.Columns {
 		c := &t.Columns[i]
 		if c.Since <= from {
+			statements = append(statements, t.partsDDL(c, lookup)...)
 			continue
 		}
 		statements = append(statements, fmt.Sprintf("ALTER TABLE public.%s ADD COLUMN %s", quote(t.Name), t.columnDDL(c)))
@@ -142,23 +143,30 @@ func (t *Table) referenceDDL(c *Column, lookup func(string) *Table) []string {
 		statements = append(statements, fmt.Sprintf("CREATE INDEX %s ON public.%s (%s)",
 			quote(t.Name+"_"+c.Name+"_idx"), quote(t.Name), quote(c.Name)))
 	}
-	if ref.Part != NotPart {
-		match := []string{c.Name, ColumnID}
-		if ref.ByKey {
-			match = []string{c.Name, ref.Key}
-			for _, scope := range target.scopeColumns() {
-				match = append(match, scope, scope)
-			}
-		}
-		args := []string{literal(t.Name), literal(ref.PartIf)}
-		for _, name := range match {
-			args = append(args, literal(name))
-		}
-		statements = append(statements, deletePartsDDL, fmt.Sprintf(
-			"CREATE OR REPLACE TRIGGER %s BEFORE DELETE ON public.%s FOR EACH ROW EXECUTE FUNCTION iasql_internal.delete_parts(%s)",
-			quote("iasql_parts_"+t.Name+"_"+c.Name), quote(ref.Table), strings.Join(args, ", ")))
+	return append(statements, t.partsDDL(c, lookup)...)
+}
+
+// partsDDL returns the statements by which the parts that c makes of the table's
+// records go with the whole. They may be run again.
+func (t *Table) partsDDL(c *Column, lookup func(name string) *Table) []string {
+	ref := c.References
+	if ref == nil || ref.Part == NotPart {
+		return nil
 	}
-	return statements
+	match := []string{c.Name, ColumnID}
+	if ref.ByKey {
+		match = []string{c.Name, ref.Key}
+		for _, scope := range lookup(ref.Table).scopeColumns() {
+			match = append(match, scope, scope)
+		}
+	}
+	args := []string{literal(t.Name), literal(ref.PartIf)}
+	for _, name := range match {
+		args = append(args, literal(name))
+	}
+	return []string{deletePartsDDL, fmt.Sprintf(
+		"CREATE OR REPLACE TRIGGER %s BEFORE DELETE ON public.%s FOR EACH ROW EXECUTE FUNCTION iasql_internal.delete_parts(%s)",
+		quote("iasql_parts_"+t.Name+"_"+c.Name), quote(ref.Table), strings.Join(args, ", "))}
 }
 
 // deletePartsDDL makes the function that deletes the parts of a record before

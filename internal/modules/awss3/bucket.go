@@ -49,7 +49,7 @@ func describeBucket() *modules.Table {
 				// be importable (S3 User Guide, "Bucket naming rules").
 				Check: `length(name) BETWEEN 3 AND 255 AND name ~ '^[A-Za-z0-9._-]+$'`,
 				Doc:   "The bucket's name: 3 to 63 lowercase letters, digits, dots and hyphens, unique among all accounts."},
-			modules.Column{Name: "versioning_enabled", Type: modules.TypeBool, Required: true, Default: "false",
+			modules.Column{Name: "versioning_enabled", Type: modules.TypeBool, Required: true, Default: "false", Since: 2,
 				Doc: "Whether objects that are replaced or deleted are kept as versions. Turning it off keeps the versions there are."},
 			aws.PolicyColumn("Who may do what with the bucket: a bucket policy document. NULL: the account alone."),
 			modules.Column{Name: "created_at", Type: modules.TypeTime, Assigned: true,

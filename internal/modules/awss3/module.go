@@ -17,7 +17,7 @@ func Module(c *aws.Clients) *modules.Module {
 	buckets := newBucket(c)
 	return &modules.Module{
 		Name:         "aws_s3",
-		Version:      1,
+		Version:      2,
 		Doc:          "Buckets of the Simple Storage Service (S3), their objects and their websites.",
 		Dependencies: []string{"aws_account"},
 		Resources:    []modules.Resource{buckets, newPublicAccessBlock(buckets), newWebsite(buckets), newObject(buckets)},

@@ -27,7 +27,7 @@ var (
 func Module(c *aws.Clients) *modules.Module {
 	return &modules.Module{
 		Name:         "aws_vpc",
-		Version:      1,
+		Version:      2,
 		Doc:          "Virtual private clouds (VPC): subnets, routing, gateways, addresses, access control, endpoints and peering.",
 		Dependencies: []string{"aws_account"},
 		Resources: []modules.Resource{
@@ -36,7 +36,7 @@ func Module(c *aws.Clients) *modules.Module {
 			newRouteTable(c), newAssociation(c), newRoute(c),
 			newGatewayEndpoint(c), newInterfaceEndpoint(c), newEndpointSubnets(c),
 		},
-		Migrations: map[int]string{1: after},
+		Migrations: map[int]string{2: after},
 		Drop:       drop,
 	}
 }

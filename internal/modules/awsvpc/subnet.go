@@ -53,7 +53,7 @@ func describeSubnet() *modules.Table {
 				Doc: "Its availability zone, such as us-east-1a; AWS picks one if left out."},
 			modules.Column{Name: "map_public_ip_on_launch", Type: modules.TypeBool, Required: true, Default: "false",
 				Doc: "Whether instances started in it get a public IPv4 address."},
-			modules.Column{Name: "network_acl_id", Type: modules.TypeBigint, Chosen: true,
+			modules.Column{Name: "network_acl_id", Type: modules.TypeBigint, Chosen: true, Since: 2,
 				References: &modules.Reference{Table: "network_acl", Key: "network_acl_id"},
 				Doc:        "Its network access control list; the VPC's default one if left out."},
 			modules.Column{Name: "state", Type: modules.TypeText, Assigned: true,

@@ -59,7 +59,7 @@ func describeVPC() *modules.Table {
 				Doc: "Whether Amazon's DNS server answers inside the VPC. Default true, as in AWS (IaSQL's was false)."},
 			modules.Column{Name: "enable_network_address_usage_metrics", Type: modules.TypeBool, Required: true, Default: "false",
 				Doc: "Whether CloudWatch gets metrics of the network addresses in use."},
-			modules.Column{Name: "dhcp_options_id", Type: modules.TypeBigint, Chosen: true,
+			modules.Column{Name: "dhcp_options_id", Type: modules.TypeBigint, Chosen: true, Since: 2,
 				References: &modules.Reference{Table: "dhcp_options", Key: "dhcp_options_id"},
 				Doc:        "The DHCP options its instances are told; AWS's own if left out."},
 			aws.TagsColumn(),
