@@ -114,7 +114,9 @@ func TestFence(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The old engine's connection breaks without its knowing.
-	b.exec(`SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND classid = 1229017938::oid`)
+	b.exec(`
+		SELECT pg_terminate_backend(l.pid) FROM pg_locks l JOIN pg_database d ON d.oid = l.database
+		WHERE d.datname = current_database() AND l.locktype = 'advisory' AND l.classid = 1229017938::oid`)
 	fresh, err := postgres.Acquire(t.Context(), b.engine, "main", "new", postgres.CycleOptions{Kind: "push"})
 	if err != nil {
 		t.Fatal(err)
