@@ -44,28 +44,41 @@ func (d *Database) pullGroup(ctx context.Context, lease sync.Lease, pulls []sync
 		if _, err := tx.Exec(ctx, `SET LOCAL lock_timeout = '2s'; SET CONSTRAINTS ALL DEFERRED`); err != nil {
 			return err
 		}
-		var applied []bool
+		t, action := pulls[0].Subject.Table, pulls[0].Action
+		triggers := func() ([]string, error) { return userTriggers(ctx, tx, t, action) }
+		var became []written
 		var err error
-		switch pulls[0].Action {
+		switch action {
 		case sync.InsertRecord:
-			applied, err = insertRecords(ctx, tx, pulls)
+			became, err = insertRecords(ctx, tx, pulls, triggers)
 		case sync.UpdateRecord:
-			applied, err = updateRecords(ctx, tx, pulls)
+			became, err = updateRecords(ctx, tx, pulls, triggers)
 		case sync.DeleteRecord:
-			applied, err = deleteRecords(ctx, tx, pulls)
+			became, err = deleteRecords(ctx, tx, pulls)
 		default:
-			err = fmt.Errorf("%s is no pull", pulls[0].Action)
+			err = fmt.Errorf("%s is no pull", action)
 		}
 		if err != nil {
 			return err
+		}
+		var missing error
+		if slices.Contains(became, leftOut) {
+			names, err := triggers()
+			if err != nil {
+				return err
+			}
+			missing = d.refusal(t, &triggerError{table: t.Name, triggers: names})
 		}
 		if _, err := tx.Exec(ctx, `SET CONSTRAINTS ALL IMMEDIATE`); err != nil {
 			return err
 		}
 		var settlements []sync.Settlement
 		for i := range pulls {
-			results[i] = sync.PullResult{Applied: applied[i]}
-			if applied[i] && (pulls[i].Settle || len(pulls[i].Conflicts) > 0) {
+			results[i] = sync.PullResult{Applied: became[i] == applied}
+			if became[i] == leftOut {
+				results[i].Err = missing
+			}
+			if became[i] == applied && (pulls[i].Settle || len(pulls[i].Conflicts) > 0) {
 				s := pulls[i].Subject
 				settlement := sync.Settlement{Subject: s, Settle: pulls[i].Settle, Conflicts: pulls[i].Conflicts, Keep: !pulls[i].Settle}
 				if s.Change != nil || s.State != nil || len(pulls[i].Conflicts) > 0 {
@@ -98,6 +111,10 @@ func (d *Database) pullGroup(ctx context.Context, lease sync.Lease, pulls []sync
 // about it. That a record of another managed table still refers to one that is
 // to go is for that table's next pull to change, not for people.
 func (d *Database) refusal(t *modules.Table, err error) error {
+	var trigger *triggerError
+	if errors.As(err, &trigger) {
+		return fmt.Errorf("%w: %s", err, trigger.remedy())
+	}
 	var pg *pgconn.PgError
 	if !errors.As(err, &pg) {
 		return err
@@ -141,7 +158,7 @@ func firstLine(s string) string {
 // insertRecords inserts records for objects that have none. One whose identity
 // a record has got meanwhile is skipped, as is one that a user has just
 // deleted.
-func insertRecords(ctx context.Context, tx pgx.Tx, pulls []sync.Pull) ([]bool, error) {
+func insertRecords(ctx context.Context, tx pgx.Tx, pulls []sync.Pull, triggers func() ([]string, error)) ([]written, error) {
 	t := pulls[0].Subject.Table
 	sh := shapeOf(t)
 	rows := make([]modules.Row, len(pulls))
@@ -165,6 +182,7 @@ func insertRecords(ctx context.Context, tx pgx.Tx, pulls []sync.Pull) ([]bool, e
 	args := []any{ids, keys, settling}
 	columns, values := []string{"id"}, []string{fmt.Sprintf(`coalesce(nullif(v.id, 0), nextval(pg_get_serial_sequence(%s, 'id')))`, literal(sh.name))}
 	var params, names []string
+	exprs := map[string]string{}
 	for i := range t.Columns {
 		c := &t.Columns[i]
 		known := false
@@ -178,7 +196,8 @@ func insertRecords(ctx context.Context, tx pgx.Tx, pulls []sync.Pull) ([]bool, e
 		args = append(args, column(rows, c.Name))
 		alias := "c" + strconv.Itoa(i)
 		params, names = append(params, fmt.Sprintf("$%d::text[]", len(args))), append(names, alias)
-		columns, values = append(columns, quote(c.Name)), append(values, fromText("v."+alias, c))
+		exprs[c.Name] = fromText("v."+alias, c)
+		columns, values = append(columns, quote(c.Name)), append(values, exprs[c.Name])
 	}
 	var scope []string
 	if t.Reach == modules.PerRegion {
@@ -190,36 +209,62 @@ func insertRecords(ctx context.Context, tx pgx.Tx, pulls []sync.Pull) ([]bool, e
 	for _, name := range append(scope, t.Identity()...) {
 		target = append(target, quote(name))
 	}
+	const unsettled = `SELECT FROM public.iasql_audit_log l WHERE NOT l.settled AND l.table_name = %s AND l.key = v.key AND l.id <> ALL ($3)`
+	from := fmt.Sprintf("unnest($1::bigint[], $2::text[], %s) WITH ORDINALITY v (id, key, %s, ord)", strings.Join(params, ", "), strings.Join(names, ", "))
+	free := fmt.Sprintf("NOT EXISTS ("+unsettled+")", literal(t.Name))
 	found, err := tx.Query(ctx, fmt.Sprintf(`
-		INSERT INTO %s AS t (%s)
-		SELECT %s FROM unnest($1::bigint[], $2::text[], %s) WITH ORDINALITY v (id, key, %s, ord)
-		WHERE NOT EXISTS (SELECT FROM public.iasql_audit_log l WHERE NOT l.settled AND l.table_name = %s AND l.key = v.key AND l.id <> ALL ($3))
-		ORDER BY v.ord
+		INSERT INTO %s AS t (%s) SELECT %s FROM %s WHERE %s ORDER BY v.ord
 		ON CONFLICT (%s) DO NOTHING
-		RETURNING %s`,
-		sh.name, strings.Join(columns, ", "), strings.Join(values, ", "), strings.Join(params, ", "), strings.Join(names, ", "),
-		literal(t.Name), strings.Join(target, ", "), sh.keyExpr), args...)
+		RETURNING t.id, coalesce(%s, '')`,
+		sh.name, strings.Join(columns, ", "), strings.Join(values, ", "), from, free, strings.Join(target, ", "), sh.keyExpr), args...)
 	if err != nil {
 		return nil, err
 	}
-	written, err := pgx.CollectRows(found, pgx.RowTo[string])
-	if err != nil {
+	inserted := make(map[string]int64, len(pulls))
+	var id int64
+	var key string
+	if _, err := pgx.ForEachRow(found, []any{&id, &key}, func() error { inserted[key] = id; return nil }); err != nil {
 		return nil, err
 	}
-	inserted := make(map[string]bool, len(written))
-	for _, key := range written {
-		inserted[key] = true
-	}
-	applied := make([]bool, len(pulls))
+	became := make([]written, len(pulls))
+	stored := make(map[int64]modules.Row, len(inserted))
 	for i, key := range keys {
-		applied[i] = inserted[key]
+		if id, ok := inserted[key]; ok {
+			became[i] = applied
+			stored[id] = rows[i]
+		}
 	}
-	return applied, nil
+	list, err := triggers()
+	if err != nil || len(list) == 0 {
+		return became, err
+	}
+	triggers = func() ([]string, error) { return list, nil }
+	if len(stored) < len(inserted) {
+		return nil, &triggerError{table: t.Name, triggers: list, columns: t.Identity()}
+	}
+	if err := unchanged(ctx, tx, t, stored, triggers); err != nil {
+		return nil, err
+	}
+	// What is missing although nothing stands in its way was left out.
+	var same []string
+	for _, name := range append(scope, t.Identity()...) {
+		same = append(same, fmt.Sprintf("t.%s = %s", quote(name), exprs[name]))
+	}
+	found, err = tx.Query(ctx, fmt.Sprintf(`SELECT v.ord FROM %s WHERE %s AND NOT EXISTS (SELECT FROM %s t WHERE %s)`,
+		from, free, sh.name, strings.Join(same, " AND ")), args...)
+	if err != nil {
+		return nil, err
+	}
+	absent, err := pgx.CollectRows(found, pgx.RowTo[int])
+	for _, ord := range absent {
+		became[ord-1] = leftOut
+	}
+	return became, err
 }
 
 // updateRecords writes the pulled columns of records that are still the
 // version they were decided on.
-func updateRecords(ctx context.Context, tx pgx.Tx, pulls []sync.Pull) ([]bool, error) {
+func updateRecords(ctx context.Context, tx pgx.Tx, pulls []sync.Pull, triggers func() ([]string, error)) ([]written, error) {
 	t := pulls[0].Subject.Table
 	sh := shapeOf(t)
 	ids, versions := identities(pulls)
@@ -228,7 +273,7 @@ func updateRecords(ctx context.Context, tx pgx.Tx, pulls []sync.Pull) ([]bool, e
 		rows[i] = pulls[i].Row
 	}
 	args := []any{ids, versions}
-	var sets, params, names []string
+	var sets, others, params, names []string
 	for i := range t.Columns {
 		c := &t.Columns[i]
 		which := make([]bool, len(rows))
@@ -242,35 +287,39 @@ func updateRecords(ctx context.Context, tx pgx.Tx, pulls []sync.Pull) ([]bool, e
 		alias := strconv.Itoa(i)
 		params = append(params, fmt.Sprintf("$%d::text[], $%d::boolean[]", len(args)-1, len(args)))
 		names = append(names, "c"+alias, "s"+alias)
-		sets = append(sets, fmt.Sprintf("%s = CASE WHEN v.s%s THEN %s ELSE t.%s END", quote(c.Name), alias, fromText("v.c"+alias, c), quote(c.Name)))
+		value := fromText("v.c"+alias, c)
+		sets = append(sets, fmt.Sprintf("%s = CASE WHEN v.s%s THEN %s ELSE t.%s END", quote(c.Name), alias, value, quote(c.Name)))
+		others = append(others, fmt.Sprintf("v.s%s AND t.%s IS DISTINCT FROM %s", alias, quote(c.Name), value))
 	}
 	if len(sets) == 0 {
-		return make([]bool, len(pulls)), nil
+		return make([]written, len(pulls)), nil
 	}
-	return written(ctx, tx, ids, fmt.Sprintf(`
-		WITH free AS MATERIALIZED (
-			SELECT t.id FROM %s t JOIN unnest($1::bigint[], $2::text[]) v (id, version) ON t.id = v.id AND t.xmin = v.version::xid
-			FOR UPDATE OF t SKIP LOCKED
-		)
+	became, other, err := writeFree(ctx, tx, ids, sh, fmt.Sprintf(`
 		UPDATE %s t SET %s
 		FROM unnest($1::bigint[], $2::text[], %s) v (id, version, %s)
 		WHERE t.id = v.id AND t.id IN (SELECT id FROM free)
-		RETURNING t.id`,
-		sh.name, sh.name, strings.Join(sets, ", "), strings.Join(params, ", "), strings.Join(names, ", ")), args)
+		RETURNING t.id, %s AS other`,
+		sh.name, strings.Join(sets, ", "), strings.Join(params, ", "), strings.Join(names, ", "), strings.Join(others, " OR ")), args)
+	if err != nil || len(other) == 0 {
+		return became, err
+	}
+	want := make(map[int64]modules.Row, len(other))
+	for i, id := range ids {
+		if other[id] {
+			want[id] = rows[i]
+		}
+	}
+	return became, unchanged(ctx, tx, t, want, triggers)
 }
 
 // deleteRecords deletes records that are still the version they were decided
 // on.
-func deleteRecords(ctx context.Context, tx pgx.Tx, pulls []sync.Pull) ([]bool, error) {
+func deleteRecords(ctx context.Context, tx pgx.Tx, pulls []sync.Pull) ([]written, error) {
 	sh := shapeOf(pulls[0].Subject.Table)
 	ids, versions := identities(pulls)
-	return written(ctx, tx, ids, fmt.Sprintf(`
-		WITH free AS MATERIALIZED (
-			SELECT t.id FROM %s t JOIN unnest($1::bigint[], $2::text[]) v (id, version) ON t.id = v.id AND t.xmin = v.version::xid
-			FOR UPDATE OF t SKIP LOCKED
-		)
-		DELETE FROM %s t WHERE t.id IN (SELECT id FROM free)
-		RETURNING t.id`, sh.name, sh.name), []any{ids, versions})
+	became, _, err := writeFree(ctx, tx, ids, sh,
+		fmt.Sprintf(`DELETE FROM %s t WHERE t.id IN (SELECT id FROM free) RETURNING t.id, false AS other`, sh.name), []any{ids, versions})
+	return became, err
 }
 
 func identities(pulls []sync.Pull) (ids []int64, versions []string) {
@@ -281,24 +330,42 @@ func identities(pulls []sync.Pull) (ids []int64, versions []string) {
 	return ids, versions
 }
 
-// written runs a statement that returns the ids it wrote, and reports which of
-// ids are among them.
-func written(ctx context.Context, tx pgx.Tx, ids []int64, query string, args []any) ([]bool, error) {
-	found, err := tx.Query(ctx, query, args...)
+// writeFree writes the records among ids ($1) that nobody holds and that still
+// are of the versions $2: free, to the statement. It returns what became of
+// each, and which have got other values than the statement gave them.
+func writeFree(ctx context.Context, tx pgx.Tx, ids []int64, sh *shape, statement string, args []any) ([]written, map[int64]bool, error) {
+	rows, err := tx.Query(ctx, fmt.Sprintf(`
+		WITH free AS MATERIALIZED (
+			SELECT t.id FROM %s t JOIN unnest($1::bigint[], $2::text[]) v (id, version) ON t.id = v.id AND t.xmin = v.version::xid
+			FOR UPDATE OF t SKIP LOCKED
+		), done AS (%s)
+		SELECT free.id, done.id IS NOT NULL, coalesce(done.other, false) FROM free LEFT JOIN done USING (id)`, sh.name, statement), args...)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	list, err := pgx.CollectRows(found, pgx.RowTo[int64])
+	outcome := make(map[int64]written, len(ids))
+	var other map[int64]bool
+	var id int64
+	var wrote, differs bool
+	_, err = pgx.ForEachRow(rows, []any{&id, &wrote, &differs}, func() error {
+		outcome[id] = leftOut
+		if wrote {
+			outcome[id] = applied
+		}
+		if differs {
+			if other == nil {
+				other = map[int64]bool{}
+			}
+			other[id] = true
+		}
+		return nil
+	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	set := make(map[int64]bool, len(list))
-	for _, id := range list {
-		set[id] = true
-	}
-	applied := make([]bool, len(ids))
+	became := make([]written, len(ids))
 	for i, id := range ids {
-		applied[i] = set[id]
+		became[i] = outcome[id]
 	}
-	return applied, nil
+	return became, other, nil
 }

@@ -406,6 +406,10 @@ func (d *Database) Imported(ctx context.Context, lease sync.Lease, tables []stri
 // are nobody's row (manual, appendix A) concern the connection, the transaction
 // or the server.
 func blamesRow(err error) bool {
+	var trigger *triggerError
+	if errors.As(err, &trigger) {
+		return true
+	}
 	var pg *pgconn.PgError
 	if !errors.As(err, &pg) || len(pg.Code) != 5 {
 		return false

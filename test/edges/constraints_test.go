@@ -70,6 +70,61 @@ func TestUserConstraints(t *testing.T) {
 		}
 	})
 
+	// A trigger may leave a row out without a word, or write something else.
+	w.run("silent trigger", func(w *world) {
+		w.made("held")
+		gone := w.made("undying")
+		w.Admin(`CREATE FUNCTION hold() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+				IF coalesce(NEW.name, OLD.name) IN ('held', 'undying', 'unborn') THEN RETURN NULL; END IF; RETURN coalesce(NEW, OLD); END $$`,
+			`CREATE TRIGGER holding BEFORE INSERT OR UPDATE OR DELETE ON queue FOR EACH ROW EXECUTE FUNCTION hold()`)
+		w.change("held", "DelaySeconds", "33")
+		w.delete("undying")
+		w.create("unborn", nil, nil)
+		w.create("born", nil, nil)
+		w.syncFails("object unborn does not fit")
+		w.errors("queue", "unborn", "left out", "trigger holding")
+		held := w.PSQL(`SELECT id FROM queue WHERE name = 'held'`)
+		w.review("queue", held, "the row is left out by a trigger of table queue", "change trigger holding", "iasql_retry")
+		w.review("queue", gone, "cannot be deleted", "change trigger holding", "iasql_retry")
+		if got := w.PSQL(`SELECT string_agg(name, ',' ORDER BY name) FROM queue WHERE name IN ('held', 'undying', 'unborn', 'born')`); got != "born,held,undying" {
+			w.Errorf("records: %s", got)
+		}
+		w.unharmed()
+		w.Admin(`DROP TRIGGER holding ON queue`)
+		w.PSQL(`SELECT iasql_retry('queue', ` + held + `)`)
+		w.retry("queue", gone)
+		w.sync()
+		if got := w.PSQL(`SELECT string_agg(name || delay_seconds, ',' ORDER BY name) FROM queue WHERE name IN ('held', 'undying', 'unborn', 'born')`); got != "born0,held33,unborn0" {
+			w.Errorf("healed to %s", got)
+		}
+		w.quiet()
+	})
+
+	w.run("rewriting trigger", func(w *world) {
+		id := w.made("rounded")
+		w.made("spelled")
+		w.Admin(`CREATE FUNCTION round_seconds() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+				IF NEW.name ~ '^rounded' THEN NEW.delay_seconds := NEW.delay_seconds / 10 * 10; END IF; RETURN NEW; END $$`,
+			`CREATE TRIGGER rounding BEFORE INSERT OR UPDATE ON queue FOR EACH ROW EXECUTE FUNCTION round_seconds()`)
+		w.change("rounded", "DelaySeconds", "47")
+		w.create("rounded-too", map[string]string{"DelaySeconds": "58"}, nil)
+		w.change("spelled", "DelaySeconds", "49")
+		w.syncFails("object rounded-too does not fit")
+		w.errors("queue", "rounded-too", "delay_seconds", "trigger rounding")
+		w.review("queue", id, "another value is written into delay_seconds by a trigger of table queue", "change trigger rounding", "iasql_retry")
+		if got := w.PSQL(`SELECT string_agg(name || delay_seconds, ',' ORDER BY name) FROM queue WHERE name ~ '^rounded' OR name = 'spelled'`); got != "rounded0,spelled49" {
+			w.Errorf("records: %s", got)
+		}
+		w.unharmed()
+		w.Admin(`DROP TRIGGER rounding ON queue`)
+		w.retry("queue", id)
+		w.sync()
+		if got := w.PSQL(`SELECT string_agg(name || delay_seconds, ',' ORDER BY name) FROM queue WHERE name ~ '^rounded'`); got != "rounded47,rounded-too58" && got != "rounded-too58,rounded47" {
+			w.Errorf("healed to %s", got)
+		}
+		w.quiet()
+	})
+
 	// What the cloud assigns to a new object is refused, too.
 	w.run("assigned", func(w *world) {
 		w.Admin(`ALTER TABLE queue ADD CONSTRAINT elsewhere CHECK (name !~ '^assigned' OR arn NOT LIKE 'arn:aws:%')`)
