@@ -14,8 +14,8 @@ func (t *Table) DDL(lookup func(name string) *Table) []string {
 	for i := range t.Columns {
 		defs = append(defs, t.columnDDL(&t.Columns[i]))
 	}
-	for i, check := range t.Checks {
-		defs = append(defs, fmt.Sprintf("CONSTRAINT %s CHECK (%s)", quote(fmt.Sprintf("%s_check_%d", t.Name, i+1)), check))
+	for _, c := range t.checks(nil) {
+		defs = append(defs, c.ddl())
 	}
 	for _, unique := range t.uniques() {
 		defs = append(defs, fmt.Sprintf("CONSTRAINT %s UNIQUE (%s)", quote(t.Name+"_"+strings.Join(unique, "_")+"_key"), quoteAll(unique)))
@@ -35,18 +35,26 @@ func (t *Table) DDL(lookup func(name string) *Table) []string {
 }
 
 // UpgradeDDL returns the statements that bring a table made by the module's
-// version from to its present description: the columns added since, the
-// triggers by which parts go with the whole, and all comments. Whatever users have added to the table stays.
+// version from to its present description: the columns added since, what values
+// the others may have, the triggers by which parts go with the whole, and all
+// comments. Whatever users have added to the table stays, and what they have
+// dropped does not come back.
 func (t *Table) UpgradeDDL(from int, lookup func(name string) *Table) []string {
 	var statements []string
 	for i := range t.Columns {
 		c := &t.Columns[i]
 		if c.Since <= from {
 			statements = append(statements, t.partsDDL(c, lookup)...)
+			for _, check := range t.checks(c) {
+				statements = append(statements, t.renewDDL(check))
+			}
 			continue
 		}
 		statements = append(statements, fmt.Sprintf("ALTER TABLE public.%s ADD COLUMN %s", quote(t.Name), t.columnDDL(c)))
 		statements = append(statements, t.referenceDDL(c, lookup)...)
+	}
+	for _, check := range t.checks(nil) {
+		statements = append(statements, t.renewDDL(check))
 	}
 	for i := range t.Columns {
 		statements = append(statements, t.commentDDL(&t.Columns[i]))
@@ -62,18 +70,76 @@ func (t *Table) columnDDL(c *Column) string {
 	if c.Required {
 		def += " NOT NULL"
 	}
-	if c.Check != "" {
-		def += fmt.Sprintf(" CONSTRAINT %s CHECK (%s)", quote(t.Name+"_"+c.Name+"_check"), c.Check)
+	for _, check := range t.checks(c) {
+		if check.condition != "" {
+			def += " " + check.ddl()
+		}
 	}
+	return def
+}
+
+// check is a CHECK constraint.
+type check struct {
+	name      string
+	condition string // "" where there is none
+}
+
+func (c check) ddl() string { return fmt.Sprintf("CONSTRAINT %s CHECK (%s)", quote(c.name), c.condition) }
+
+// checks returns the constraints that a column has or might have had in an
+// earlier version; those of the table for nil.
+func (t *Table) checks(c *Column) []check {
+	if c == nil {
+		list := make([]check, len(t.Checks))
+		for i, condition := range t.Checks {
+			list[i] = check{fmt.Sprintf("%s_check_%d", t.Name, i+1), condition}
+		}
+		return list
+	}
+	values := check{name: t.Name + "_" + c.Name + "_enum"}
 	// What the cloud assigns may be a value that is newer than this list.
 	if len(c.Enum) > 0 && !c.Assigned {
 		list := make([]string, len(c.Enum))
 		for i, e := range c.Enum {
 			list[i] = literal(e)
 		}
-		def += fmt.Sprintf(" CONSTRAINT %s CHECK (%s IN (%s))", quote(t.Name+"_"+c.Name+"_enum"), quote(c.Name), strings.Join(list, ", "))
+		values.condition = fmt.Sprintf("%s IN (%s)", quote(c.Name), strings.Join(list, ", "))
 	}
-	return def
+	return []check{{t.Name + "_" + c.Name + "_check", c.Check}, values}
+}
+
+// renewDDL returns the statement that gives a table the present form of a
+// constraint that it has; one that users have dropped stays dropped. Rows that an
+// earlier version let in and this one would not stay as they are: the
+// constraint is then NOT VALID (PostgreSQL manual, ALTER TABLE), and holds for
+// what is written from now on.
+func (t *Table) renewDDL(c check) string {
+	table, name := "public."+quote(t.Name), quote(c.name)
+	if c.condition == "" {
+		return fmt.Sprintf("ALTER TABLE %s DROP CONSTRAINT IF EXISTS %s", table, name)
+	}
+	renewed := check{"iasql_renewed", c.condition}
+	find := "SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE contype = 'c' AND conrelid = " + literal(table) + "::regclass AND conname = "
+	return fmt.Sprintf(`
+DO $renew$
+DECLARE was text := (%[1]s %[2]s);
+BEGIN
+    IF was IS NULL THEN
+        RETURN;
+    END IF;
+    ALTER TABLE %[3]s ADD %[4]s NOT VALID;
+    IF replace((%[1]s %[5]s), ' NOT VALID', '') = was THEN
+        ALTER TABLE %[3]s DROP CONSTRAINT %[6]s;
+        RETURN;
+    END IF;
+    ALTER TABLE %[3]s DROP CONSTRAINT %[7]s;
+    ALTER TABLE %[3]s RENAME CONSTRAINT %[6]s TO %[7]s;
+    ALTER TABLE %[3]s VALIDATE CONSTRAINT %[7]s;
+EXCEPTION WHEN check_violation THEN
+    ALTER TABLE %[3]s DROP CONSTRAINT %[7]s;
+    ALTER TABLE %[3]s ADD %[8]s NOT VALID;
+END
+$renew$`, find, literal(c.name), table, renewed.ddl(), literal(renewed.name), quote(renewed.name), name, c.ddl())
 }
 
 func (t *Table) commentDDL(c *Column) string {

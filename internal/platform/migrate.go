@@ -188,53 +188,58 @@ func applySQL(ctx context.Context, pool *pgxpool.Pool) error {
 // that may submit requests and nothing else. conn is a connection of the login
 // role, needed only when the role has to be made.
 func EnsureLoopback(ctx context.Context, conn *pgx.Conn, pool *pgxpool.Pool) error {
-	var host, port, database string
+	var host, port, database, role string
 	var have *string
+	var own, exists, works bool
+	// A database that was restored or copied from another has the other's role,
+	// which may be missing here.
 	err := pool.QueryRow(ctx, `
 		SELECT coalesce(host(inet_server_addr()), split_part(current_setting('unix_socket_directories'), ',', 1)),
-		       coalesce(inet_server_port()::text, current_setting('port')), current_database(),
-		       (SELECT array_to_string(srvoptions, ' ') FROM pg_foreign_server WHERE srvname = 'iasql_loopback')`).Scan(&host, &port, &database, &have)
+		       coalesce(inet_server_port()::text, current_setting('port')), d.datname, r.name,
+		       (SELECT array_to_string(srvoptions, ' ') FROM pg_foreign_server WHERE srvname = 'iasql_loopback'),
+		       EXISTS (SELECT FROM pg_user_mappings m WHERE m.srvname = 'iasql_loopback' AND 'user=' || r.name = ANY (m.umoptions)),
+		       EXISTS (SELECT FROM pg_roles WHERE rolname = r.name),
+		       EXISTS (SELECT FROM pg_user_mappings m JOIN pg_roles o ON 'user=' || o.rolname = ANY (m.umoptions) WHERE m.srvname = 'iasql_loopback')
+		FROM pg_database d, LATERAL (SELECT 'iasql_loopback_' || d.oid) r (name) WHERE d.datname = current_database()`).
+		Scan(&host, &port, &database, &role, &have, &own, &exists, &works)
 	if err != nil {
 		return err
 	}
-	if conn == nil && have != nil && *have == fmt.Sprintf("host=%s port=%s dbname=%s", host, port, database) {
+	switch {
+	case conn == nil && (have == nil || !works):
+		return errors.New("the database has not been migrated: engine migrate")
+	case conn == nil && *have == fmt.Sprintf("host=%s port=%s dbname=%s", host, port, database):
 		return nil
-	}
-	if have == nil {
-		if conn == nil {
-			return errors.New("the database has not been migrated: engine migrate")
-		}
+	case conn != nil && !(own && exists):
 		secret := make([]byte, 24)
 		if _, err := rand.Read(secret); err != nil {
 			return err
 		}
 		password := hex.EncodeToString(secret)
-		var role string
-		if err := conn.QueryRow(ctx, `SELECT 'iasql_loopback_' || oid FROM pg_database WHERE datname = current_database()`).Scan(&role); err != nil {
-			return err
+		verb := "CREATE"
+		if exists {
+			verb = "ALTER"
 		}
 		_, err := conn.Exec(ctx, fmt.Sprintf(`
-			DROP ROLE IF EXISTS %[1]s;
-			CREATE ROLE %[1]s LOGIN PASSWORD '%[2]s' CONNECTION LIMIT 100;
-			GRANT CONNECT ON DATABASE %[3]s TO %[1]s;`, role, password, pgx.Identifier{database}.Sanitize()))
+			%[4]s ROLE %[1]s LOGIN PASSWORD '%[2]s' CONNECTION LIMIT 100;
+			GRANT CONNECT ON DATABASE %[3]s TO %[1]s;`, role, password, pgx.Identifier{database}.Sanitize(), verb))
 		if err != nil {
 			return fmt.Errorf("make the role of the loopback connection: %w", err)
 		}
+		if have == nil {
+			if _, err := pool.Exec(ctx, `CREATE SERVER iasql_loopback FOREIGN DATA WRAPPER dblink_fdw OPTIONS (host '', port '', dbname '')`); err != nil {
+				return fmt.Errorf("make the loopback server: %w", err)
+			}
+		}
 		_, err = pool.Exec(ctx, fmt.Sprintf(`
-			CREATE SERVER iasql_loopback FOREIGN DATA WRAPPER dblink_fdw OPTIONS (host '', port '', dbname '');
+			DROP USER MAPPING IF EXISTS FOR iasql_engine SERVER iasql_loopback;
 			CREATE USER MAPPING FOR iasql_engine SERVER iasql_loopback OPTIONS (user '%[1]s', password '%[2]s');
 			GRANT USAGE ON SCHEMA iasql_internal TO %[1]s;`, role, password))
 		if err != nil {
-			return fmt.Errorf("make the loopback server: %w", err)
+			return fmt.Errorf("map the loopback role: %w", err)
 		}
 	}
 	if conn != nil {
-		var role string
-		err := pool.QueryRow(ctx, `
-			SELECT split_part(o, '=', 2) FROM pg_user_mappings m, unnest(m.umoptions) o WHERE m.srvname = 'iasql_loopback' AND o LIKE 'user=%'`).Scan(&role)
-		if err != nil {
-			return fmt.Errorf("read the loopback connection's role: %w", err)
-		}
 		_, err = pool.Exec(ctx, fmt.Sprintf(`
 			GRANT EXECUTE ON FUNCTION iasql_internal.submit(text, jsonb, text), iasql_internal.open_batch_for(text, xid8, bigint) TO %s`,
 			pgx.Identifier{role}.Sanitize()))

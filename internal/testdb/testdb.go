@@ -75,10 +75,21 @@ func Setup(prepare func(ctx context.Context, adminURL string) error) (stop func(
 func New(t testing.TB) string {
 	t.Helper()
 	s := started(t)
+	return s.create(t, s.template)
+}
+
+// Empty is [New] with an empty database.
+func Empty(t testing.TB) string {
+	t.Helper()
+	return started(t).create(t, "template0")
+}
+
+func (s *server) create(t testing.TB, template string) string {
+	t.Helper()
 	name := "iasql_test_" + random()
 	ctx, cancel := context.WithTimeout(context.Background(), commandTimeout)
 	defer cancel()
-	if err := s.exec(ctx, "CREATE DATABASE "+name+" TEMPLATE "+s.template); err != nil {
+	if err := s.exec(ctx, "CREATE DATABASE "+name+" TEMPLATE "+template); err != nil {
 		t.Fatalf("testdb: %v", err)
 	}
 	t.Cleanup(func() {

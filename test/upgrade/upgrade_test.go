@@ -1,0 +1,253 @@
+package upgrade
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"iasql/internal/testdb"
+	"iasql/test/harness"
+)
+
+func TestMain(m *testing.M) { harness.Main(m) }
+
+// TestUpgrade brings each earlier database to this version.
+func TestUpgrade(t *testing.T) {
+	t.Parallel()
+	dumps, err := filepath.Glob("testdata/*.sql.gz")
+	if err != nil || len(dumps) == 0 {
+		t.Fatal("no dumps", err)
+	}
+	for _, dump := range dumps {
+		t.Run(filepath.Base(dump), func(t *testing.T) {
+			t.Parallel()
+			old := restore(t, dump)
+			// What users and administrators have made of their own stays.
+			for _, statement := range []string{
+				`ALTER TABLE vpc ADD COLUMN owner_team text CONSTRAINT team CHECK (owner_team <> '')`,
+				`UPDATE vpc SET owner_team = 'network' WHERE cidr_block = '10.7.0.0/16'`,
+				`CREATE VIEW my_subnets AS SELECT s.*, v.owner_team FROM subnet s JOIN vpc v ON v.id = s.vpc_id`,
+				`CREATE INDEX my_index ON queue (delay_seconds)`,
+			} {
+				admin(t, old, statement)
+			}
+			before := keptRows(t, old)
+			migrate(t, old)
+			if after := keptRows(t, old); after != before {
+				t.Errorf("rows before:\n%s\nafter:\n%s", before, after)
+			}
+			for _, statement := range []string{
+				`DROP VIEW my_subnets`, `DROP INDEX my_index`, `ALTER TABLE vpc DROP COLUMN owner_team`,
+			} {
+				admin(t, old, statement)
+			}
+
+			// A new database with the same modules.
+			modules := admin(t, old, `SELECT string_agg(name, ',' ORDER BY name) FROM iasql_internal.module WHERE installed IS NOT NULL`)
+			w := harness.Start(t, []string{"us-east-1"}, strings.Split(modules, ",")...)
+			want, got := objects(t, w.AdminURL), objects(t, old)
+			for _, name := range slices.Sorted(maps.Keys(want)) {
+				if _, ok := got[name]; !ok {
+					t.Errorf("missing after the upgrade: %s: %s", name, want[name])
+				} else if got[name] != want[name] {
+					t.Errorf("%s\n is %s\nnew: %s", name, got[name], want[name])
+				}
+			}
+			for _, name := range slices.Sorted(maps.Keys(got)) {
+				if _, ok := want[name]; !ok {
+					t.Errorf("left over after the upgrade: %s: %s", name, got[name])
+				}
+			}
+			migrate(t, old) // has nothing left to do
+			if again := objects(t, old); !maps.Equal(again, got) {
+				t.Error("a second migration changes something")
+			}
+		})
+	}
+}
+
+// What values a column may have is brought up to date too, except where an
+// administrator has dropped the constraint. Rows that have other values stay.
+func TestConstraints(t *testing.T) {
+	t.Parallel()
+	const definition = `SELECT coalesce((SELECT convalidated || ' ' || pg_get_constraintdef(oid) FROM pg_constraint WHERE conname = '%s'), 'none')`
+	url := restore(t, "testdata/first.sql.gz")
+	constraint := func(name string) string { return admin(t, url, fmt.Sprintf(definition, name)) }
+	for _, statement := range []string{
+		`ALTER TABLE access_key DROP CONSTRAINT access_key_status_enum, ADD CONSTRAINT access_key_status_enum CHECK (status = 'Active')`,
+		`ALTER TABLE bucket DROP CONSTRAINT bucket_name_check`,
+		`UPDATE queue SET tags = '{"iasql:restart": "once allowed"}'`,
+	} {
+		admin(t, url, statement)
+	}
+	migrate(t, url)
+	if got := constraint("access_key_status_enum"); !strings.Contains(got, "Inactive") || !strings.HasPrefix(got, "true") {
+		t.Errorf("the list of values: %s", got)
+	}
+	if got := constraint("bucket_name_check"); got != "none" {
+		t.Errorf("what was dropped is back: %s", got)
+	}
+	if got := constraint("queue_tags_check"); !strings.Contains(got, "iasql:restart") || !strings.HasPrefix(got, "false") {
+		t.Errorf("the condition with a row that does not meet it: %s", got)
+	}
+	if got := admin(t, url, `SELECT tags ->> 'iasql:restart' FROM queue`); got != "once allowed" {
+		t.Errorf("the row has %q", got)
+	}
+}
+
+// restore makes a database of a dump.
+func restore(t *testing.T, dump string) string {
+	t.Helper()
+	testdb.New(t) // makes the roles, which belong to the server
+	url := testdb.Empty(t)
+	file, err := os.Open(dump)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	text, err := gzip.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said bytes.Buffer
+	cmd := exec.Command("psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "-d", url)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = text, io.Discard, &said
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("restore %s: %v\n%s", dump, err, &said)
+	}
+	return url
+}
+
+func migrate(t *testing.T, url string) {
+	t.Helper()
+	if out, err := exec.Command(harness.Engine(), "migrate", "--database-url", url).CombinedOutput(); err != nil {
+		t.Fatalf("migrate: %v\n%s", err, out)
+	}
+}
+
+// admin runs a statement and returns the first row's first column, if any.
+func admin(t *testing.T, url, statement string) string {
+	t.Helper()
+	conn := connect(t, url)
+	rows, err := conn.Query(t.Context(), statement)
+	if err != nil {
+		t.Fatalf("%s: %v", statement, err)
+	}
+	var first string
+	if rows.Next() && len(rows.RawValues()) > 0 {
+		first = string(rows.RawValues()[0])
+	}
+	rows.Close()
+	if err := rows.Err(); err != nil {
+		t.Fatalf("%s: %v", statement, err)
+	}
+	return first
+}
+
+func connect(t *testing.T, url string) *pgx.Conn {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close(context.Background()) })
+	return conn
+}
+
+// keptRows prints the rows that users see, without what an upgrade may add.
+func keptRows(t *testing.T, url string) string {
+	t.Helper()
+	var all []string
+	for _, query := range []string{
+		`SELECT id, vpc_id, cidr_block, tags, owner_team FROM vpc`, `SELECT count(*), count(owner_team) FROM my_subnets`,
+		`SELECT id, vpc_id, subnet_id, cidr_block FROM subnet`, `SELECT id, name, delay_seconds, arn FROM queue`,
+		`SELECT id, name, created_at FROM bucket`, `SELECT id, group_id, vpc_id FROM security_group`,
+		`SELECT id, security_group_rule_id, security_group_id FROM security_group_rule`,
+		`SELECT table_name, mode FROM iasql_mode`, `SELECT name, account_id, is_default FROM aws_account`,
+		`SELECT region, is_enabled FROM aws_regions`, `SELECT name, value FROM iasql_settings`,
+		`SELECT id, ts, "user", table_name, record_id, change_type, change, settled FROM iasql_audit_log WHERE "user" <> 'postgres'`,
+		`SELECT id, table_name, record_id, kind, service, action, result, key FROM iasql_operations`,
+		`SELECT table_name, record_id, state FROM iasql_status`,
+	} {
+		all = append(all, admin(t, url, `SELECT coalesce(string_agg(r::text, E'\n' ORDER BY r::text), '') FROM (`+query+`) r`))
+	}
+	return strings.Join(all, "\n\n")
+}
+
+// plain takes away what PostgreSQL prints differently for what it has read back
+// from its own print.
+var plain = strings.NewReplacer("(", "", ")", "", " ", "", "\n", "")
+
+// objects describes everything in the schemas of the engine: what kind of
+// object and its name, and all that defines it. The order of a table's columns
+// is nobody's concern.
+func objects(t *testing.T, url string) map[string]string {
+	t.Helper()
+	const query = `
+WITH s AS (SELECT oid, nspname FROM pg_namespace WHERE nspname IN ('public', 'iasql_internal', 'iasql_river')),
+     c AS (SELECT c.*, nspname FROM pg_class c JOIN s ON s.oid = relnamespace),
+     own AS (SELECT classid, objid FROM pg_depend WHERE deptype = 'e')
+SELECT 'schema ' || nspname, coalesce((SELECT string_agg(a, ',' ORDER BY a) FROM unnest(nspacl::text[]) a WHERE a !~ 'loopback'), '') FROM pg_namespace WHERE oid IN (SELECT oid FROM s)
+UNION ALL
+SELECT concat_ws(' ', 'relation', relkind, nspname, relname),
+       concat_ws(' | ', pg_get_userbyid(relowner), reloptions, relrowsecurity, obj_description(oid, 'pg_class'),
+                 (SELECT string_agg(a, ',' ORDER BY a) FROM unnest(coalesce(relacl, acldefault(CASE relkind WHEN 'S' THEN 's'::"char" ELSE 'r' END, relowner))::text[]) a),
+                 CASE WHEN relkind = 'v' THEN pg_get_viewdef(oid) WHEN relkind = 'i' THEN pg_get_indexdef(oid) END)
+FROM c WHERE relkind <> 't'
+UNION ALL
+SELECT concat_ws(' ', 'column', nspname, relname, attname),
+       concat_ws(' | ', format_type(atttypid, atttypmod), attnotnull, attidentity, attgenerated, pg_get_expr(adbin, adrelid), col_description(attrelid, attnum),
+                 (SELECT string_agg(a, ',' ORDER BY a) FROM unnest(attacl::text[]) a))
+FROM c JOIN pg_attribute a ON attrelid = c.oid LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum
+WHERE relkind IN ('r', 'v', 'p') AND attnum > 0 AND NOT attisdropped
+UNION ALL
+SELECT concat_ws(' ', 'constraint', nspname, relname, conname), concat_ws(' | ', pg_get_constraintdef(k.oid), convalidated, obj_description(k.oid, 'pg_constraint'))
+FROM pg_constraint k JOIN c ON conrelid = c.oid
+UNION ALL
+SELECT concat_ws(' ', 'trigger', nspname, relname, tgname), concat_ws(' | ', pg_get_triggerdef(t.oid), tgenabled) FROM pg_trigger t JOIN c ON tgrelid = c.oid WHERE NOT tgisinternal
+UNION ALL
+SELECT concat_ws(' ', 'function', p.oid::regprocedure),
+       concat_ws(' | ', CASE WHEN prosqlbody IS NULL THEN pg_get_functiondef(p.oid) ELSE pg_get_function_result(p.oid) END, pg_get_userbyid(proowner), obj_description(p.oid, 'pg_proc'),
+                 (SELECT string_agg(a, ',' ORDER BY a) FROM unnest(proacl::text[]) a WHERE a !~ 'loopback'))
+FROM pg_proc p JOIN s ON s.oid = pronamespace WHERE prokind <> 'a' AND NOT EXISTS (SELECT FROM own WHERE classid = 'pg_proc'::regclass AND objid = p.oid)
+UNION ALL
+SELECT concat_ws(' ', 'type', nspname, typname), (SELECT string_agg(enumlabel, ',' ORDER BY enumsortorder) FROM pg_enum WHERE enumtypid = t.oid)
+FROM pg_type t JOIN s ON s.oid = typnamespace WHERE typtype = 'e'
+UNION ALL
+SELECT 'module ' || name, concat_ws(' | ', version, installed, doc, dependencies, tables) FROM iasql_internal.module
+UNION ALL
+SELECT 'managed table ' || m.name, to_jsonb(m)::text FROM iasql_internal.managed_table m
+UNION ALL
+SELECT 'setting ' || name, description FROM iasql_settings`
+	rows, err := connect(t, url).Query(t.Context(), query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]string{}
+	var name string
+	var definition *string
+	if _, err := pgx.ForEachRow(rows, []any{&name, &definition}, func() error {
+		all[name] = ""
+		if definition != nil {
+			all[name] = plain.Replace(*definition)
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if len(all) < 500 {
+		t.Fatalf("only %d objects", len(all))
+	}
+	return all
+}
