@@ -24,6 +24,14 @@ BEGIN
     IF n > 0 THEN
         UPDATE iasql_internal.pruning p SET log_since = greatest(p.log_since, old);
     END IF;
+    DELETE FROM public.iasql_conflicts c WHERE c.id IN (
+        SELECT k.id FROM public.iasql_conflicts k
+        WHERE k.at < old AND k.resolved IS NOT NULL
+          AND NOT EXISTS (SELECT FROM public.iasql_audit_log l WHERE l.id = k.audit_id AND NOT l.settled)
+        LIMIT most);
+    GET DIAGNOSTICS n = ROW_COUNT;
+    total := total + n;
+    full_ := full_ OR n = most;
     DELETE FROM public.iasql_operations o WHERE o.id IN (
         SELECT k.id FROM public.iasql_operations k WHERE k.ended < old LIMIT most);
     GET DIAGNOSTICS n = ROW_COUNT;
@@ -46,7 +54,7 @@ BEGIN
     RETURN total;
 END
 $$;
-COMMENT ON FUNCTION iasql_internal.prune(bigint) IS 'Deletes what is older than the setting audit_retention: settled audit rows, ended operations and cycles, answered requests; returns how many rows.';
+COMMENT ON FUNCTION iasql_internal.prune(bigint) IS 'Deletes what is older than the setting audit_retention: settled audit rows, resolved conflicts, ended operations and cycles, answered requests; returns how many rows.';
 
 CREATE OR REPLACE FUNCTION iasql_internal.prune_hourly() RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$

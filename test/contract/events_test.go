@@ -124,7 +124,11 @@ func TestRetention(t *testing.T) {
 	w.PSQL(`UPDATE queue SET delay_seconds = 8`) // nobody pushes it
 	w.Admin(`UPDATE iasql_audit_log SET ts = ts - interval '91 days'`, `UPDATE iasql_operations SET started = started - interval '91 days', ended = ended - interval '91 days'`,
 		`UPDATE iasql_cycles SET started = started - interval '91 days', ended = ended - interval '91 days'`,
-		`UPDATE iasql_internal.request SET asked_at = asked_at - interval '91 days', ended = ended - interval '91 days'`)
+		`UPDATE iasql_internal.request SET asked_at = asked_at - interval '91 days', ended = ended - interval '91 days'`,
+		// Conflicts: decided, decided by a person and not carried out yet, open.
+		`INSERT INTO iasql_conflicts (table_name, record_id, column_name, audit_id, at, resolved)
+		 SELECT 'queue', 1, v.name, CASE WHEN v.name = 'carried out' THEN 1 ELSE (SELECT max(id) FROM iasql_audit_log) END, now() - interval '91 days', v.resolved
+		 FROM (VALUES ('carried out', 'pushed'), ('asked for', 'database'), ('open', NULL)) v (name, resolved)`)
 	w.PSQL(`INSERT INTO queue (name) VALUES ('new')`)
 
 	w.PSQL(`UPDATE iasql_settings SET value = '100 days' WHERE name = 'audit_retention'`)
@@ -151,6 +155,10 @@ func TestRetention(t *testing.T) {
 	if got := w.Admin(`SELECT (SELECT count(*) FROM iasql_operations), (SELECT count(*) FROM iasql_internal.request), (SELECT count(*) FROM iasql_cycles WHERE kind = 'full')`); got != "0|0|1" {
 		t.Errorf("operations, requests and full cycles left: %s", got)
 	}
+	if got := w.PSQL(`SELECT string_agg(column_name, ', ' ORDER BY column_name) FROM iasql_conflicts`); got != "asked for, open" {
+		t.Errorf("conflicts left: %s", got)
+	}
+	w.Admin(`DELETE FROM iasql_conflicts`)
 	if got := w.Refused(`SELECT * FROM iasql_as_of('queue', now() - interval '200 days')`); !contains(got, "IA019", "audit_retention") {
 		t.Errorf("before what is kept: %s", got)
 	}
