@@ -142,7 +142,10 @@ func measureEmulator(ctx context.Context, dir, url string) error {
 	times = times[1:]
 	slices.Sort(times)
 	report("refresh", listed, times[1].Seconds(), "s", fmt.Sprintf("%d calls: %s", reading, names))
-	return nil
+	if *provider == "" {
+		return nil
+	}
+	return measureTerraform(ctx, dir, *provider, proxy.URL, proxy.Counts)
 }
 
 // measureIdle looks at the engine while nothing happens. A transaction may have
