@@ -49,6 +49,8 @@ type PostgresOptions struct {
 	FastUnsafe bool
 	// Settings are further server settings; they override the package's own.
 	Settings map[string]string
+	// Env is added to the server's environment, as KEY=value.
+	Env []string
 }
 
 // Postgres is a running private cluster. Its methods may be called concurrently.
@@ -314,6 +316,7 @@ func (p *Postgres) runOnce(ctx context.Context, opts PostgresOptions) error {
 	progress(opts.Progress, "starting PostgreSQL %d on port %d", p.inst.major, p.port)
 	// Not the caller's context: the server outlives the start.
 	cmd := p.command(context.WithoutCancel(ctx), "postgres", p.settings(opts)...)
+	cmd.Env = append(cmd.Env, opts.Env...)
 	cmd.Stdout, cmd.Stderr = log, log
 	// Told of our death, the server does a fast shutdown.
 	p.proc, err = startProcess(cmd, syscall.SIGINT)

@@ -84,7 +84,9 @@ type check struct {
 	condition string // "" where there is none
 }
 
-func (c check) ddl() string { return fmt.Sprintf("CONSTRAINT %s CHECK (%s)", quote(c.name), c.condition) }
+func (c check) ddl() string {
+	return fmt.Sprintf("CONSTRAINT %s CHECK (%s)", quote(c.name), c.condition)
+}
 
 // checks returns the constraints that a column has or might have had in an
 // earlier version; those of the table for nil.

@@ -39,6 +39,8 @@ func TestChaos(t *testing.T) {
 	act(func(stop <-chan struct{}) { killer.act(random(2), stop) })
 	act(func(stop <-chan struct{}) { w.breakDatabase(random(3), stop) })
 	act(func(stop <-chan struct{}) { w.cutConnections(random(4), stop) })
+	act(func(stop <-chan struct{}) { w.fillDisk(random(5), stop) })
+	act(func(stop <-chan struct{}) { w.jumpClock(random(6), stop) })
 	time.Sleep(*length)
 	close(stop)
 	actors.Wait()

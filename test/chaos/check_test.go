@@ -231,7 +231,8 @@ func (w *world) refused(err error) {
 }
 
 func (w *world) report(o *outsider, k *killer) {
-	w.t.Logf("%d transactions of users, %d edits outside, %d kills, %d restarts of PostgreSQL, %d connections cut", w.edits.Load(), o.edits, k.kills, w.restarts.Load(), w.cuts.Load())
+	w.t.Logf("%d transactions of users, %d edits outside, %d kills, %d restarts of PostgreSQL, %d connections cut, its disk full %d times, its clock set %d times",
+		w.edits.Load(), o.edits, k.kills, w.restarts.Load(), w.cuts.Load(), w.fills.Load(), w.jumps.Load())
 	w.t.Logf("faults: %s", w.weather)
 	w.t.Logf("%s operations: %s", w.scalar(`SELECT count(*) FROM iasql_operations`),
 		w.scalar(`SELECT string_agg(result || ' ' || n, ', ') FROM (SELECT coalesce(result, 'open') AS result, count(*) AS n FROM iasql_operations GROUP BY 1) x`))

@@ -15,7 +15,11 @@ import (
 
 // startPostgres starts the cluster, for the first time or again.
 func (w *world) startPostgres() {
-	p, err := devenv.StartPostgres(context.Background(), devenv.PostgresOptions{DataDir: w.dir, Port: w.port})
+	opts := devenv.PostgresOptions{DataDir: w.dir, Port: w.port}
+	if w.clock != nil {
+		opts.Env = w.clock.Env
+	}
+	p, err := devenv.StartPostgres(context.Background(), opts)
 	if err != nil {
 		w.t.Errorf("start PostgreSQL: %v", err)
 		return
@@ -51,6 +55,34 @@ func (w *world) crashPostgres() {
 		}
 	}
 	_ = w.postgres.Stop(context.Background()) // gives the directory back
+}
+
+// fillDisk leaves the database no room for a moment.
+func (w *world) fillDisk(random *rand.Rand, stop <-chan struct{}) {
+	for w.disk != nil && pause(stop, time.Duration(20+random.IntN(20))*time.Second) {
+		w.quiesce.Lock()
+		if err := w.disk.Fill(); err != nil {
+			w.t.Error(err)
+		}
+		w.fills.Add(1)
+		time.Sleep(time.Duration(1+random.IntN(2000)) * time.Millisecond)
+		if err := w.disk.Free(); err != nil {
+			w.t.Error(err)
+		}
+		w.quiesce.Unlock()
+	}
+}
+
+// jumpClock sets the database's clock wrong, and right in the end.
+func (w *world) jumpClock(random *rand.Rand, stop <-chan struct{}) {
+	for w.clock != nil && pause(stop, time.Duration(5+random.IntN(15))*time.Second) {
+		off := []string{"-1d", "-1h", "-30s", "+0", "+30s", "+1h", "+2d"}
+		w.clock.Jump(w.t, off[random.IntN(len(off))])
+		w.jumps.Add(1)
+	}
+	if w.clock != nil {
+		w.clock.Jump(w.t, "+0")
+	}
 }
 
 // cutConnections ends single connections of engines.

@@ -4,8 +4,8 @@
 //
 //   - engines of two versions run side by side and are killed with SIGKILL, at
 //     random and at every step of the journal in turn (kill_test.go);
-//   - PostgreSQL is restarted, in order and by crash, and its connections are
-//     cut (database_test.go);
+//   - PostgreSQL is restarted, in order and by crash, its connections are cut,
+//     its disk is full for moments, its clock jumps by up to days (database_test.go);
 //   - calls to AWS are throttled, refused, delayed, cut off before and after
 //     their effect, and answered with what was true a moment ago (weather_test.go);
 //   - SQL users (users_test.go) and somebody with AWS credentials (outsider_test.go) keep

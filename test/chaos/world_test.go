@@ -35,8 +35,12 @@ type world struct {
 	engines  []*engine
 	weather  *weather
 
-	quiesce  sync.Mutex // held while the database must stay up
+	disk     *harness.Disk  // the cluster's, if it can be full
+	clock    *harness.Clock // the cluster's, if it can jump
+	quiesce  sync.Mutex     // held while the database must stay up
 	restarts atomic.Int64
+	fills    atomic.Int64
+	jumps    atomic.Int64
 	cuts     atomic.Int64
 	edits    atomic.Int64
 }
@@ -56,15 +60,17 @@ type engine struct {
 
 // newWorld starts everything, with two engines of different versions.
 func newWorld(t *testing.T) *world {
-	dir, err := os.MkdirTemp("", "iasql-chaos")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	if err := os.Chmod(dir, 0o755); err != nil { // PostgreSQL runs as another user than root
-		t.Fatal(err)
-	}
+	dir := harness.Temporary(t)
 	w := &world{t: t, dir: filepath.Join(dir, "cluster"), account: testaws.NewAccount(t), weather: newWeather(*seed)}
+	var err error
+	if w.clock, err = harness.NewClock(t); err != nil {
+		t.Logf("left out: the clock does not jump: %v", err)
+	}
+	if w.disk, err = harness.NewDisk(t, "2g"); err != nil {
+		t.Logf("left out: the disk does not fill: %v", err)
+	} else {
+		w.dir = w.disk.Cluster(t)
+	}
 	w.startPostgres()
 	if w.postgres == nil {
 		t.FailNow()

@@ -28,7 +28,7 @@ import (
 // whose name needs quoting wherever it is put.
 func TestTLS(t *testing.T) {
 	t.Parallel()
-	dir := temporary(t)
+	dir := harness.Temporary(t)
 	certificate(t, dir, "server")
 	certificate(t, dir, "other")
 	data := filepath.Join(dir, "cluster")
