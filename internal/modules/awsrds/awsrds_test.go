@@ -2,12 +2,18 @@ package awsrds
 
 import (
 	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
 
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	rdstypes "github.com/aws/aws-sdk-go-v2/service/rds/types"
 
 	"iasql/internal/aws"
 	"iasql/internal/aws/awstest"
@@ -354,6 +360,67 @@ func TestSecurityGroups(t *testing.T) {
 	member := newInstanceGroups(clients)
 	if err := member.Delete(ctx, scope, modules.Row{"rds_id": modules.Text("in-aurora"), "security_group_id": modules.Text(groups[0])}); err != nil {
 		t.Error(err)
+	}
+}
+
+// What moto does not do: AWS does not say what an Aurora cluster's storage is, and
+// tells what is under way.
+func TestRows(t *testing.T) {
+	aurora := clusterRow(rdstypes.DBCluster{Engine: awssdk.String("aurora-mysql"), AllocatedStorage: awssdk.Int32(1)})
+	if aurora["storage_type"] != modules.Text("aurora") || !aurora["allocated_storage"].IsNull() {
+		t.Errorf("Aurora: %v", aurora)
+	}
+	changing := clusterRow(rdstypes.DBCluster{
+		Engine: awssdk.String("postgres"), DBClusterInstanceClass: awssdk.String("db.m6gd.large"), AllocatedStorage: awssdk.Int32(100), Iops: awssdk.Int32(1000),
+		PendingModifiedValues: &rdstypes.ClusterPendingModifiedValues{AllocatedStorage: awssdk.Int32(200)},
+	})
+	if changing["allocated_storage"] != modules.Int(200) || changing["iops"] != modules.Int(1000) || !changing["storage_type"].IsNull() {
+		t.Errorf("changing: %v", changing)
+	}
+	for _, engine := range []string{"aurora-mysql", "aurora-postgresql", "neptune", "docdb", "mysql", "postgres"} {
+		row := instanceRow(rdstypes.DBInstance{Engine: &engine, DBClusterIdentifier: awssdk.String("c")})
+		if own := engine == "mysql" || engine == "postgres"; row["made_by_cluster"].Bool() != own {
+			t.Errorf("a member of a cluster of %s is made by it: %t", engine, !own)
+		}
+	}
+	groups := groupsOf([]rdstypes.VpcSecurityGroupMembership{
+		{VpcSecurityGroupId: awssdk.String("sg-1"), Status: awssdk.String("active")}, {VpcSecurityGroupId: awssdk.String("sg-2"), Status: awssdk.String("adding")},
+		{VpcSecurityGroupId: awssdk.String("sg-3"), Status: awssdk.String("removing")},
+	})
+	if !slices.Equal(groups, []string{"sg-1", "sg-2"}) {
+		t.Errorf("groups: %v", groups)
+	}
+}
+
+// What is sent depends on the kind of cluster: Aurora does not take
+// PubliclyAccessible, of the others it must be said; and Iops go with StorageType.
+func TestClusterCalls(t *testing.T) {
+	t.Parallel()
+	var form url.Values
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_ = r.ParseForm()
+		form = r.Form
+		w.WriteHeader(http.StatusBadRequest)
+		_, _ = io.WriteString(w, `<ErrorResponse><Error><Code>InvalidParameterCombination</Code></Error></ErrorResponse>`)
+	}))
+	t.Cleanup(server.Close)
+	r, scope := newCluster(awstest.Fake(server.URL)), awstest.Scope("us-west-2")
+	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
+	for _, c := range []struct {
+		class modules.Value
+		sent  []string
+	}{{modules.Null, nil}, {modules.Text("db.m6gd.large"), []string{"false"}}} {
+		_, err := r.Create(ctx, scope, modules.Row{
+			"db_cluster_identifier": modules.Text("c"), "engine": modules.Text("postgres"), "db_cluster_instance_class": c.class, "publicly_accessible": modules.Bool(false),
+		}, "")
+		if modules.ClassOf(err) != modules.Invalid || !slices.Equal(form["PubliclyAccessible"], c.sent) {
+			t.Errorf("class %v: %v, sent PubliclyAccessible %v, want %v", c.class, err, form["PubliclyAccessible"], c.sent)
+		}
+	}
+	have := modules.Row{"db_cluster_identifier": modules.Text("c")}
+	want := modules.Row{"storage_type": modules.Text("gp3"), "iops": modules.Int(3000)}
+	if err := r.Update(ctx, scope, have, want, []string{"storage_type"}); err == nil || form.Get("Iops") != "3000" || form.Get("StorageType") != "gp3" {
+		t.Errorf("%v, sent %v", err, form)
 	}
 }
 

@@ -52,7 +52,7 @@ func describeCluster() *modules.Table {
 				Doc: "What each instance of a Multi-AZ DB cluster runs on, such as db.m6gd.large. NULL for Aurora, where instances have classes of their own."},
 			modules.Column{Name: "allocated_storage", Type: modules.TypeInteger, Chosen: true, Check: "allocated_storage > 0",
 				Doc: "How many GiB of storage each instance of a Multi-AZ DB cluster has. NULL for Aurora, whose storage grows by itself."},
-			modules.Column{Name: "iops", Type: modules.TypeInteger, Chosen: true, Check: "iops > 0",
+			modules.Column{Name: "iops", Type: modules.TypeInteger, Chosen: true,
 				Doc: "How many input and output operations a second the storage of each instance of a Multi-AZ DB cluster is made for. NULL for Aurora."},
 			modules.Column{Name: "storage_type", Type: modules.TypeText, Chosen: true,
 				Doc: "The kind of storage: io1, io2 or gp3 for a Multi-AZ DB cluster, aurora or aurora-iopt1 for Aurora. The first of them if left out."},
@@ -85,6 +85,7 @@ func describeCluster() *modules.Table {
 				Doc: "Its Amazon Resource Name (ARN)."},
 			aws.TagsColumn(),
 		),
+		Checks:              []string{"db_cluster_instance_class IS NOT NULL OR NOT publicly_accessible"},
 		DestroyBeforeCreate: true,
 	}
 }
