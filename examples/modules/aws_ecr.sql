@@ -6,3 +6,5 @@ SELECT iasql_wait_for_all(60);
 SELECT repository_name, image_tag_mutability, scan_on_push, repository_uri IS NOT NULL AS created FROM repository;
 DELETE FROM repository WHERE repository_name = 'example/app';
 SELECT iasql_wait_for_all(60);
+-- In AWS, which has what the emulator has not, a public one is made likewise:
+-- INSERT INTO public_repository (repository_name, description, operating_systems) VALUES ('example/app', 'An example', '{Linux}');

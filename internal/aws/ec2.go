@@ -182,6 +182,24 @@ func EC2Filter(name string, values ...string) ec2types.Filter {
 	return ec2types.Filter{Name: awssdk.String(name), Values: values}
 }
 
+// DefaultGroup returns the id of a VPC's default security group.
+func (c *Clients) DefaultGroup(ctx context.Context, scope modules.Scope, vpc string) (string, error) {
+	client, err := c.EC2(ctx, scope)
+	if err != nil {
+		return "", err
+	}
+	out, err := client.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{
+		Filters: []ec2types.Filter{EC2Filter("vpc-id", vpc), EC2Filter("group-name", "default")},
+	})
+	switch {
+	case err != nil:
+		return "", err
+	case len(out.SecurityGroups) == 0:
+		return "", &modules.Error{Class: modules.NotFound, Code: "DefaultGroup", Message: "the VPC " + vpc + " has no default security group"}
+	}
+	return awssdk.ToString(out.SecurityGroups[0].GroupId), nil
+}
+
 // EC2TagSpecification returns the tags a new object of the kind carries from its
 // first instant: those of the row, and the token.
 func EC2TagSpecification(kind ec2types.ResourceType, want modules.Row, token string) []ec2types.TagSpecification {

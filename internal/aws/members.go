@@ -93,6 +93,9 @@ func (m *Memberships) Create(ctx context.Context, scope modules.Scope, want modu
 func (m *Memberships) Delete(ctx context.Context, scope modules.Scope, have modules.Row) error {
 	member := have[m.Member].String()
 	err := m.change(ctx, scope, have[m.Owner].String(), func(list MemberList) ([]string, error) {
+		if !slices.Contains(list.Members, member) {
+			return list.Members, nil
+		}
 		left := slices.DeleteFunc(slices.Clone(list.Members), func(s string) bool { return s == member })
 		if m.Standard == nil || len(left) > 0 {
 			return left, nil

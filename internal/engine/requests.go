@@ -155,7 +155,7 @@ func (e *Engine) uninstall(ctx context.Context, raw json.RawMessage) (any, error
 }
 
 // syncAll runs a full cycle of every account, and fails if one could not run
-// or could not read something.
+// or could not read something, unless it is of a service that need not be there.
 func (e *Engine) syncAll(ctx context.Context) error {
 	accounts, err := e.accounts(ctx)
 	if err != nil {
@@ -176,7 +176,7 @@ func (e *Engine) syncAll(ctx context.Context) error {
 					Message: fmt.Sprintf("table %s in %s: %v", problem.Record.Table, problem.Scope, object),
 					Hint:    "Everything else has been read. SELECT * FROM iasql_get_errors() shows every error."}
 			}
-			if problem.Record.ID == 0 {
+			if table := e.registry.Table(problem.Record.Table); problem.Record.ID == 0 && (table == nil || !table.Optional) {
 				return &platform.UserError{Code: "IA013",
 					Message: fmt.Sprintf("table %s could not be read in %s: %v", problem.Record.Table, problem.Scope, problem.Err),
 					Hint:    "Check the account's credentials, the endpoint and the network; what could be read is in the tables. SELECT * FROM iasql_cycles shows every error."}

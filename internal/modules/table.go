@@ -157,6 +157,10 @@ type Table struct {
 	// DefinesRegions: a row of this table is a region of an account; its
 	// column "is_enabled" says whether the engine looks at it.
 	DefinesRegions bool
+	// Optional: not every account and endpoint knows the service that the table
+	// is about. That it cannot be listed is told as of any other table, and fails
+	// neither an install nor a cycle that is asked for.
+	Optional bool
 	// DestroyBeforeCreate: a replacement must remove the old object before it
 	// creates the new one, because the two cannot exist together.
 	DestroyBeforeCreate bool

@@ -100,6 +100,7 @@ func sidOf(module string) string {
 // package has a name.
 var prefixes = map[string]string{
 	"cloudwatchlogs":         "logs",
+	"ecrpublic":              "ecr-public",
 	"elasticloadbalancingv2": "elasticloadbalancing",
 }
 
@@ -171,6 +172,7 @@ var besides = map[string][]string{
 	"ec2:ReplaceIamInstanceProfileAssociation":  {"iam:PassRole"},
 	"ec2:RunInstances":                          {"ec2:CreateTags", "iam:PassRole"},
 	"ecr:CreateRepository":                      {"ecr:TagResource"},
+	"ecrpublic:CreateRepository":                {"ecr-public:TagResource"},
 	"ecs:CreateCluster":                         {"ecs:TagResource", "iam:CreateServiceLinkedRole"},
 	"ecs:CreateService":                         {"ecs:TagResource", "iam:CreateServiceLinkedRole", "iam:PassRole"},
 	"ecs:RegisterTaskDefinition":                {"ecs:TagResource", "iam:PassRole"},
@@ -185,6 +187,7 @@ var besides = map[string][]string{
 	"iam:CreateUser":                            {"iam:TagUser"},
 	"lambda:CreateFunction":                     {"ec2:DescribeSecurityGroups", "ec2:DescribeSubnets", "ec2:DescribeVpcs", "iam:PassRole", "lambda:TagResource"},
 	"lambda:UpdateFunctionConfiguration":        {"ec2:DescribeSecurityGroups", "ec2:DescribeSubnets", "ec2:DescribeVpcs", "iam:PassRole"},
+	"rds:CreateDBCluster":                       {"iam:CreateServiceLinkedRole", "rds:AddTagsToResource"},
 	"rds:CreateDBInstance":                      {"iam:CreateServiceLinkedRole", "rds:AddTagsToResource"},
 	"rds:CreateDBParameterGroup":                {"rds:AddTagsToResource"},
 	"rds:CreateDBSubnetGroup":                   {"iam:CreateServiceLinkedRole", "rds:AddTagsToResource"},

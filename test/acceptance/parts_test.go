@@ -138,3 +138,64 @@ func TestReplacedWholeAndParts(t *testing.T) {
 		t.Errorf("vpcs in the cloud: %v", vpcs)
 	}
 }
+
+// The instances that AWS makes with a Multi-AZ DB cluster are seen, are not
+// deleted by themselves, and go along with the cluster.
+func TestMultiAZCluster(t *testing.T) {
+	t.Parallel()
+	w := harness.Start(t, []string{"us-east-1"}, "aws_rds")
+	w.PSQL(`INSERT INTO db_cluster (db_cluster_identifier, engine, db_cluster_instance_class, allocated_storage, iops, master_username, master_user_password)
+		VALUES ('multi', 'postgres', 'db.m6gd.large', 100, 1000, 'someone', 'Corr3ctHorse')`)
+	w.Settled()
+	// moto makes none: these are made by a call that AWS would refuse.
+	instances := []string{"multi-instance-1", "multi-instance-2"}
+	for _, name := range instances {
+		w.CLI("rds", "create-db-instance", "--db-instance-identifier", name, "--db-cluster-identifier", "multi", "--engine", "postgres", "--db-instance-class", "db.m6gd.large")
+	}
+	w.PSQL(`SELECT iasql_sync_now()`)
+	const members = `SELECT count(*) FROM rds d JOIN db_cluster c ON c.id = d.db_cluster_id WHERE c.db_cluster_identifier = 'multi' AND d.made_by_cluster`
+	if got := w.PSQL(members); got != "2" {
+		t.Fatalf("members: %s", got)
+	}
+	w.Refused(`UPDATE rds SET deletion_protection = true WHERE made_by_cluster`)
+
+	// What is under ENFORCE and nobody asked for is deleted, these are not.
+	w.PSQL(`BEGIN`,
+		`UPDATE iasql_settings SET value = '1' WHERE name = 'max_delete_ratio'`,
+		`UPDATE iasql_settings SET value = '0 seconds' WHERE name = 'consistency_window'`, // or what goes along is waited for
+		`INSERT INTO iasql_mode (table_name, mode) VALUES ('rds', 'ENFORCE')`, `COMMIT`)
+	w.CLI("rds", "create-db-instance", "--db-instance-identifier", "multi-instance-3", "--db-cluster-identifier", "multi", "--engine", "postgres", "--db-instance-class", "db.m6gd.large")
+	w.PSQL(`SELECT iasql_sync_now()`)
+	if got := w.PSQL(members); got != "3" {
+		t.Errorf("members: %s", got)
+	}
+	w.PSQL(`DELETE FROM iasql_mode`, `DELETE FROM rds WHERE db_instance_identifier = 'multi-instance-3'`, `SELECT iasql_sync_now()`)
+	why := w.PSQL(`SELECT state, review, message FROM iasql_status WHERE table_name = 'rds' AND state <> 'Present'`)
+	if !strings.HasPrefix(why, "RemovingFailed|t|is not deleted from here: it is a part of the Multi-AZ DB cluster multi") {
+		t.Errorf("state: %s", why)
+	}
+
+	w.PSQL(`DELETE FROM db_cluster WHERE db_cluster_identifier = 'multi'`, `SELECT iasql_sync_now()`)
+	if got := w.PSQL(`SELECT count(*) FROM rds`); got != "0" {
+		t.Errorf("records left: %s", got)
+	}
+	if got := w.PSQL(`SELECT DISTINCT state, message FROM iasql_status WHERE table_name = 'rds'`); got != "Removing|goes along with its db_cluster" {
+		t.Errorf("the members wait: %s", got)
+	}
+	// moto leaves the instances, and the cluster because of them.
+	for _, name := range append(instances, "multi-instance-3") {
+		w.CLI("rds", "delete-db-instance", "--db-instance-identifier", name, "--skip-final-snapshot")
+	}
+	w.PSQL(`SELECT iasql_retry('db_cluster', record_id) FROM iasql_status WHERE table_name = 'db_cluster'`)
+	w.Settled()
+	w.PSQL(`SELECT iasql_sync_now()`)
+	if got := w.PSQL(`SELECT table_name, state, message FROM iasql_status WHERE state <> 'Present'`); got != "" {
+		t.Errorf("left: %s", got)
+	}
+	if clusters := w.CLI("rds", "describe-db-clusters")["DBClusters"].([]any); len(clusters) != 0 {
+		t.Errorf("left in the cloud: %v", clusters)
+	}
+	if calls := w.PSQL(`SELECT string_agg(action, ',' ORDER BY action) FROM iasql_operations WHERE service = 'RDS' AND action LIKE '%Instance'`); calls != "" {
+		t.Errorf("the engine has made the calls %s", calls)
+	}
+}

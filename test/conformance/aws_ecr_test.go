@@ -55,6 +55,8 @@ var awsECR = Module{
 			Create: run(`ecr put-image --repository-name home-cli --image-tag $n --image-manifest '` + manifest + `' --query image.imageId.imageDigest`),
 			Delete: run(`ecr batch-delete-image --repository-name home-cli --image-ids imageDigest=$id`),
 		},
+		{Name: "public_repository", Missing: "moto: no ecr-public DescribeRepositories, nor any other call of ecr-public"},
+		{Name: "public_repository_image", Missing: "moto: no ecr-public DescribeRepositories, nor any other call of ecr-public"},
 	},
 }
 

@@ -2,15 +2,21 @@ package conformance
 
 var awsRDS = Module{
 	Name: "aws_rds",
-	CLI:  []string{`ec2 create-security-group --group-name other --description other`},
 	Setup: []string{
 		`INSERT INTO parameter_group (name, family, description) SELECT 'group-' || n, 'postgres16', 'parameters' FROM generate_series(1, 3) n`,
+		// A database and its security group, in one transaction.
+		`WITH base AS (INSERT INTO security_group (group_name, description) VALUES ('base', 'of a test') RETURNING id),
+				home AS (INSERT INTO rds (db_instance_identifier, engine, db_instance_class, allocated_storage, master_username, master_user_password)
+					VALUES ('home', 'postgres', 'db.t4g.micro', 20, 'someone', 'Corr3ctHorse') RETURNING id)
+			INSERT INTO rds_security_groups (rds_id, security_group_id) SELECT home.id, base.id FROM home, base`,
+		`INSERT INTO db_cluster (db_cluster_identifier, engine, master_username, master_user_password) VALUES ('home', 'aurora-postgresql', 'someone', 'Corr3ctHorse')`,
+		`INSERT INTO db_cluster_security_groups (db_cluster_id, security_group_id)
+			SELECT c.id, g.id FROM db_cluster c, security_group g WHERE c.db_cluster_identifier = 'home' AND g.group_name = 'base'`,
+		`INSERT INTO security_group (group_name, description) SELECT name, 'of a test' FROM unnest('{sql,cli,adopted,tracked,other}'::text[]) name`,
 	},
 	Vars: map[string]string{
 		"subnet": `ec2 describe-subnets --query Subnets[0].SubnetId`, "other_subnet": `ec2 describe-subnets --query Subnets[1].SubnetId`,
 		"third_subnet": `ec2 describe-subnets --query Subnets[2].SubnetId`,
-		"group":        `ec2 describe-security-groups --group-names default --query SecurityGroups[0].GroupId`,
-		"other_group":  `ec2 describe-security-groups --group-names other --query SecurityGroups[0].GroupId`,
 	},
 	Tables: []Table{
 		{
@@ -48,6 +54,46 @@ var awsRDS = Module{
 			},
 		},
 		{
+			Name: "db_cluster", Identity: "db_cluster_identifier", ID: "cluster-$n",
+			Insert: `(db_cluster_identifier, engine, engine_version, db_cluster_instance_class, allocated_storage, iops, master_username, master_user_password)
+				VALUES ('$id', 'postgres', '16.3', 'db.m6gd.large', 100, 1000, 'someone', 'Corr3ctHorse')`,
+			See: `rds describe-db-clusters --db-cluster-identifier $id`,
+			Create: run(`rds create-db-cluster --db-cluster-identifier $id --engine postgres --engine-version 16.3 --db-cluster-instance-class db.m6gd.large --allocated-storage 100
+				--iops 1000 --master-username someone --master-user-password Corr3ctHorse`),
+			Delete: run(`rds delete-db-cluster --db-cluster-identifier $id --skip-final-snapshot`),
+			Change: []Change{
+				clusterSetting("engine_version", `'16.4'`, "EngineVersion", `'16.5'`),
+				clusterSetting("db_cluster_instance_class", `'db.m6gd.xlarge'`, "DBClusterInstanceClass", `'db.m6gd.2xlarge'`),
+				clusterSetting("allocated_storage", `200`, "AllocatedStorage", `300`),
+				clusterSetting("iops", `2000`, "Iops", `3000`),
+				clusterSetting("storage_type", `'io2'`, "StorageType", `'gp3'`),
+				clusterSetting("port", `5433`, "Port", `5434`),
+				clusterSetting("backup_retention_period", `7`, "BackupRetentionPeriod", `8`),
+				clusterSetting("deletion_protection", `true`, "DeletionProtection", `false`),
+				tags(`rds list-tags-for-resource --resource-name $arn --query TagList`, `rds add-tags-to-resource --resource-name $arn --tags Key=by,Value=cli`),
+			},
+			Replace: Replace{Column: "db_cluster_identifier", SQL: `'cluster-other'`, With: `master_user_password = 'Corr3ctHorse'`, ID: "cluster-other"},
+			Skip:    map[string]string{"master_user_password by SQL": "aws: no API tells a password"},
+		},
+		{
+			Name: "db_cluster_security_groups", ID: `SELECT group_id FROM security_group WHERE group_name = '$n'`,
+			Find:   `security_group_id = (SELECT id FROM security_group WHERE group_id = '$id')`,
+			Insert: `(db_cluster_id, security_group_id) SELECT c.id, g.id FROM db_cluster c, security_group g WHERE c.db_cluster_identifier = 'home' AND g.group_id = '$id'`,
+			See:    `rds describe-db-clusters --db-cluster-identifier home --query DBClusters[0].VpcSecurityGroups[?VpcSecurityGroupId==\'$id\']`,
+			Create: []string{
+				`groups := rds describe-db-clusters --db-cluster-identifier home --query join(\'' '\',DBClusters[0].VpcSecurityGroups[].VpcSecurityGroupId)`,
+				`rds modify-db-cluster --apply-immediately --db-cluster-identifier home --vpc-security-group-ids $id $groups`,
+			},
+			Delete: []string{
+				`groups := rds describe-db-clusters --db-cluster-identifier home --query join(\'' '\',DBClusters[0].VpcSecurityGroups[?VpcSecurityGroupId!=\'$id\'].VpcSecurityGroupId)`,
+				`rds modify-db-cluster --apply-immediately --db-cluster-identifier home --vpc-security-group-ids $groups`,
+			},
+			Replace: Replace{
+				Column: "security_group_id", SQL: `(SELECT id FROM security_group WHERE group_name = 'other')`,
+				ID: `SELECT group_id FROM security_group WHERE group_name = 'other'`,
+			},
+		},
+		{
 			Name: "rds", Identity: "db_instance_identifier", ID: "database-$n",
 			Insert: `(db_instance_identifier, engine, engine_version, db_instance_class, allocated_storage, master_username, master_user_password)
 				VALUES ('$id', 'postgres', '16.3', 'db.t4g.micro', 20, 'someone', 'Corr3ctHorse')`,
@@ -61,10 +107,6 @@ var awsRDS = Module{
 				databaseSetting("allocated_storage", `30`, "AllocatedStorage", `--allocated-storage 40`, `40`),
 				databaseSetting("storage_type", `'gp3'`, "StorageType", `--storage-type gp2`, `'gp2'`),
 				databaseSetting("multi_az", `true`, "MultiAZ", `--no-multi-az`, `false`),
-				{
-					"vpc_security_group_ids", `'{$other_group}'`, `rds describe-db-instances --db-instance-identifier $id --query DBInstances[0].VpcSecurityGroups[].VpcSecurityGroupId`,
-					`["$other_group"]`, run(`rds modify-db-instance --apply-immediately --db-instance-identifier $id --vpc-security-group-ids $group`), `'{$group}'`,
-				},
 				databaseSetting("publicly_accessible", `true`, "PubliclyAccessible", `--no-publicly-accessible`, `false`),
 				{
 					"parameter_group_id", `(SELECT id FROM parameter_group WHERE name = 'group-1')`,
@@ -80,6 +122,36 @@ var awsRDS = Module{
 			Replace: Replace{Column: "db_instance_identifier", SQL: `'database-other'`, With: `master_user_password = 'Corr3ctHorse'`, ID: "database-other"},
 			Skip:    map[string]string{"master_user_password by SQL": "aws: no API tells a password"},
 		},
+		{
+			Name: "rds", Kind: "in a cluster", Identity: "db_instance_identifier", ID: "member-$n",
+			Insert: `(db_instance_identifier, db_cluster_id, engine, db_instance_class) SELECT '$id', id, engine, 'db.r6g.large' FROM db_cluster WHERE db_cluster_identifier = 'home'`,
+			See:    `rds describe-db-instances --db-instance-identifier $id`,
+			Create: run(`rds create-db-instance --db-instance-identifier $id --db-cluster-identifier home --engine aurora-postgresql --db-instance-class db.r6g.large`),
+			Delete: run(`rds delete-db-instance --db-instance-identifier $id --skip-final-snapshot`),
+			Change: []Change{
+				databaseSetting("db_instance_class", `'db.r6g.xlarge'`, "DBInstanceClass", `--db-instance-class db.r6g.2xlarge`, `'db.r6g.2xlarge'`),
+				databaseSetting("publicly_accessible", `true`, "PubliclyAccessible", `--no-publicly-accessible`, `false`),
+			},
+			Replace: Replace{Column: "db_instance_identifier", SQL: `'member-other'`, ID: "member-other"},
+		},
+		{
+			Name: "rds_security_groups", ID: `SELECT group_id FROM security_group WHERE group_name = '$n'`,
+			Find:   `security_group_id = (SELECT id FROM security_group WHERE group_id = '$id')`,
+			Insert: `(rds_id, security_group_id) SELECT d.id, g.id FROM rds d, security_group g WHERE d.db_instance_identifier = 'home' AND g.group_id = '$id'`,
+			See:    `rds describe-db-instances --db-instance-identifier home --query DBInstances[0].VpcSecurityGroups[?VpcSecurityGroupId==\'$id\']`,
+			Create: []string{
+				`groups := rds describe-db-instances --db-instance-identifier home --query join(\'' '\',DBInstances[0].VpcSecurityGroups[].VpcSecurityGroupId)`,
+				`rds modify-db-instance --apply-immediately --db-instance-identifier home --vpc-security-group-ids $id $groups`,
+			},
+			Delete: []string{
+				`groups := rds describe-db-instances --db-instance-identifier home --query join(\'' '\',DBInstances[0].VpcSecurityGroups[?VpcSecurityGroupId!=\'$id\'].VpcSecurityGroupId)`,
+				`rds modify-db-instance --apply-immediately --db-instance-identifier home --vpc-security-group-ids $groups`,
+			},
+			Replace: Replace{
+				Column: "security_group_id", SQL: `(SELECT id FROM security_group WHERE group_name = 'other')`,
+				ID: `SELECT group_id FROM security_group WHERE group_name = 'other'`,
+			},
+		},
 	},
 }
 
@@ -87,5 +159,15 @@ func databaseSetting(column, sql, member, option, then string) Change {
 	return Change{
 		column, sql, `rds describe-db-instances --db-instance-identifier $id --query DBInstances[0].` + member, "",
 		run(`rds modify-db-instance --apply-immediately --db-instance-identifier $id ` + option), then,
+	}
+}
+
+// clusterSetting is a setting of a cluster, all of which the CLI changes at once.
+// (AWS would refuse another port.)
+func clusterSetting(column, sql, member, then string) Change {
+	return Change{
+		column, sql, `rds describe-db-clusters --db-cluster-identifier $id --query DBClusters[0].` + member, "",
+		run(`rds modify-db-cluster --apply-immediately --db-cluster-identifier $id --engine-version 16.5 --db-cluster-instance-class db.m6gd.2xlarge --allocated-storage 300
+			--iops 3000 --storage-type gp3 --port 5434 --backup-retention-period 8 --no-deletion-protection`), then,
 	}
 }

@@ -56,6 +56,10 @@ type Table struct {
 	// Listed is for tables in which nobody can make anything: it prints the
 	// list of all identities.
 	Listed string
+	// Missing says which call the emulator lacks without which there is nothing of
+	// the table: nothing is checked but that the full cycles say so, and that
+	// nothing else fails with it.
+	Missing string
 	// Skip names checks that cannot be done, and why: "moto: …" says which call
 	// it lacks or what it does not keep, "aws: …" that AWS has no way to do it.
 	Skip map[string]string

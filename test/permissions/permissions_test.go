@@ -67,7 +67,7 @@ func TestDocuments(t *testing.T) {
 			}
 			sids[s.Sid] = true
 			for _, action := range s.Action {
-				if !regexp.MustCompile(`^[a-z0-9]+:[A-Z][A-Za-z0-9]+$`).MatchString(action) {
+				if !regexp.MustCompile(`^[a-z0-9-]+:[A-Z][A-Za-z0-9]+$`).MatchString(action) {
 					t.Errorf("action %s", action)
 				}
 			}

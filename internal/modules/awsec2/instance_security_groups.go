@@ -63,20 +63,7 @@ func newInstanceGroups(c *aws.Clients) *aws.Memberships {
 			return err
 		},
 		Standard: func(ctx context.Context, scope modules.Scope, list aws.MemberList) (string, error) {
-			client, err := c.EC2(ctx, scope)
-			if err != nil {
-				return "", err
-			}
-			out, err := client.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{Filters: []ec2types.Filter{
-				aws.EC2Filter("vpc-id", list.VPC), aws.EC2Filter("group-name", "default"),
-			}})
-			if err != nil {
-				return "", err
-			}
-			if len(out.SecurityGroups) == 0 {
-				return "", &modules.Error{Class: modules.NotFound, Code: "InvalidGroup.NotFound", Message: "there is no default security group in " + list.VPC}
-			}
-			return awssdk.ToString(out.SecurityGroups[0].GroupId), nil
+			return c.DefaultGroup(ctx, scope, list.VPC)
 		},
 	}
 }

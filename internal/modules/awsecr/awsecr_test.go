@@ -1,6 +1,10 @@
 package awsecr
 
 import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
@@ -138,6 +142,100 @@ func TestImages(t *testing.T) {
 	}
 	if err := newRepository(clients).Delete(ctx, scope, repository); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestPublicRepositoryLifecycle(t *testing.T) {
+	t.Parallel()
+	clients, registry := newPublicRegistry(t)
+	for _, name := range []string{"before", "team/zoo"} { // further pages
+		registry.repositories[name] = &storedRepository{}
+	}
+	awstest.Lifecycle(t, awstest.Case{
+		Resource: newPublicRepository(clients),
+		Scope:    modules.Scope{Account: "test"},
+		Want: modules.Row{
+			"repository_name": modules.Text("team/app"), "description": modules.Text("An app"), "about_text": modules.Text("# An app"),
+			"usage_text": modules.Text("Run it."), "architectures": modules.Strings([]string{"x86-64", "ARM 64"}),
+			"operating_systems": modules.Strings([]string{"Linux"}), "tags": modules.StringMap(map[string]string{"env": "test"}),
+		},
+		Changes: map[string][]modules.Value{
+			"description":       {modules.Text("Another app"), modules.Null},
+			"about_text":        {modules.Text("# Another app"), modules.Null},
+			"usage_text":        {modules.Text("Run it well."), modules.Null},
+			"architectures":     {modules.Strings([]string{"ARM"}), modules.Null},
+			"operating_systems": {modules.Strings([]string{"Linux", "Windows"}), modules.Null},
+			"tags":              {modules.StringMap(map[string]string{"a": "1", "b": "2"}), modules.Null},
+		},
+		Calls: map[string]int{"tags": 2},
+	})
+}
+
+func TestPublicImages(t *testing.T) {
+	t.Parallel()
+	clients, registry := newPublicRegistry(t)
+	registry.repositories["app"] = &storedRepository{images: map[string]string{"sha256:01": "one", "sha256:02": "two"}}
+	registry.repositories["empty"] = &storedRepository{}
+	ctx, scope := modules.WithMutations(t.Context(), &awstest.Journal{}), modules.Scope{Account: "test"}
+	r := newPublicImage(clients)
+	page, rows := aws.Collector()
+	if err := r.List(ctx, scope, page); err != nil {
+		t.Fatal(err)
+	}
+	images := rows()
+	if len(images) != 2 || images[0]["public_repository"] != modules.Text("app") || images[0]["size_in_mb"] != modules.Int(2) {
+		t.Fatalf("got %v, want two images", images)
+	}
+	gone, elsewhere := images[0].Clone(), images[0].Clone()
+	gone["image_digest"], elsewhere["public_repository"] = modules.Text("sha256:00"), modules.Text("none")
+	if got, err := r.Get(ctx, scope, append(images, gone, elsewhere)); err != nil || len(got) != 2 {
+		t.Errorf("get: got %v, %v, want both images", got, err)
+	}
+	repository := modules.Row{"repository_name": modules.Text("app")}
+	if err := newPublicRepository(clients).Delete(ctx, scope, repository); modules.ClassOf(err) != modules.Dependency {
+		t.Errorf("delete a repository with images: %v, want class %s", err, modules.Dependency)
+	}
+	for _, row := range append(images, gone, elsewhere) { // one that is gone is no error
+		if err := r.Delete(ctx, scope, row); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := newPublicRepository(clients).Delete(ctx, scope, repository); err != nil {
+		t.Error(err)
+	}
+}
+
+// An account, or an endpoint, that does not know public registries proves
+// nothing: what was there is neither gone nor to be created.
+func TestNoPublicRegistry(t *testing.T) {
+	t.Parallel()
+	scope := modules.Scope{Account: "test"}
+	identity := modules.Row{"repository_name": modules.Text("app"), "public_repository": modules.Text("app"), "image_digest": modules.Text("sha256:01")}
+	for answer, status := range map[string]int{
+		`{"__type": "UnrecognizedClientException", "message": "The security token included in the request is invalid."}`: http.StatusBadRequest,
+		`{"__type": "UnknownOperationException"}`: http.StatusBadRequest,
+		`<html>not found</html>`:                  http.StatusNotFound,
+		`<html>an error of moto</html>`:           http.StatusInternalServerError,
+	} {
+		var calls atomic.Int32
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			calls.Add(1)
+			w.WriteHeader(status)
+			_, _ = io.WriteString(w, answer)
+		}))
+		t.Cleanup(server.Close)
+		clients := awstest.Fake(server.URL)
+		for _, r := range []modules.Resource{newPublicRepository(clients), newPublicImage(clients)} {
+			if err := r.List(t.Context(), scope, func([]modules.Row) error { return nil }); err == nil || aws.IsNotFound(err) {
+				t.Errorf("%s: list: %v", answer, err)
+			}
+			if rows, err := r.Get(t.Context(), scope, []modules.Row{identity}); err == nil {
+				t.Errorf("%s: get: got %v, want an error", answer, rows)
+			}
+		}
+		if calls.Load() != 4 { // listed and read, two tables
+			t.Errorf("%s: is asked for %d times, want 4", answer, calls.Load())
+		}
 	}
 }
 

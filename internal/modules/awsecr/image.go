@@ -30,23 +30,28 @@ func describeImage() *modules.Table {
 	repository.Assigned = true
 	return &modules.Table{
 		Name: "repository_image",
-		Doc: "Images in private repositories, one row per image and not per tag, as in IaSQL: image_id and image_tag have become image_digest and image_tags. " +
-			"Images are pushed by other means; deleting a row deletes the image and all its tags.",
+		Doc: "Images in private repositories, one row per image and not, as in IaSQL, per tag: image_id and image_tag have become image_digest and image_tags. " +
+			"Those in public ones are in public_repository_image. Images are pushed by other means; deleting a row deletes the image and all its tags.",
 		Provider: aws.Provider,
 		Reach:    modules.PerRegion,
 		Creation: modules.ByName,
-		Columns: aws.Regional(repository,
-			modules.Column{Name: "image_digest", Type: modules.TypeText, Identity: true, Assigned: true,
-				Doc: "The digest of its manifest, such as sha256:0a1b…"},
-			modules.Column{Name: "image_tags", Type: modules.TypeTexts, Assigned: true, Unordered: true, EmptyIsNull: true,
-				Doc: "Its tags; NULL if it has none."},
-			modules.Column{Name: "registry_id", Type: modules.TypeText, Assigned: true,
-				Doc: "The twelve digits of the account whose registry the repository is in."},
-			modules.Column{Name: "pushed_at", Type: modules.TypeTime, Assigned: true,
-				Doc: "When it was pushed."},
-			modules.Column{Name: "size_in_mb", Type: modules.TypeInteger, Assigned: true,
-				Doc: "Its size, compressed, in MiB, rounded up."},
-		),
+		Columns:  aws.Regional(append([]modules.Column{repository}, imageColumns()...)...),
+	}
+}
+
+// imageColumns describes what there is of an image besides its repository.
+func imageColumns() []modules.Column {
+	return []modules.Column{
+		{Name: "image_digest", Type: modules.TypeText, Identity: true, Assigned: true,
+			Doc: "The digest of its manifest, such as sha256:0a1b…; after its repository's repository_uri and an @, what pulls it."},
+		{Name: "image_tags", Type: modules.TypeTexts, Assigned: true, Unordered: true, EmptyIsNull: true,
+			Doc: "Its tags; NULL if it has none."},
+		{Name: "registry_id", Type: modules.TypeText, Assigned: true,
+			Doc: "The twelve digits of the account whose registry the repository is in."},
+		{Name: "pushed_at", Type: modules.TypeTime, Assigned: true,
+			Doc: "When it was pushed."},
+		{Name: "size_in_mb", Type: modules.TypeInteger, Assigned: true,
+			Doc: "Its size, compressed, in MiB, rounded up."},
 	}
 }
 
@@ -79,23 +84,31 @@ func (r *image) Get(ctx context.Context, scope modules.Scope, identities []modul
 	if err != nil {
 		return nil, err
 	}
-	byRepository := map[string][]string{}
+	return byRepository(ctx, "private_repository_id", identities, func(ctx context.Context, name string, digests []string) ([]modules.Row, error) {
+		ids := make([]ecrtypes.ImageIdentifier, len(digests))
+		for i := range digests {
+			ids[i].ImageDigest = &digests[i]
+		}
+		out, err := client.DescribeImages(ctx, &ecr.DescribeImagesInput{RepositoryName: &name, ImageIds: ids})
+		if err != nil {
+			return nil, err
+		}
+		return imageRows(out.ImageDetails), nil
+	})
+}
+
+// byRepository reads images by their digests, those of a repository, which column
+// names, together.
+func byRepository(ctx context.Context, column string, identities []modules.Row, read func(ctx context.Context, name string, digests []string) ([]modules.Row, error)) ([]modules.Row, error) {
+	digests := map[string][]string{}
 	for _, identity := range identities {
-		name := identity["private_repository_id"].String()
-		byRepository[name] = append(byRepository[name], identity["image_digest"].String())
+		name := identity[column].String()
+		digests[name] = append(digests[name], identity["image_digest"].String())
 	}
 	var all []modules.Row
-	for name, digests := range byRepository {
-		rows, err := aws.InBatches(ctx, mostImages, digests, func(ctx context.Context, digests []string) ([]modules.Row, error) {
-			ids := make([]ecrtypes.ImageIdentifier, len(digests))
-			for i := range digests {
-				ids[i].ImageDigest = &digests[i]
-			}
-			out, err := client.DescribeImages(ctx, &ecr.DescribeImagesInput{RepositoryName: &name, ImageIds: ids})
-			if err != nil {
-				return nil, err
-			}
-			return imageRows(out.ImageDetails), nil
+	for name, some := range digests {
+		rows, err := aws.InBatches(ctx, mostImages, some, func(ctx context.Context, some []string) ([]modules.Row, error) {
+			return read(ctx, name, some)
 		})
 		if err != nil {
 			return nil, err
@@ -114,21 +127,35 @@ func imageRows(details []ecrtypes.ImageDetail) []modules.Row {
 			"image_tags":            modules.Strings(d.ImageTags),
 			"registry_id":           modules.TextPtr(d.RegistryId),
 			"pushed_at":             modules.TimePtr(d.ImagePushedAt),
-			"size_in_mb":            modules.Null,
-		}
-		if d.ImageSizeInBytes != nil {
-			rows[i]["size_in_mb"] = modules.Int((*d.ImageSizeInBytes + megabyte - 1) / megabyte)
+			"size_in_mb":            megabytes(d.ImageSizeInBytes),
 		}
 	}
 	return rows
 }
 
+func megabytes(size *int64) modules.Value {
+	if size == nil {
+		return modules.Null
+	}
+	return modules.Int((*size + megabyte - 1) / megabyte)
+}
+
 // failureClasses are the classes of BatchDeleteImage's failures, which it
-// answers with success.
-var failureClasses = map[ecrtypes.ImageFailureCode]modules.Class{
-	ecrtypes.ImageFailureCodeImageNotFound: modules.NotFound,
+// answers with success. They are the same in both kinds of registries.
+var failureClasses = map[string]modules.Class{
+	string(ecrtypes.ImageFailureCodeImageNotFound): modules.NotFound,
 	// A manifest list, which has to be deleted before, names the image.
-	ecrtypes.ImageFailureCodeImageReferencedByManifestList: modules.Dependency,
+	string(ecrtypes.ImageFailureCodeImageReferencedByManifestList): modules.Dependency,
+}
+
+// failed returns the error of an image that could not be deleted, nil for one
+// that is gone.
+func failed(code string, reason *string) error {
+	class, ok := failureClasses[code]
+	if !ok {
+		class = modules.Invalid
+	}
+	return aws.IfExists(&modules.Error{Class: class, Code: code, Message: awssdk.ToString(reason)})
 }
 
 // Delete deletes an image and all its tags.
@@ -145,12 +172,7 @@ func (r *image) Delete(ctx context.Context, scope modules.Scope, have modules.Ro
 		return aws.IfExists(err)
 	}
 	if len(out.Failures) > 0 { // one image was named: there is one at the most
-		failure := out.Failures[0]
-		class, ok := failureClasses[failure.FailureCode]
-		if !ok {
-			class = modules.Invalid
-		}
-		return aws.IfExists(&modules.Error{Class: class, Code: string(failure.FailureCode), Message: awssdk.ToString(failure.FailureReason)})
+		return failed(string(out.Failures[0].FailureCode), out.Failures[0].FailureReason)
 	}
 	return nil
 }

@@ -1,9 +1,13 @@
-// Package awsecr is the module aws_ecr: private registries of container images.
+// Package awsecr is the module aws_ecr: private and public registries of
+// container images.
 //
 // It promises what the contract in package modules asks of its tables. A
 // repository's name is its identity; its policy is an object of its own, as
 // users of IaSQL know it; its images are pushed by other means, and can be
 // looked at and deleted here.
+//
+// Public registries are another service, which not every account and endpoint
+// knows: their tables are their own, so that nothing else fails with them.
 package awsecr
 
 import (
@@ -24,9 +28,9 @@ func Module(c *aws.Clients) *modules.Module {
 	return &modules.Module{
 		Name:         "aws_ecr",
 		Version:      1,
-		Doc:          "Private repositories of container images (Elastic Container Registry, ECR).",
+		Doc:          "Private and public repositories of container images (Elastic Container Registry, ECR).",
 		Dependencies: []string{"aws_account"},
-		Resources:    []modules.Resource{newRepository(c), newPolicy(c), newImage(c)},
+		Resources:    []modules.Resource{newRepository(c), newPolicy(c), newImage(c), newPublicRepository(c), newPublicImage(c)},
 	}
 }
 

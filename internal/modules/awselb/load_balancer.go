@@ -224,7 +224,7 @@ func (r *loadBalancer) first(ctx context.Context, scope modules.Scope, subnets [
 	if len(out.Subnets) == 0 {
 		return nil, &modules.Error{Class: modules.NotFound, Code: "SubnetNotFound", Message: "none of the subnets exists"}
 	}
-	group, err := defaultGroup(ctx, client, awssdk.ToString(out.Subnets[0].VpcId))
+	group, err := r.clients.DefaultGroup(ctx, scope, awssdk.ToString(out.Subnets[0].VpcId))
 	return []string{group}, err
 }
 

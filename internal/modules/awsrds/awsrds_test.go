@@ -2,11 +2,18 @@ package awsrds
 
 import (
 	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"slices"
+	"strings"
 	"testing"
 
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	rdstypes "github.com/aws/aws-sdk-go-v2/service/rds/types"
 
 	"iasql/internal/aws"
 	"iasql/internal/aws/awstest"
@@ -93,7 +100,7 @@ func TestInstanceLifecycle(t *testing.T) {
 	t.Parallel()
 	clients, scope := awstest.Clients(t), awstest.Scope("us-west-2")
 	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
-	subnets, groups := network(ctx, t, clients, scope)
+	subnets, _ := network(ctx, t, clients, scope)
 	for _, name := range []string{"one", "two"} {
 		if _, err := newParameterGroup(clients).Create(ctx, scope, modules.Row{
 			"name": modules.Text(name), "family": modules.Text("postgres16"), "description": modules.Text("of a test"),
@@ -114,7 +121,7 @@ func TestInstanceLifecycle(t *testing.T) {
 			"db_instance_class": modules.Text("db.t4g.micro"), "allocated_storage": modules.Int(20), "storage_type": modules.Text("gp3"),
 			"storage_encrypted": modules.Bool(true), "db_name": modules.Text("app"),
 			"master_username": modules.Text("someone"), "master_user_password": modules.Text("not-a-secret"),
-			"multi_az": modules.Bool(false), "db_subnet_group_id": modules.Text("net"), "vpc_security_group_ids": modules.Strings(groups[:1]),
+			"multi_az": modules.Bool(false), "db_subnet_group_id": modules.Text("net"),
 			"publicly_accessible": modules.Bool(false), "parameter_group_id": modules.Text("one"), "backup_retention_period": modules.Int(1),
 			"auto_minor_version_upgrade": modules.Bool(true), "deletion_protection": modules.Bool(true),
 			"tags": modules.StringMap(map[string]string{"env": "test"}),
@@ -125,7 +132,6 @@ func TestInstanceLifecycle(t *testing.T) {
 			"allocated_storage":          {modules.Int(30)},
 			"storage_type":               {modules.Text("gp2")},
 			"multi_az":                   {modules.Bool(true)},
-			"vpc_security_group_ids":     {modules.Strings(groups)},
 			"publicly_accessible":        {modules.Bool(true)},
 			"parameter_group_id":         {modules.Text("two")},
 			"backup_retention_period":    {modules.Int(0), modules.Int(7)},
@@ -152,6 +158,269 @@ func TestInstanceLifecycle(t *testing.T) {
 	}
 	if calls, _ := journal.Take(); !slices.Equal(calls, []string{"RDS:ModifyDBInstance"}) {
 		t.Errorf("made the calls %v", calls)
+	}
+}
+
+// A Multi-AZ DB cluster, of which everything is described.
+func multiAZ(name string) modules.Row {
+	return modules.Row{
+		"db_cluster_identifier": modules.Text(name), "engine": modules.Text("postgres"), "engine_version": modules.Text("16.3"),
+		"db_cluster_instance_class": modules.Text("db.m6gd.large"), "allocated_storage": modules.Int(100), "iops": modules.Int(1000),
+		"storage_type": modules.Text("io1"), "storage_encrypted": modules.Bool(true), "database_name": modules.Text("app"),
+		"master_username": modules.Text("someone"), "master_user_password": modules.Text("not-a-secret"), "port": modules.Int(5433),
+		"publicly_accessible": modules.Bool(false), "backup_retention_period": modules.Int(2), "deletion_protection": modules.Bool(true),
+		"tags": modules.StringMap(map[string]string{"env": "test"}),
+	}
+}
+
+func TestClusterLifecycle(t *testing.T) {
+	t.Parallel()
+	clients, scope := awstest.Clients(t), awstest.Scope("us-west-2")
+	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
+	subnets, _ := network(ctx, t, clients, scope)
+	if _, err := newSubnetGroup(clients).Create(ctx, scope, modules.Row{
+		"name": modules.Text("net"), "description": modules.Text("of a test"), "subnets": modules.Strings(subnets[:2]),
+	}, ""); err != nil {
+		t.Fatal(err)
+	}
+	want := multiAZ("life")
+	want["subnet_group_id"] = modules.Text("net")
+	awstest.Lifecycle(t, awstest.Case{
+		Resource: newCluster(clients), Scope: scope, Want: want,
+		Changes: map[string][]modules.Value{
+			"engine_version":            {modules.Text("16.4")},
+			"db_cluster_instance_class": {modules.Text("db.m6gd.xlarge")},
+			"allocated_storage":         {modules.Int(200)},
+			"iops":                      {modules.Int(2000)},
+			"storage_type":              {modules.Text("io2")},
+			"port":                      {modules.Int(5434)}, // AWS would refuse it
+			"backup_retention_period":   {modules.Int(7)},
+			"deletion_protection":       {modules.Bool(false)},
+			"tags":                      tags,
+		},
+		Calls: map[string]int{"tags": 2},
+	})
+}
+
+// members returns a new Aurora cluster and a new Multi-AZ DB cluster of one
+// instance each. moto makes none with a Multi-AZ DB cluster: the one is made by a
+// call that AWS would refuse.
+func members(ctx context.Context, t *testing.T, clients *aws.Clients, scope modules.Scope) {
+	t.Helper()
+	aurora := modules.Row{
+		"db_cluster_identifier": modules.Text("aurora"), "engine": modules.Text("aurora-postgresql"), "storage_encrypted": modules.Bool(true),
+		"master_username": modules.Text("someone"), "master_user_password": modules.Text("not-a-secret"), "backup_retention_period": modules.Int(7),
+	}
+	for _, want := range []modules.Row{aurora, multiAZ("multi")} {
+		want["deletion_protection"] = modules.Bool(false)
+		if _, err := newCluster(clients).Create(ctx, scope, want, ""); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := newInstance(clients).Create(ctx, scope, modules.Row{
+			"db_instance_identifier": modules.Text("in-" + want["db_cluster_identifier"].String()), "db_cluster_id": want["db_cluster_identifier"],
+			"engine": want["engine"], "db_instance_class": modules.Text("db.r6g.large"), "publicly_accessible": modules.Bool(false),
+		}, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// What a cluster decides is NULL in its members' rows, and what AWS has made with
+// it is left to AWS.
+func TestMembers(t *testing.T) {
+	t.Parallel()
+	clients, scope, journal := awstest.Clients(t), awstest.Scope("us-west-2"), &awstest.Journal{}
+	ctx := modules.WithMutations(t.Context(), journal)
+	members(ctx, t, clients, scope)
+	instances, clusters := newInstance(clients), newCluster(clients)
+	read := func(r modules.Resource) map[string]modules.Row {
+		t.Helper()
+		page, rows := aws.Collector()
+		if err := r.List(ctx, scope, page); err != nil {
+			t.Fatal(err)
+		}
+		byName := map[string]modules.Row{}
+		for _, row := range rows() {
+			byName[row[r.Table().Identity()[0]].String()] = row
+		}
+		return byName
+	}
+	if aurora := read(clusters)["aurora"]; !aurora["allocated_storage"].IsNull() || !aurora["db_cluster_instance_class"].IsNull() || aurora["publicly_accessible"].Bool() {
+		t.Errorf("an Aurora cluster has what Multi-AZ DB clusters have: %v", aurora)
+	}
+	listed := read(instances)
+	for name, row := range listed {
+		if cluster := modules.Text(strings.TrimPrefix(name, "in-")); row["db_cluster_id"] != cluster {
+			t.Errorf("%s is a member of %v, want %v", name, row["db_cluster_id"], cluster)
+		}
+		for _, column := range ofCluster {
+			if !row[column].IsNull() {
+				t.Errorf("%s: column %s is %v, want NULL", name, column, row[column])
+			}
+		}
+	}
+	if made := listed["in-aurora"]; made["made_by_cluster"].Bool() || instances.Protected(made) != "" {
+		t.Error("an instance of an Aurora cluster is taken for AWS's own")
+	}
+	if !listed["in-multi"]["made_by_cluster"].Bool() {
+		t.Error("an instance of a Multi-AZ DB cluster is not taken for AWS's own")
+	}
+	journal.Take()
+	if err := instances.Delete(ctx, scope, listed["in-multi"]); modules.ClassOf(err) != modules.Invalid {
+		t.Errorf("delete what AWS has made: %v, want class %s", err, modules.Invalid)
+	}
+	if calls, _ := journal.Take(); len(calls) > 0 {
+		t.Errorf("made the calls %v", calls)
+	}
+	if err := clusters.Delete(ctx, scope, read(clusters)["aurora"]); modules.ClassOf(err) != modules.Dependency {
+		t.Errorf("delete a cluster that has an instance: %v, want class %s", err, modules.Dependency)
+	}
+	for _, err := range []error{instances.Delete(ctx, scope, listed["in-aurora"]), clusters.Delete(ctx, scope, read(clusters)["aurora"])} {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A database that has no other security group has the default one, which the
+// first other takes the place of.
+func TestSecurityGroups(t *testing.T) {
+	t.Parallel()
+	clients, scope := awstest.Clients(t), awstest.Scope("us-west-2")
+	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
+	client, err := clients.EC2(ctx, scope)
+	if err != nil {
+		t.Fatal(err)
+	}
+	subnets, groups := network(ctx, t, clients, scope)
+	for _, name := range []string{"one", "two"} {
+		out, err := client.CreateSecurityGroup(ctx, &ec2.CreateSecurityGroupInput{GroupName: &name, Description: &name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		groups = append(groups, *out.GroupId)
+	}
+	if _, err := newSubnetGroup(clients).Create(ctx, scope, modules.Row{
+		"name": modules.Text("net"), "description": modules.Text("of a test"), "subnets": modules.Strings(subnets[:2]),
+	}, ""); err != nil {
+		t.Fatal(err)
+	}
+	members(ctx, t, clients, scope)
+	if _, err := newInstance(clients).Create(ctx, scope, modules.Row{
+		"db_instance_identifier": modules.Text("single"), "engine": modules.Text("postgres"), "db_instance_class": modules.Text("db.t4g.micro"),
+		"allocated_storage": modules.Int(20), "master_username": modules.Text("someone"), "master_user_password": modules.Text("not-a-secret"),
+	}, ""); err != nil {
+		t.Fatal(err)
+	}
+	for owner, r := range map[string]*aws.Memberships{"single": newInstanceGroups(clients), "aurora": newClusterGroups(clients)} {
+		row := func(group string) modules.Row {
+			return modules.Row{r.Owner: modules.Text(owner), r.Member: modules.Text(group)}
+		}
+		// moto gives a cluster no group by itself.
+		if owner == "aurora" {
+			if err := r.Set(ctx, scope, aws.MemberList{Owner: owner}, groups[:1]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		has := func(want ...string) {
+			t.Helper()
+			page, rows := aws.Collector()
+			if err := r.List(ctx, scope, page); err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, row := range rows() {
+				if row[r.Owner].String() != owner {
+					t.Errorf("%s lists %v, which is a member of a cluster", r.Description.Name, row)
+				}
+				got = append(got, row[r.Member].String())
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("%s has the groups %v, want %v", owner, got, want)
+			}
+		}
+		has(groups[0])
+		for _, group := range groups[1:] {
+			if _, err := r.Create(ctx, scope, row(group), ""); err != nil {
+				t.Fatal(err)
+			}
+		}
+		has(groups[1:]...)
+		if got, err := r.Get(ctx, scope, []modules.Row{row(groups[0]), row(groups[1])}); err != nil || len(got) != 1 {
+			t.Errorf("get: got %v, %v, want one of two", got, err)
+		}
+		for _, group := range groups {
+			if err := r.Delete(ctx, scope, row(group)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		has(groups[0])
+	}
+	// A member's are its cluster's: there is nothing to delete.
+	member := newInstanceGroups(clients)
+	if err := member.Delete(ctx, scope, modules.Row{"rds_id": modules.Text("in-aurora"), "security_group_id": modules.Text(groups[0])}); err != nil {
+		t.Error(err)
+	}
+}
+
+// What moto does not do: AWS does not say what an Aurora cluster's storage is, and
+// tells what is under way.
+func TestRows(t *testing.T) {
+	aurora := clusterRow(rdstypes.DBCluster{Engine: awssdk.String("aurora-mysql"), AllocatedStorage: awssdk.Int32(1)})
+	if aurora["storage_type"] != modules.Text("aurora") || !aurora["allocated_storage"].IsNull() {
+		t.Errorf("Aurora: %v", aurora)
+	}
+	changing := clusterRow(rdstypes.DBCluster{
+		Engine: awssdk.String("postgres"), DBClusterInstanceClass: awssdk.String("db.m6gd.large"), AllocatedStorage: awssdk.Int32(100), Iops: awssdk.Int32(1000),
+		PendingModifiedValues: &rdstypes.ClusterPendingModifiedValues{AllocatedStorage: awssdk.Int32(200)},
+	})
+	if changing["allocated_storage"] != modules.Int(200) || changing["iops"] != modules.Int(1000) || !changing["storage_type"].IsNull() {
+		t.Errorf("changing: %v", changing)
+	}
+	for _, engine := range []string{"aurora-mysql", "aurora-postgresql", "neptune", "docdb", "mysql", "postgres"} {
+		row := instanceRow(rdstypes.DBInstance{Engine: &engine, DBClusterIdentifier: awssdk.String("c")})
+		if own := engine == "mysql" || engine == "postgres"; row["made_by_cluster"].Bool() != own {
+			t.Errorf("a member of a cluster of %s is made by it: %t", engine, !own)
+		}
+	}
+	groups := groupsOf([]rdstypes.VpcSecurityGroupMembership{
+		{VpcSecurityGroupId: awssdk.String("sg-1"), Status: awssdk.String("active")}, {VpcSecurityGroupId: awssdk.String("sg-2"), Status: awssdk.String("adding")},
+		{VpcSecurityGroupId: awssdk.String("sg-3"), Status: awssdk.String("removing")},
+	})
+	if !slices.Equal(groups, []string{"sg-1", "sg-2"}) {
+		t.Errorf("groups: %v", groups)
+	}
+}
+
+// What is sent depends on the kind of cluster: Aurora does not take
+// PubliclyAccessible, of the others it must be said; and Iops go with StorageType.
+func TestClusterCalls(t *testing.T) {
+	t.Parallel()
+	var form url.Values
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_ = r.ParseForm()
+		form = r.Form
+		w.WriteHeader(http.StatusBadRequest)
+		_, _ = io.WriteString(w, `<ErrorResponse><Error><Code>InvalidParameterCombination</Code></Error></ErrorResponse>`)
+	}))
+	t.Cleanup(server.Close)
+	r, scope := newCluster(awstest.Fake(server.URL)), awstest.Scope("us-west-2")
+	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
+	for _, c := range []struct {
+		class modules.Value
+		sent  []string
+	}{{modules.Null, nil}, {modules.Text("db.m6gd.large"), []string{"false"}}} {
+		_, err := r.Create(ctx, scope, modules.Row{
+			"db_cluster_identifier": modules.Text("c"), "engine": modules.Text("postgres"), "db_cluster_instance_class": c.class, "publicly_accessible": modules.Bool(false),
+		}, "")
+		if modules.ClassOf(err) != modules.Invalid || !slices.Equal(form["PubliclyAccessible"], c.sent) {
+			t.Errorf("class %v: %v, sent PubliclyAccessible %v, want %v", c.class, err, form["PubliclyAccessible"], c.sent)
+		}
+	}
+	have := modules.Row{"db_cluster_identifier": modules.Text("c")}
+	want := modules.Row{"storage_type": modules.Text("gp3"), "iops": modules.Int(3000)}
+	if err := r.Update(ctx, scope, have, want, []string{"storage_type"}); err == nil || form.Get("Iops") != "3000" || form.Get("StorageType") != "gp3" {
+		t.Errorf("%v, sent %v", err, form)
 	}
 }
 

@@ -2,13 +2,21 @@
 //
 // It promises what the contract in package modules asks of its tables. The
 // names of its objects are identities and unique in a region, so that creations
-// are found again by name. Instances take minutes to come, to change and to go;
-// what has been asked of one and is under way counts as what it has.
+// are found again by name. Instances and clusters take minutes to come, to
+// change and to go; what has been asked of one and is under way counts as what
+// it has.
+//
+// There are two kinds of clusters. The instances of an Aurora cluster are
+// records that users make; those of a Multi-AZ DB cluster AWS makes and deletes
+// with the cluster, so that the engine never does. What a cluster decides for its
+// members is NULL in their records: a change of the cluster changes them in no
+// column, and no mode can set the two against each other.
 package awsrds
 
 import (
 	"context"
 	"maps"
+	"slices"
 	"strings"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
@@ -19,17 +27,23 @@ import (
 	"iasql/internal/modules"
 )
 
-// pageSize is the most results a page of RDS's Describe operations may have.
-const pageSize = 100
+const (
+	// pageSize is the most results a page of RDS's Describe operations may have.
+	pageSize = 100
+	// auroraPrefix begins the names of Aurora's engines.
+	auroraPrefix = "aurora"
+)
 
 // Module returns the module aws_rds, whose calls go through c.
 func Module(c *aws.Clients) *modules.Module {
 	return &modules.Module{
 		Name:         "aws_rds",
 		Version:      1,
-		Doc:          "Relational databases (RDS): instances, their parameter groups and subnet groups.",
-		Dependencies: []string{"aws_account"},
-		Resources:    []modules.Resource{newParameterGroup(c), newSubnetGroup(c), newInstance(c)},
+		Doc:          "Relational databases (RDS): instances, clusters, and their security groups, parameter groups and subnet groups.",
+		Dependencies: []string{"aws_security_group"},
+		Resources: []modules.Resource{
+			newParameterGroup(c), newSubnetGroup(c), newCluster(c), newClusterGroups(c), newInstance(c), newInstanceGroups(c),
+		},
 	}
 }
 
@@ -47,6 +61,50 @@ func client(ctx context.Context, c *aws.Clients, scope modules.Scope) (*rds.Clie
 func nameColumn(name, doc string) modules.Column {
 	return modules.Column{Name: name, Type: modules.TypeText, Required: true, Identity: true, CreateOnly: true,
 		Check: "length(" + name + ") BETWEEN 1 AND 255 AND " + name + " ~ '^[a-z0-9][a-z0-9._ -]*$'", Doc: doc}
+}
+
+// filtered calls read with a filter on the names, as many times as it takes;
+// once and without one if names is nil.
+func filtered(filter string, names []string, read func([]rdstypes.Filter) error) error {
+	if names == nil {
+		return read(nil)
+	}
+	for some := range slices.Chunk(names, pageSize) {
+		if err := read([]rdstypes.Filter{{Name: &filter, Values: some}}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// underWay has what was asked for and is under way count as what there is, so
+// that it is not asked again.
+func underWay(row, pending modules.Row) {
+	for column, v := range pending {
+		if !v.IsNull() {
+			row[column] = v
+		}
+	}
+}
+
+// unlessDeleting returns the error of a deletion, nil for what is gone or being
+// deleted: that is refused by its state.
+func unlessDeleting(ctx context.Context, r modules.Resource, scope modules.Scope, have modules.Row, status string, err error) error {
+	if err == nil || modules.ClassOf(err) != modules.Dependency {
+		return aws.IfExists(err)
+	}
+	rows, failed := r.Get(ctx, scope, []modules.Row{have})
+	if failed == nil && (len(rows) == 0 || rows[0][status].String() == "deleting") {
+		return nil
+	}
+	return err
+}
+
+func boolPtr(v modules.Value) *bool {
+	if v.IsNull() {
+		return nil
+	}
+	return awssdk.Bool(v.Bool())
 }
 
 func readTags(ctx context.Context, client *rds.Client, arn *string) (modules.Value, error) {

@@ -1,0 +1,139 @@
+package awsrds
+
+import (
+	"context"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/rds"
+	rdstypes "github.com/aws/aws-sdk-go-v2/service/rds/types"
+
+	"iasql/internal/aws"
+	"iasql/internal/modules"
+)
+
+// newInstanceGroups makes the table rds_security_groups.
+func newInstanceGroups(c *aws.Clients) *aws.Memberships {
+	return &aws.Memberships{
+		Description: describeGroups("rds_security_groups",
+			"The security groups of database instances. One that has no other has the default group of its VPC. Members of a cluster have the cluster's: db_cluster_security_groups.",
+			modules.Column{Name: "rds_id", References: &modules.Reference{Table: "rds", Key: "db_instance_identifier"}, Doc: "The instance."}),
+		Owner:  "rds_id",
+		Member: memberColumn,
+		Lists: func(ctx context.Context, scope modules.Scope, owners []string, page func([]aws.MemberList) error) error {
+			client, err := client(ctx, c, scope)
+			if err != nil {
+				return err
+			}
+			return describeInstances(ctx, client, owners, func(instances []rdstypes.DBInstance) error {
+				lists := make([]aws.MemberList, len(instances))
+				for i, db := range instances {
+					lists[i].Owner = awssdk.ToString(db.DBInstanceIdentifier)
+					if db.DBClusterIdentifier == nil {
+						lists[i].Members = groupsOf(db.VpcSecurityGroups)
+					}
+				}
+				return page(lists)
+			})
+		},
+		Set: func(ctx context.Context, scope modules.Scope, have aws.MemberList, want []string) error {
+			client, err := client(ctx, c, scope)
+			if err != nil {
+				return err
+			}
+			_, err = client.ModifyDBInstance(ctx, &rds.ModifyDBInstanceInput{
+				DBInstanceIdentifier: &have.Owner, VpcSecurityGroupIds: want, ApplyImmediately: awssdk.Bool(true),
+			})
+			return err
+		},
+		Standard: standardGroup(c),
+	}
+}
+
+// newClusterGroups makes the table db_cluster_security_groups.
+func newClusterGroups(c *aws.Clients) *aws.Memberships {
+	return &aws.Memberships{
+		Description: describeGroups("db_cluster_security_groups",
+			"The security groups of database clusters and their instances. A cluster that has no other has the default group of its VPC.",
+			modules.Column{Name: "db_cluster_id", References: &modules.Reference{Table: "db_cluster", Key: "db_cluster_identifier"}, Doc: "The cluster."}),
+		Owner:  "db_cluster_id",
+		Member: memberColumn,
+		Lists: func(ctx context.Context, scope modules.Scope, owners []string, page func([]aws.MemberList) error) error {
+			client, err := client(ctx, c, scope)
+			if err != nil {
+				return err
+			}
+			return describeClusters(ctx, client, owners, func(clusters []rdstypes.DBCluster) error {
+				lists := make([]aws.MemberList, len(clusters))
+				for i, db := range clusters {
+					lists[i] = aws.MemberList{Owner: awssdk.ToString(db.DBClusterIdentifier), Members: groupsOf(db.VpcSecurityGroups)}
+				}
+				return page(lists)
+			})
+		},
+		Set: func(ctx context.Context, scope modules.Scope, have aws.MemberList, want []string) error {
+			client, err := client(ctx, c, scope)
+			if err != nil {
+				return err
+			}
+			_, err = client.ModifyDBCluster(ctx, &rds.ModifyDBClusterInput{
+				DBClusterIdentifier: &have.Owner, VpcSecurityGroupIds: want, ApplyImmediately: awssdk.Bool(true),
+			})
+			return err
+		},
+		Standard: standardGroup(c),
+	}
+}
+
+// memberColumn is the column with the group.
+const memberColumn = "security_group_id"
+
+// describeGroups describes a table of the security groups of what owner names.
+func describeGroups(name, doc string, owner modules.Column) *modules.Table {
+	owner.Type, owner.Required, owner.Identity, owner.CreateOnly = modules.TypeBigint, true, true, true
+	owner.References.Part = modules.PartAlong
+	return &modules.Table{
+		Name:     name,
+		Doc:      doc,
+		Provider: aws.Provider,
+		Reach:    modules.PerRegion,
+		Creation: modules.ByName,
+		Columns: aws.Regional(owner,
+			modules.Column{Name: memberColumn, Type: modules.TypeBigint, Required: true, Identity: true, CreateOnly: true,
+				References: &modules.Reference{Table: "security_group", Key: "group_id"},
+				Doc:        "The security group."},
+		),
+	}
+}
+
+// groupsOf returns the ids of the groups, without those that are on their way
+// out.
+func groupsOf(memberships []rdstypes.VpcSecurityGroupMembership) []string {
+	var ids []string
+	for _, m := range memberships {
+		if awssdk.ToString(m.Status) != "removing" {
+			ids = append(ids, awssdk.ToString(m.VpcSecurityGroupId))
+		}
+	}
+	return ids
+}
+
+// standardGroup returns what finds the group that a database has when there is
+// no other: the default group of the VPC that the groups it has are of, since
+// RDS does not tell a cluster's VPC.
+func standardGroup(c *aws.Clients) func(context.Context, modules.Scope, aws.MemberList) (string, error) {
+	return func(ctx context.Context, scope modules.Scope, list aws.MemberList) (string, error) {
+		client, err := c.EC2(ctx, scope)
+		if err != nil {
+			return "", err
+		}
+		out, err := client.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{GroupIds: list.Members[:1]})
+		if err != nil {
+			return "", err
+		}
+		if len(out.SecurityGroups) == 0 {
+			return "", &modules.Error{Class: modules.NotFound, Code: "InvalidGroup.NotFound", Message: "there is no security group " + list.Members[0]}
+		}
+		return c.DefaultGroup(ctx, scope, awssdk.ToString(out.SecurityGroups[0].VpcId))
+	}
+}
