@@ -217,11 +217,11 @@ func (w *world) list(sql string) []string {
 }
 
 // refused looks at why a user's transaction failed: only because the database
-// went away.
+// went away or had no room.
 func (w *world) refused(err error) {
 	text := err.Error()
 	for _, expected := range []string{
-		"57P0", "connect", "conn closed", "EOF", "reset by peer", "timeout", "deadline", "closed pool", "broken pipe", "40001", "40P01", "55P03", "recovery",
+		"57P0", "connect", "conn closed", "EOF", "reset by peer", "timeout", "deadline", "closed pool", "broken pipe", "40001", "40P01", "55P03", "53100", "recovery",
 	} {
 		if strings.Contains(text, expected) {
 			return
