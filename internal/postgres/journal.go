@@ -4,6 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"runtime"
+	"slices"
+	gosync "sync"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -11,6 +15,156 @@ import (
 	"iasql/internal/modules"
 	"iasql/internal/sync"
 )
+
+// journal gathers calls that are about to be made. What the operations of a
+// cycle ask for while an earlier transaction of theirs is under way goes into
+// the next one together, so that many operations at once cost few commits, and
+// a single one waits for nobody.
+type journal struct {
+	lock gosync.Mutex
+	// waiting has a key for each lease that is being written for.
+	waiting map[sync.Lease][]*entry
+}
+
+// entry is a call that waits to be journaled.
+type entry struct {
+	sync.LoggedCall
+	ctx     context.Context
+	columns string        // JSON
+	done    chan struct{} // closed when id and err are known
+	id      int64
+	err     error
+}
+
+// journalTimeout bounds the writing of entries: whoever waits for one may have
+// gone, and nobody else ends it.
+const journalTimeout = time.Minute
+
+// Begin implements [sync.Database]. It returns when the entry is committed (R6).
+// An error other than the two that say so leaves open whether it is.
+func (d *Database) Begin(ctx context.Context, lease sync.Lease, call sync.LoggedCall) (int64, error) {
+	columns, err := d.changesJSON(call.Record.Table, call.Columns)
+	if err != nil {
+		return 0, err
+	}
+	e := &entry{LoggedCall: call, ctx: ctx, columns: string(columns), done: make(chan struct{})}
+	d.journal.lock.Lock()
+	if d.journal.waiting == nil {
+		d.journal.waiting = map[sync.Lease][]*entry{}
+	}
+	waiting, writing := d.journal.waiting[lease]
+	d.journal.waiting[lease] = append(waiting, e)
+	d.journal.lock.Unlock()
+	if !writing {
+		// Not by the caller: one whose context ends must not take others with it.
+		go d.writeJournal(context.WithoutCancel(ctx), lease)
+	}
+	select {
+	case <-e.done:
+		return e.id, e.err
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
+}
+
+// writeJournal writes entries of a lease until none is waiting.
+func (d *Database) writeJournal(ctx context.Context, lease sync.Lease) {
+	for {
+		runtime.Gosched() // to those that are about to ask, too
+		d.journal.lock.Lock()
+		entries := d.journal.waiting[lease]
+		if len(entries) == 0 {
+			delete(d.journal.waiting, lease)
+			d.journal.lock.Unlock()
+			return
+		}
+		d.journal.waiting[lease] = nil
+		d.journal.lock.Unlock()
+		d.writeEntries(ctx, lease, entries)
+	}
+}
+
+// writeEntries writes those entries whose calls may be made at this very moment:
+// that is what keeps a mode or a batch that came up during the cycle from being
+// overtaken.
+func (d *Database) writeEntries(ctx context.Context, lease sync.Lease, entries []*entry) {
+	ctx, cancel := context.WithTimeout(ctx, journalTimeout)
+	defer cancel()
+	var (
+		regions, tables, kinds, services, actions, tokens, keys, columns []string
+		records, upTo                                                    []int64
+		replaces                                                         []bool
+		written                                                          []*entry
+	)
+	for _, e := range entries {
+		if err := e.ctx.Err(); err != nil { // nobody waits for it
+			e.err = err
+			continue
+		}
+		written = append(written, e)
+		regions, tables, records = append(regions, e.Scope.Region), append(tables, e.Record.Table), append(records, e.Record.ID)
+		kinds, services, actions = append(kinds, string(e.Kind)), append(services, e.Call.Service), append(actions, e.Call.Action)
+		tokens, keys, columns = append(tokens, e.Token), append(keys, e.Key), append(columns, e.columns)
+		upTo, replaces = append(upTo, e.UpTo), append(replaces, e.Replaces)
+	}
+	err := d.queryEntries(ctx, written, `
+		WITH fence AS (
+			SELECT 1 FROM iasql_internal.lease WHERE account = $1 AND fence = $2 FOR SHARE
+		), allowed AS MATERIALIZED (
+			SELECT nextval('public.iasql_operations_id_seq') AS id, c.*
+			FROM unnest($5::text[], $6::text[], $7::bigint[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[], $13::jsonb[], $14::bigint[], $15::boolean[])
+				WITH ORDINALITY c (region, table_name, record_id, kind, service, action, token, key, columns, up_to, replaces, ord)
+			WHERE EXISTS (SELECT FROM fence)
+			  AND coalesce(iasql_internal.open_batch(), 0) = $4
+			  AND CASE WHEN NOT EXISTS (SELECT FROM public.iasql_mode WHERE mode = 'TRACK') THEN true
+			           WHEN c.kind = 'update' THEN NOT EXISTS (
+			               SELECT FROM jsonb_object_keys(c.columns) k (name) WHERE public.iasql_mode_of(c.table_name, nullif(c.record_id, 0), k.name) = 'TRACK')
+			           ELSE public.iasql_mode_of(c.table_name, nullif(c.record_id, 0)) <> 'TRACK' END
+		), written AS (
+			INSERT INTO public.iasql_operations
+				(id, cycle_id, account, region, table_name, record_id, kind, service, action, token, key, columns, up_to, replaces, transaction_id)
+			OVERRIDING SYSTEM VALUE
+			SELECT id, $3, $1, region, table_name, nullif(record_id, 0), kind, service, action, nullif(token, ''), nullif(key, ''), columns, up_to, replaces, nullif($4::bigint, 0)
+			FROM allowed
+		)
+		SELECT ord, id FROM allowed`,
+		lease.Account, lease.Fence, lease.Cycle, lease.Batch,
+		regions, tables, records, kinds, services, actions, tokens, keys, columns, upTo, replaces)
+	refused := sync.ErrRefused
+	if err == nil && slices.ContainsFunc(written, func(e *entry) bool { return e.id == 0 }) {
+		if lost := d.fenced(ctx, lease, func(pgx.Tx) error { return nil }); lost != nil {
+			refused = lost
+		}
+	}
+	for _, e := range entries {
+		switch {
+		case e.err != nil:
+		case err != nil:
+			e.id, e.err = 0, err
+		case e.id == 0:
+			e.err = refused
+		}
+		close(e.done)
+	}
+}
+
+// queryEntries runs a statement that returns the ordinal numbers and ids of the
+// entries it has written.
+func (d *Database) queryEntries(ctx context.Context, entries []*entry, statement string, args ...any) error {
+	if len(entries) == 0 {
+		return nil
+	}
+	rows, err := d.Pool.Query(ctx, statement, args...)
+	if err != nil {
+		return err
+	}
+	var ord, id int64
+	_, err = pgx.ForEachRow(rows, []any{&ord, &id}, func() error {
+		entries[ord-1].id = id
+		return nil
+	})
+	return err
+}
 
 // OwnWrites implements [sync.Database].
 func (d *Database) OwnWrites(ctx context.Context, account string) ([]sync.LoggedWrite, error) {

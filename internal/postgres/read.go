@@ -20,6 +20,8 @@ import (
 type Database struct {
 	Pool     *pgxpool.Pool
 	Registry *modules.Registry
+
+	journal journal
 }
 
 var _ sync.Database = (*Database)(nil)

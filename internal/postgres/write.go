@@ -18,10 +18,17 @@ import (
 
 // fenced runs f in a transaction that fails once the lease is lost: it holds
 // the lease's row, which a successor has to change first.
+//
+// Its commit does not wait for the disk (manual, section 30.4): should the server
+// crash within the next moment, what f wrote is as if the engine had died before
+// it, and the next cycle finds out anew, from the journal or the cloud. Only what
+// that relies on is waited for: the journal's entries (R6) and the lease (R15).
 func (d *Database) fenced(ctx context.Context, lease sync.Lease, f func(pgx.Tx) error) error {
 	return pgx.BeginFunc(ctx, d.Pool, func(tx pgx.Tx) error {
-		var one int
-		err := tx.QueryRow(ctx, `SELECT 1 FROM iasql_internal.lease WHERE account = $1 AND fence = $2 FOR SHARE`, lease.Account, lease.Fence).Scan(&one)
+		var off string
+		err := tx.QueryRow(ctx, `
+			SELECT set_config('synchronous_commit', 'off', true) FROM (
+				SELECT FROM iasql_internal.lease WHERE account = $1 AND fence = $2 FOR SHARE) fence`, lease.Account, lease.Fence).Scan(&off)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return sync.ErrLeaseLost
 		}
@@ -30,39 +37,6 @@ func (d *Database) fenced(ctx context.Context, lease sync.Lease, f func(pgx.Tx) 
 		}
 		return f(tx)
 	})
-}
-
-// Begin implements [sync.Database]. The row is written only if the call may be
-// made at this very moment: that is what keeps a mode or a batch that came up
-// during the cycle from being overtaken.
-func (d *Database) Begin(ctx context.Context, lease sync.Lease, call sync.LoggedCall) (int64, error) {
-	columns, err := d.changesJSON(call.Record.Table, call.Columns)
-	if err != nil {
-		return 0, err
-	}
-	var id int64
-	err = d.Pool.QueryRow(ctx, `
-		WITH fence AS (
-			SELECT 1 FROM iasql_internal.lease WHERE account = $1 AND fence = $2 FOR SHARE
-		)
-		INSERT INTO public.iasql_operations
-			(cycle_id, account, region, table_name, record_id, kind, service, action, token, key, columns, up_to, replaces, transaction_id)
-		SELECT $3, $1, $4, $5, nullif($6::bigint, 0), $7, $8, $9, nullif($10, ''), nullif($11, ''), $12, $13, $14, nullif($15::bigint, 0)
-		WHERE EXISTS (SELECT FROM fence)
-		  AND NOT CASE $7 WHEN 'update' THEN EXISTS (SELECT FROM jsonb_object_keys($12::jsonb) c (name) WHERE public.iasql_mode_of($5, nullif($6, 0), c.name) = 'TRACK')
-		                  ELSE public.iasql_mode_of($5, nullif($6, 0)) = 'TRACK' END
-		  AND coalesce(iasql_internal.open_batch(), 0) = $15
-		RETURNING id`,
-		lease.Account, lease.Fence, lease.Cycle, call.Scope.Region, call.Record.Table, call.Record.ID, call.Kind,
-		call.Call.Service, call.Call.Action, call.Token, call.Key, columns, call.UpTo, call.Replaces, lease.Batch).Scan(&id)
-	if !errors.Is(err, pgx.ErrNoRows) {
-		return id, err
-	}
-	err = d.fenced(ctx, lease, func(pgx.Tx) error { return nil })
-	if err == nil {
-		err = sync.ErrRefused
-	}
-	return 0, err
 }
 
 // Finish implements [sync.Database].
@@ -212,11 +186,13 @@ func (d *Database) recordCreated(ctx context.Context, tx pgx.Tx, t *modules.Tabl
 	}
 	// An identity is a key that others may reference, so that writing it waits
 	// for everyone who holds the row, even FOR KEY SHARE; hence FOR UPDATE.
+	// OFFSET 0 keeps the identity's index in use: as a join, and while the table
+	// has no statistics, every record of the account would be looked at.
 	statement := fmt.Sprintf(`
 		WITH free AS MATERIALIZED (SELECT id FROM %s WHERE id = ANY ($1) AND id = ANY ($2) FOR UPDATE SKIP LOCKED)
 		UPDATE %s t SET %s
 		FROM unnest($1::bigint[], %s) v (id, %s)
-		WHERE t.id = v.id AND t.id IN (SELECT id FROM free) AND NOT EXISTS (SELECT FROM %s o WHERE %s)`,
+		WHERE t.id = v.id AND t.id IN (SELECT id FROM free) AND NOT EXISTS (SELECT FROM %s o WHERE %s OFFSET 0)`,
 		sh.name, sh.name, strings.Join(sets, ", "), strings.Join(params, ", "), strings.Join(names, ", "), sh.name, strings.Join(same, " AND "))
 	err := unlessRefused(ctx, tx, ids, func(tx pgx.Tx, ids []int64) error {
 		_, err := tx.Exec(ctx, statement, append([]any{args[0], ids}, args[1:]...)...)
@@ -291,9 +267,25 @@ func (d *Database) Settle(ctx context.Context, lease sync.Lease, settlements []s
 	return d.fenced(ctx, lease, func(tx pgx.Tx) error { return d.settle(ctx, tx, settlements) })
 }
 
+// settle writes settlements, all of a kind in one statement. Of two about one
+// record the later counts.
 func (d *Database) settle(ctx context.Context, tx pgx.Tx, settlements []sync.Settlement) error {
-	var audit []int64
-	batch := &pgx.Batch{}
+	var (
+		audit    []int64
+		batch    = &pgx.Batch{}
+		states   = map[sync.RecordRef]sync.Settlement{}
+		order    []sync.RecordRef // of states
+		forget   refs
+		remember stateRows
+		resolved refs
+	)
+	note := func(s sync.Settlement) {
+		ref := s.Subject.Ref()
+		if _, again := states[ref]; !again {
+			order = append(order, ref)
+		}
+		states[ref] = s
+	}
 	for _, s := range settlements {
 		sub := s.Subject
 		if s.Settle && sub.Change != nil {
@@ -309,22 +301,35 @@ func (d *Database) settle(ctx context.Context, tx pgx.Tx, settlements []sync.Set
 		case sub.Garbage && s.State != nil:
 			key, _ := sub.Table.Key(sub.State.Identity)
 			batch.Queue(`
-				UPDATE iasql_internal.garbage SET state = $5, message = $6, code = $7, review = $8, attempts = $9, next_attempt_at = `+nextAttempt+`
+				UPDATE iasql_internal.garbage SET state = $5, message = $6, code = $7, review = $8, attempts = $9, next_attempt_at = `+nextAttempt("$10::double precision", "$8")+`
 				WHERE table_name = $1 AND account = $2 AND region = $3 AND key = $4`,
 				sub.Table.Name, sub.Scope.Account, sub.Scope.Region, key, s.State.Name, s.State.Message, s.State.Code, s.State.Review,
 				s.State.Attempts, s.State.Backoff.Seconds())
-		case s.State == nil && sub.State != nil:
-			batch.Queue(`DELETE FROM iasql_internal.record_state WHERE table_name = $1 AND record_id = $2`, sub.Table.Name, sub.RecordID)
-		case s.State != nil && sub.RecordID != 0:
-			if err := queueState(batch, sub, s.State); err != nil {
-				return err
-			}
+		case s.State == nil && sub.State != nil, s.State != nil && sub.RecordID != 0:
+			note(s)
 		}
 		if s.Settle && sub.State != nil && sub.State.Name == sync.StateConflict {
-			batch.Queue(`
-				UPDATE public.iasql_conflicts SET resolved = 'pulled', resolved_at = clock_timestamp(), resolved_by = current_user
-				WHERE table_name = $1 AND record_id = $2 AND resolved IS NULL`, sub.Table.Name, sub.RecordID)
+			resolved.add(sub.Ref())
 		}
+	}
+	for _, ref := range order {
+		s := states[ref]
+		if s.State == nil {
+			forget.add(ref)
+		} else if err := remember.add(s.Subject, s.State); err != nil {
+			return err
+		}
+	}
+	if len(forget.ids) > 0 {
+		batch.Queue(`DELETE FROM iasql_internal.record_state r USING unnest($1::text[], $2::bigint[]) v (table_name, record_id)
+			WHERE r.table_name = v.table_name AND r.record_id = v.record_id`, forget.tables, forget.ids)
+	}
+	remember.queue(batch)
+	if len(resolved.ids) > 0 {
+		batch.Queue(`
+			UPDATE public.iasql_conflicts c SET resolved = 'pulled', resolved_at = clock_timestamp(), resolved_by = current_user
+			FROM unnest($1::text[], $2::bigint[]) v (table_name, record_id)
+			WHERE c.table_name = v.table_name AND c.record_id = v.record_id AND c.resolved IS NULL`, resolved.tables, resolved.ids)
 	}
 	if err := auditlog.Settle(ctx, tx, audit); err != nil {
 		return fmt.Errorf("settle changes: %w", err)
@@ -337,32 +342,76 @@ func (d *Database) settle(ctx context.Context, tx pgx.Tx, settlements []sync.Set
 	return nil
 }
 
-// nextAttempt computes next_attempt_at: $10 is the backoff in seconds, $8
-// review; a record that needs a person and has no backoff is not tried again.
-const nextAttempt = `CASE WHEN $10::double precision > 0 THEN clock_timestamp() + make_interval(secs => $10) WHEN $8 THEN 'infinity'::timestamptz ELSE now() END`
+// refs are records as two parallel parameters.
+type refs struct {
+	tables []string
+	ids    []int64
+}
 
-func queueState(batch *pgx.Batch, s *sync.Subject, st *sync.State) error {
+func (r *refs) add(ref sync.RecordRef) {
+	r.tables, r.ids = append(r.tables, ref.Table), append(r.ids, ref.ID)
+}
+
+// nextAttempt computes next_attempt_at of the expressions of the backoff in
+// seconds and of review; a record that needs a person and has no backoff is not
+// tried again.
+func nextAttempt(backoff, review string) string {
+	return fmt.Sprintf(`CASE WHEN %s > 0 THEN clock_timestamp() + make_interval(secs => %s) WHEN %s THEN 'infinity'::timestamptz ELSE now() END`, backoff, backoff, review)
+}
+
+// stateRows are rows of record_state, as parallel parameters.
+type stateRows struct {
+	refs
+	accounts, regions, names, messages, codes []string
+	reviews, replacing                        []bool
+	attempts, unconfirmed                     []int
+	backoffs                                  []float64
+	failedAt                                  []int64
+	identities, keys                          []*string
+}
+
+func (r *stateRows) add(s *sync.Subject, st *sync.State) error {
 	identity, err := identityJSON(s.Table, st.Identity)
 	if err != nil {
 		return err
 	}
-	var key *string
+	var image, key *string
+	if identity != nil {
+		text := string(identity)
+		image = &text
+	}
 	if k, ok := s.Table.Key(st.Identity); ok {
 		key = &k
+	}
+	r.refs.add(s.Ref())
+	r.accounts, r.regions = append(r.accounts, s.Scope.Account), append(r.regions, s.Scope.Region)
+	r.names, r.messages, r.codes = append(r.names, string(st.Name)), append(r.messages, st.Message), append(r.codes, st.Code)
+	r.reviews, r.attempts, r.backoffs = append(r.reviews, st.Review), append(r.attempts, st.Attempts), append(r.backoffs, st.Backoff.Seconds())
+	r.failedAt, r.identities, r.keys = append(r.failedAt, st.FailedAt), append(r.identities, image), append(r.keys, key)
+	r.replacing, r.unconfirmed = append(r.replacing, st.Replacing), append(r.unconfirmed, st.Unconfirmed)
+	return nil
+}
+
+func (r *stateRows) queue(batch *pgx.Batch) {
+	if len(r.ids) == 0 {
+		return
 	}
 	// "since" is when the state began, not when it was last written.
 	batch.Queue(`
 		INSERT INTO iasql_internal.record_state AS r
 			(table_name, record_id, account, region, state, message, code, review, attempts, next_attempt_at, failed_at, identity, key, replacing, unconfirmed)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, `+nextAttempt+`, $11, $12, $13, $14, $15)
+		SELECT table_name, record_id, account, region, state, message, code, review, attempts, `+nextAttempt("backoff", "review")+`,
+			failed_at, identity::jsonb, key, replacing, unconfirmed
+		FROM unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::boolean[], $9::integer[],
+			$10::double precision[], $11::bigint[], $12::text[], $13::text[], $14::boolean[], $15::integer[])
+			v (table_name, record_id, account, region, state, message, code, review, attempts, backoff, failed_at, identity, key, replacing, unconfirmed)
 		ON CONFLICT (table_name, record_id) DO UPDATE SET
 			account = excluded.account, region = excluded.region, state = excluded.state, message = excluded.message, code = excluded.code,
 			review = excluded.review, attempts = excluded.attempts, next_attempt_at = excluded.next_attempt_at, failed_at = excluded.failed_at,
 			identity = excluded.identity, key = excluded.key, replacing = excluded.replacing, unconfirmed = excluded.unconfirmed,
 			since = CASE WHEN r.state = excluded.state THEN r.since ELSE excluded.since END`,
-		s.Table.Name, s.RecordID, s.Scope.Account, s.Scope.Region, st.Name, st.Message, st.Code, st.Review, st.Attempts, st.Backoff.Seconds(),
-		st.FailedAt, identity, key, st.Replacing, st.Unconfirmed)
-	return nil
+		r.tables, r.ids, r.accounts, r.regions, r.names, r.messages, r.codes, r.reviews, r.attempts,
+		r.backoffs, r.failedAt, r.identities, r.keys, r.replacing, r.unconfirmed)
 }
 
 func (d *Database) queueConflicts(batch *pgx.Batch, s *sync.Subject, conflicts []sync.Conflict) {

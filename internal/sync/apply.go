@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	gosync "sync"
 	"time"
@@ -82,6 +83,7 @@ func (c *cycle) apply(ctx context.Context, plan Plan) (called bool, err error) {
 	var failure error
 	for first := range results {
 		batch := []finished{first}
+		runtime.Gosched() // to those that have just ended, too
 		for more := true; more && len(batch) < 256; {
 			select {
 			case next, open := <-results:
@@ -261,6 +263,7 @@ func (j *opJournal) Begin(ctx context.Context, call modules.Call) (func(error), 
 		return nil, err
 	}
 	j.calls = append(j.calls, id)
+	j.c.count(func(r *Report) { r.Calls++ })
 	return func(error) {}, nil
 }
 

@@ -46,6 +46,7 @@ type Report struct {
 	Passes   int
 	Listed   int // objects listed
 	Read     int // objects read directly
+	Calls    int // mutating calls journaled
 	Pushed   int // operations that succeeded
 	Pulled   int // record writes
 	Settled  int

@@ -1,0 +1,155 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	gosync "sync"
+	"testing"
+	"time"
+
+	"iasql/internal/modules"
+	"iasql/internal/postgres"
+	"iasql/internal/sync"
+)
+
+// Calls of one cycle that are about to be made at once are journaled together,
+// each as if it were alone: the one that a mode forbids is refused, one that
+// nobody waits for any more is left out, and each answer names its own row.
+func TestBeginTogether(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	const calls = 20
+	b.exec(`INSERT INTO box (label) SELECT 'box ' || i FROM generate_series(1, $1) i`, calls)
+	b.exec(`INSERT INTO iasql_mode (table_name, record_id, mode) VALUES ('box', 7, 'TRACK')`)
+	b.exec(`INSERT INTO iasql_mode (table_name, record_id, column_name, mode) VALUES ('box', 8, 'size', 'TRACK')`)
+	lease, err := postgres.Acquire(t.Context(), b.engine, "main", "test", postgres.CycleOptions{Kind: "push"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The first waits here, and the others gather behind it.
+	tx, err := b.user.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback(context.Background())
+	if _, err := tx.Exec(t.Context(), `SELECT FROM iasql_internal.lease FOR UPDATE`); err != nil {
+		t.Fatal(err)
+	}
+	gone, leave := context.WithCancel(t.Context())
+	var (
+		wait gosync.WaitGroup
+		ids  [calls + 1]int64
+		errs [calls + 1]error
+	)
+	for i := int64(1); i <= calls; i++ {
+		ctx, call := t.Context(), sync.LoggedCall{Record: sync.RecordRef{Table: "box", ID: i}, Kind: sync.OpCreate,
+			Scope: modules.Scope{Account: "main"}, Token: fmt.Sprint("token ", i)}
+		switch i {
+		case 8:
+			call.Kind, call.Columns = sync.OpUpdate, map[string]sync.ValueChange{"size": {To: modules.Int(1)}, "label": {}}
+		case 9:
+			call.Kind, call.Columns = sync.OpUpdate, map[string]sync.ValueChange{"size": {To: modules.Int(1)}}
+		case 10:
+			ctx = gone
+		}
+		wait.Go(func() { ids[i], errs[i] = b.db.Begin(ctx, lease.Lease, call) })
+		if i == 1 {
+			time.Sleep(200 * time.Millisecond)
+		}
+	}
+	time.Sleep(100 * time.Millisecond)
+	leave()
+	if err := tx.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	wait.Wait()
+	for i := int64(1); i <= calls; i++ {
+		switch i {
+		case 7, 8:
+			if !errors.Is(errs[i], sync.ErrRefused) {
+				t.Errorf("call %d: %v", i, errs[i])
+			}
+		case 10:
+			if !errors.Is(errs[i], context.Canceled) {
+				t.Errorf("call %d: %v", i, errs[i])
+			}
+		default:
+			if errs[i] != nil {
+				t.Errorf("call %d: %v", i, errs[i])
+			} else if got := b.query(`SELECT record_id || token FROM iasql_operations WHERE id = $1`, ids[i]); got != fmt.Sprintf("%dtoken %d", i, i) {
+				t.Errorf("call %d has the row of %q", i, got)
+			}
+		}
+	}
+	if got := b.query(`SELECT count(*) FROM iasql_operations`); got != fmt.Sprint(calls-3) {
+		t.Errorf("%s calls are in the journal", got)
+	}
+	if got := b.query(`SELECT count(DISTINCT xmin::text) FROM iasql_operations`); len(got) > 1 || got > "5" { // 2, unless the machine is slow
+		t.Errorf("in %s transactions", got)
+	}
+	if err := lease.Release(sync.Report{}, nil); err != nil {
+		t.Fatal(err)
+	}
+	// Once the lease is lost all are told so.
+	next, err := postgres.Acquire(t.Context(), b.engine, "main", "next", postgres.CycleOptions{Kind: "push"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		wait.Go(func() {
+			if _, err := b.db.Begin(t.Context(), lease.Lease, sync.LoggedCall{Record: sync.RecordRef{Table: "box", ID: 1}, Kind: sync.OpCreate}); !errors.Is(err, sync.ErrLeaseLost) {
+				t.Errorf("after the lease was lost: %v", err)
+			}
+		})
+	}
+	wait.Wait()
+	if err := next.Release(sync.Report{}, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Of several settlements of one record in one transaction the last counts:
+// recovery may find the ends of more than one of its operations.
+func TestSettleTheSameTwice(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.exec(`INSERT INTO box (label) SELECT 'box ' || i FROM generate_series(1, 2) i`)
+	lease, err := postgres.Acquire(t.Context(), b.engine, "main", "test", postgres.CycleOptions{Kind: "push"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	settle := func(states ...*sync.State) {
+		t.Helper()
+		subjects, err := b.db.Load(t.Context(), boxTable, []int64{1, 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var list []sync.Settlement
+		for _, st := range states {
+			for _, s := range subjects {
+				s.Scope = modules.Scope{Account: "main"}
+				list = append(list, sync.Settlement{Subject: s, State: st})
+			}
+		}
+		if err := b.db.Settle(t.Context(), lease.Lease, list); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const names = `SELECT string_agg(state || ' ' || attempts, ', ' ORDER BY record_id) FROM iasql_internal.record_state`
+	settle(&sync.State{Name: sync.StateCreating, Attempts: 1}, &sync.State{Name: sync.StateUpdating, Attempts: 2})
+	if got := b.query(names); got != "Updating 2, Updating 2" {
+		t.Error(got)
+	}
+	settle(nil, &sync.State{Name: sync.StateWaiting, Attempts: 3})
+	if got := b.query(names); got != "WaitingForDependencies 3, WaitingForDependencies 3" {
+		t.Error(got)
+	}
+	settle(&sync.State{Name: sync.StateWaiting, Attempts: 4}, nil)
+	if got := b.query(names); got != "" {
+		t.Error(got)
+	}
+	if err := lease.Release(sync.Report{}, nil); err != nil {
+		t.Fatal(err)
+	}
+}
