@@ -83,9 +83,9 @@ func (e *Engine) nextAttempt(ctx context.Context, account string) (*time.Duratio
 			      UNION ALL SELECT account, next_attempt_at FROM iasql_internal.garbage) waiting
 			WHERE account = $1 AND next_attempt_at < 'infinity'
 			UNION ALL
-			SELECT min(greatest(started + iasql_internal.setting('consistency_window')::interval, clock_timestamp() + interval '1 second'))
+			SELECT clock_timestamp() + min(greatest(iasql_internal.setting('consistency_window')::interval - make_interval(secs => coalesce($2 - elapsed, 0)), '1 second'))
 			FROM public.iasql_operations WHERE account = $1 AND ended IS NULL AND kind <> 'call'
-		) due`, account).Scan(&seconds)
+		) due`, account, e.database.Elapsed(account)).Scan(&seconds)
 	if err != nil || seconds == nil {
 		return nil, err
 	}
@@ -109,7 +109,7 @@ func (e *Engine) runCycle(ctx context.Context, account string, kind sync.Kind, o
 	if options.Kind == "" {
 		options.Kind = string(kind)
 	}
-	lease, err := postgres.Acquire(ctx, e.pool, account, e.id, options)
+	lease, err := e.database.Acquire(ctx, account, e.id, options)
 	if err != nil {
 		return sync.Report{}, err
 	}

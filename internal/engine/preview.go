@@ -45,7 +45,7 @@ func (e *Engine) preview(ctx context.Context, own *postgres.OwnEdits, batch int6
 	}
 	out := &preview{Rows: []previewRow{}}
 	for _, account := range accounts {
-		lease, err := postgres.Acquire(ctx, e.pool, account, e.id, postgres.CycleOptions{Kind: "preview", Batch: batch})
+		lease, err := e.database.Acquire(ctx, account, e.id, postgres.CycleOptions{Kind: "preview", Batch: batch})
 		if err != nil {
 			return nil, err
 		}

@@ -86,7 +86,7 @@ func (b *bench) query(sql string, args ...any) string {
 }
 
 func (b *bench) cycle(ctx context.Context, name string, kind sync.Kind) (sync.Report, error) {
-	lease, err := postgres.Acquire(ctx, b.engine, "main", name, postgres.CycleOptions{Kind: string(kind)})
+	lease, err := b.db.Acquire(ctx, "main", name, postgres.CycleOptions{Kind: string(kind)})
 	if err != nil {
 		return sync.Report{}, err
 	}
@@ -109,7 +109,7 @@ func TestFence(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.exec(`INSERT INTO box (label) VALUES ('a')`)
-	old, err := postgres.Acquire(t.Context(), b.engine, "main", "old", postgres.CycleOptions{Kind: "push"})
+	old, err := b.db.Acquire(t.Context(), "main", "old", postgres.CycleOptions{Kind: "push"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func TestFence(t *testing.T) {
 	b.exec(`
 		SELECT pg_terminate_backend(l.pid) FROM pg_locks l JOIN pg_database d ON d.oid = l.database
 		WHERE d.datname = current_database() AND l.locktype = 'advisory' AND l.classid = 1229017938::oid`)
-	fresh, err := postgres.Acquire(t.Context(), b.engine, "main", "new", postgres.CycleOptions{Kind: "push"})
+	fresh, err := b.db.Acquire(t.Context(), "main", "new", postgres.CycleOptions{Kind: "push"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +164,7 @@ func TestPullRespectsUsers(t *testing.T) {
 	if _, err := tx.Exec(t.Context(), `UPDATE box SET size = 8 WHERE id = 2`); err != nil { // not committed yet
 		t.Fatal(err)
 	}
-	lease, err := postgres.Acquire(t.Context(), b.engine, "main", "test", postgres.CycleOptions{Kind: "full"})
+	lease, err := b.db.Acquire(t.Context(), "main", "test", postgres.CycleOptions{Kind: "full"})
 	if err != nil {
 		t.Fatal(err)
 	}

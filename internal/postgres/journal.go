@@ -122,14 +122,14 @@ func (d *Database) writeEntries(ctx context.Context, lease sync.Lease, entries [
 			           ELSE public.iasql_mode_of(c.table_name, nullif(c.record_id, 0)) <> 'TRACK' END
 		), written AS (
 			INSERT INTO public.iasql_operations
-				(id, cycle_id, account, region, table_name, record_id, kind, service, action, token, key, columns, up_to, replaces, transaction_id)
+				(id, cycle_id, account, region, table_name, record_id, kind, service, action, token, key, columns, up_to, replaces, transaction_id, elapsed)
 			OVERRIDING SYSTEM VALUE
-			SELECT id, $3, $1, region, table_name, nullif(record_id, 0), kind, service, action, nullif(token, ''), nullif(key, ''), columns, up_to, replaces, nullif($4::bigint, 0)
+			SELECT id, $3, $1, region, table_name, nullif(record_id, 0), kind, service, action, nullif(token, ''), nullif(key, ''), columns, up_to, replaces, nullif($4::bigint, 0), $16
 			FROM allowed
 		)
 		SELECT ord, id FROM allowed`,
 		lease.Account, lease.Fence, lease.Cycle, lease.Batch,
-		regions, tables, records, kinds, services, actions, tokens, keys, columns, upTo, replaces)
+		regions, tables, records, kinds, services, actions, tokens, keys, columns, upTo, replaces, d.clocks.now(lease.Account))
 	refused := sync.ErrRefused
 	if err == nil && slices.ContainsFunc(written, func(e *entry) bool { return e.id == 0 }) {
 		if lost := d.fenced(ctx, lease, func(pgx.Tx) error { return nil }); lost != nil {
@@ -166,14 +166,17 @@ func (d *Database) queryEntries(ctx context.Context, entries []*entry, statement
 	return err
 }
 
+// window is the consistency window in seconds.
+const window = `(SELECT extract(epoch FROM value::interval) FROM public.iasql_settings WHERE name = 'consistency_window')::double precision`
+
 // OwnWrites implements [sync.Database].
 func (d *Database) OwnWrites(ctx context.Context, account string) ([]sync.LoggedWrite, error) {
 	rows, err := d.Pool.Query(ctx, `
 		SELECT id, table_name, coalesce(record_id, 0), kind, account, region, coalesce(key, ''), columns, up_to, result <> 'ok'
 		FROM public.iasql_operations
 		WHERE account = $1 AND kind <> 'call' AND (result = 'ok' OR result IN ('unknown', 'abandoned') AND key IS NOT NULL)
-		  AND CASE result WHEN 'ok' THEN ended ELSE started END > now() - (SELECT value::interval FROM public.iasql_settings WHERE name = 'consistency_window')
-		ORDER BY id`, account)
+		  AND (elapsed > $2 - `+window+` OR elapsed IS NULL AND ended > now() - make_interval(secs => `+window+`))
+		ORDER BY id`, account, d.clocks.now(account))
 	if err != nil {
 		return nil, err
 	}
@@ -250,11 +253,11 @@ func (d *Database) Unfinished(ctx context.Context, account string) ([]sync.Logge
 	rows, err := d.Pool.Query(ctx, `
 		SELECT array_agg(id ORDER BY id), table_name, coalesce(record_id, 0), kind, account, region, coalesce(max(key), ''), coalesce(token, ''),
 		       (array_agg(columns ORDER BY id))[1], max(up_to), bool_or(replaces),
-		       max(started) < now() - 2 * (SELECT value::interval FROM public.iasql_settings WHERE name = 'consistency_window')
+		       coalesce(max(elapsed) < $2 - 2 * `+window+`, max(started) < now() - make_interval(secs => 2 * `+window+`))
 		FROM public.iasql_operations
 		WHERE account = $1 AND ended IS NULL AND kind <> 'call'
 		GROUP BY table_name, record_id, kind, account, region, token
-		ORDER BY min(id)`, account)
+		ORDER BY min(id)`, account, d.clocks.now(account))
 	if err != nil {
 		return nil, err
 	}

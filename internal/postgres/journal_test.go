@@ -23,7 +23,7 @@ func TestBeginTogether(t *testing.T) {
 	b.exec(`INSERT INTO box (label) SELECT 'box ' || i FROM generate_series(1, $1) i`, calls)
 	b.exec(`INSERT INTO iasql_mode (table_name, record_id, mode) VALUES ('box', 7, 'TRACK')`)
 	b.exec(`INSERT INTO iasql_mode (table_name, record_id, column_name, mode) VALUES ('box', 8, 'size', 'TRACK')`)
-	lease, err := postgres.Acquire(t.Context(), b.engine, "main", "test", postgres.CycleOptions{Kind: "push"})
+	lease, err := b.db.Acquire(t.Context(), "main", "test", postgres.CycleOptions{Kind: "push"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func TestBeginTogether(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Once the lease is lost all are told so.
-	next, err := postgres.Acquire(t.Context(), b.engine, "main", "next", postgres.CycleOptions{Kind: "push"})
+	next, err := b.db.Acquire(t.Context(), "main", "next", postgres.CycleOptions{Kind: "push"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func TestSettleTheSameTwice(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.exec(`INSERT INTO box (label) SELECT 'box ' || i FROM generate_series(1, 2) i`)
-	lease, err := postgres.Acquire(t.Context(), b.engine, "main", "test", postgres.CycleOptions{Kind: "push"})
+	lease, err := b.db.Acquire(t.Context(), "main", "test", postgres.CycleOptions{Kind: "push"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,8 +41,8 @@ var ErrNoAccount = errors.New("no such account")
 
 // Acquire takes the lease of an account for one cycle; it waits while another
 // cycle of the account runs, in this engine or another.
-func Acquire(ctx context.Context, pool *pgxpool.Pool, account, engine string, options CycleOptions) (*Lease, error) {
-	conn, err := pool.Acquire(ctx)
+func (d *Database) Acquire(ctx context.Context, account, engine string, options CycleOptions) (*Lease, error) {
+	conn, err := d.Pool.Acquire(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("connect for a lease: %w", err)
 	}
@@ -53,12 +53,14 @@ func Acquire(ctx context.Context, pool *pgxpool.Pool, account, engine string, op
 		return nil, fmt.Errorf("lease %s: %w", account, err)
 	}
 	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+		var elapsed float64
 		if err := tx.QueryRow(ctx, `
-			INSERT INTO iasql_internal.lease (account, fence, engine) VALUES ($1, 1, $2)
-			ON CONFLICT (account) DO UPDATE SET fence = lease.fence + 1, engine = excluded.engine, since = now()
-			RETURNING fence`, account, engine).Scan(&l.Fence); err != nil {
+			INSERT INTO iasql_internal.lease (account, fence, engine, elapsed) VALUES ($1, 1, $2, $3)
+			ON CONFLICT (account) DO UPDATE SET fence = lease.fence + 1, engine = excluded.engine, since = now(), elapsed = greatest(lease.elapsed, excluded.elapsed)
+			RETURNING fence, elapsed`, account, engine, d.clocks.now(account)).Scan(&l.Fence, &elapsed); err != nil {
 			return err
 		}
+		d.clocks.seen(account, elapsed)
 		// What died with an earlier engine says so.
 		if _, err := tx.Exec(ctx, `
 			UPDATE public.iasql_cycles SET ended = clock_timestamp(), message = 'the engine ended before the cycle did'

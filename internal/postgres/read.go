@@ -22,6 +22,7 @@ type Database struct {
 	Registry *modules.Registry
 
 	journal journal
+	clocks  clocks
 }
 
 var _ sync.Database = (*Database)(nil)

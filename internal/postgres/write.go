@@ -41,15 +41,15 @@ func (d *Database) fenced(ctx context.Context, lease sync.Lease, f func(pgx.Tx) 
 
 // Finish implements [sync.Database].
 func (d *Database) Finish(ctx context.Context, lease sync.Lease, outcomes []sync.Outcome) error {
-	return d.fenced(ctx, lease, func(tx pgx.Tx) error { return d.finish(ctx, tx, outcomes) })
+	return d.fenced(ctx, lease, func(tx pgx.Tx) error { return d.finish(ctx, tx, lease.Account, outcomes) })
 }
 
 // Resolve implements [sync.Database].
 func (d *Database) Resolve(ctx context.Context, lease sync.Lease, found []sync.Outcome) error {
-	return d.fenced(ctx, lease, func(tx pgx.Tx) error { return d.finish(ctx, tx, found) })
+	return d.fenced(ctx, lease, func(tx pgx.Tx) error { return d.finish(ctx, tx, lease.Account, found) })
 }
 
-func (d *Database) finish(ctx context.Context, tx pgx.Tx, outcomes []sync.Outcome) error {
+func (d *Database) finish(ctx context.Context, tx pgx.Tx, account string, outcomes []sync.Outcome) error {
 	var (
 		calls   []int64
 		results []string
@@ -89,9 +89,10 @@ func (d *Database) finish(ctx context.Context, tx pgx.Tx, outcomes []sync.Outcom
 	_, err := tx.Exec(ctx, `
 		UPDATE public.iasql_operations o
 		SET result = v.result, error = v.error, key = coalesce(v.key, o.key),
-		    ended = CASE WHEN v.result = 'unknown' THEN NULL ELSE clock_timestamp() END
+		    ended = CASE WHEN v.result = 'unknown' THEN NULL ELSE clock_timestamp() END,
+		    elapsed = CASE WHEN v.result = 'ok' THEN $5 ELSE o.elapsed END
 		FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[]) v (id, result, error, key)
-		WHERE o.id = v.id`, calls, results, errs, keys)
+		WHERE o.id = v.id`, calls, results, errs, keys, d.clocks.now(account))
 	if err != nil {
 		return fmt.Errorf("end operations: %w", err)
 	}

@@ -19,7 +19,8 @@ BEGIN
     )
     ON CONFLICT (unique_key) WHERE unique_key IS NOT NULL AND unique_states IS NOT NULL
         AND iasql_river.river_job_state_in_bitmask(unique_states, state)
-        DO UPDATE SET scheduled_at = excluded.scheduled_at WHERE river_job.state = 'scheduled' AND river_job.scheduled_at > excluded.scheduled_at;
+        -- (An available job of the future is one from before the clock was put back.)
+        DO UPDATE SET scheduled_at = excluded.scheduled_at WHERE river_job.state IN ('scheduled', 'available') AND river_job.scheduled_at > excluded.scheduled_at;
     IF delay = '0' THEN
         PERFORM pg_notify('iasql_river.river_insert', '{"queue": "iasql"}');
     END IF;

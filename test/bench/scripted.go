@@ -18,9 +18,10 @@ import (
 
 // bench is an installation with n objects in its cloud.
 type bench struct {
-	pool  *pgxpool.Pool
-	cycle *sync.Engine
-	cloud *cloud
+	pool     *pgxpool.Pool
+	database *postgres.Database
+	cycle    *sync.Engine
+	cloud    *cloud
 }
 
 func measure(ctx context.Context, url string, n int) error {
@@ -39,7 +40,8 @@ func measure(ctx context.Context, url string, n int) error {
 	if _, err := platform.Install(ctx, b.pool, registry, []string{"bench"}); err != nil {
 		return err
 	}
-	b.cycle = &sync.Engine{Database: &postgres.Database{Pool: b.pool, Registry: registry}, Registry: registry, Log: slog.New(slog.DiscardHandler)}
+	b.database = &postgres.Database{Pool: b.pool, Registry: registry}
+	b.cycle = &sync.Engine{Database: b.database, Registry: registry, Log: slog.New(slog.DiscardHandler)}
 	defer func() { _, _ = platform.Uninstall(ctx, b.pool, registry, []string{"bench"}) }()
 
 	took, memory, r, err := b.run(ctx, sync.Full)
@@ -80,7 +82,7 @@ func measure(ctx context.Context, url string, n int) error {
 func (b *bench) run(ctx context.Context, kind sync.Kind) (time.Duration, uint64, sync.Report, error) {
 	resetResident()
 	begun := time.Now()
-	lease, err := postgres.Acquire(ctx, b.pool, "main", "bench", postgres.CycleOptions{Kind: string(kind)})
+	lease, err := b.database.Acquire(ctx, "main", "bench", postgres.CycleOptions{Kind: string(kind)})
 	if err != nil {
 		return 0, 0, sync.Report{}, err
 	}

@@ -1,0 +1,100 @@
+package postgres_test
+
+import (
+	"testing"
+	"time"
+
+	"iasql/internal/modules"
+	"iasql/internal/postgres"
+	"iasql/internal/sync"
+)
+
+// How long ago a call was made does not depend on the server's clock, on which
+// engine made it, or on engines that were not there.
+func TestElapsed(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.exec(`UPDATE iasql_settings SET value = '1 second' WHERE name = 'consistency_window'`)
+	b.exec(`INSERT INTO box (label) VALUES ('a')`)
+	// call journals a call by one engine, and leaves it without an end if unknown.
+	call := func(db *postgres.Database, result sync.Result) {
+		t.Helper()
+		lease, err := db.Acquire(t.Context(), "main", "one", postgres.CycleOptions{Kind: "push"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		id, err := db.Begin(t.Context(), lease.Lease, sync.LoggedCall{Record: sync.RecordRef{Table: "box", ID: 1}, Kind: sync.OpUpdate,
+			Scope: modules.Scope{Account: "main"}, Key: "box-1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		subjects, err := db.Load(t.Context(), boxTable, []int64{1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := db.Finish(t.Context(), lease.Lease, []sync.Outcome{{Calls: []int64{id}, Subject: subjects[0], Kind: sync.OpUpdate, Result: result}}); err != nil {
+			t.Fatal(err)
+		}
+		if err := lease.Release(sync.Report{}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// look returns what an engine sees when it takes the lease.
+	look := func(db *postgres.Database) (recent int, settled bool) {
+		t.Helper()
+		lease, err := db.Acquire(t.Context(), "main", "another", postgres.CycleOptions{Kind: "push"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		own, err := db.OwnWrites(t.Context(), "main")
+		if err != nil {
+			t.Fatal(err)
+		}
+		open, err := db.Unfinished(t.Context(), "main")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := lease.Release(sync.Report{}, nil); err != nil {
+			t.Fatal(err)
+		}
+		return len(own), len(open) == 1 && open[0].Settled
+	}
+	engine := func() *postgres.Database { return &postgres.Database{Pool: b.engine, Registry: b.registry} }
+	one := engine()
+	call(one, sync.ResultOK)
+	call(one, sync.ResultUnknown) // an update of a known object: it may have been made
+	for _, jump := range []string{"-2 days", "4 days", "-2 days"} {
+		b.exec(`UPDATE iasql_operations SET started = started - $1::interval, ended = ended - $1::interval`, jump)
+		if n, settled := look(one); n != 2 || settled {
+			t.Errorf("the clock jumps by %s: %d recent writes, settled: %v", jump, n, settled)
+		}
+	}
+	time.Sleep(1200 * time.Millisecond)
+	if n, settled := look(one); n != 0 || settled {
+		t.Errorf("after more than the window: %d recent writes, settled: %v", n, settled)
+	}
+	time.Sleep(1200 * time.Millisecond)
+	if _, settled := look(one); !settled {
+		t.Error("after more than twice the window it is not settled")
+	}
+	// Another engine goes by what the first has written down, and on from there.
+	two := engine()
+	if n, settled := look(two); n != 0 || !settled {
+		t.Errorf("another engine: %d recent writes, settled: %v", n, settled)
+	}
+	call(one, sync.ResultOK)
+	three := engine() // time has stood still since that call
+	time.Sleep(1200 * time.Millisecond)
+	if n, _ := look(three); n != 1 {
+		t.Errorf("an engine that has just come: %d recent writes", n)
+	}
+	time.Sleep(1200 * time.Millisecond)
+	if n, _ := look(three); n != 0 {
+		t.Errorf("after it has been there for more than the window: %d recent writes", n)
+	}
+	// Rows of an engine of an earlier version go by the clock.
+	b.exec(`UPDATE iasql_operations SET elapsed = NULL, ended = now() WHERE ended IS NOT NULL`)
+	if n, _ := look(three); n != 2 {
+		t.Errorf("rows without the account's time: %d recent writes", n)
+	}
+}
