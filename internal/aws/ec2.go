@@ -182,6 +182,32 @@ func EC2Filter(name string, values ...string) ec2types.Filter {
 	return ec2types.Filter{Name: awssdk.String(name), Values: values}
 }
 
+// VPCOf returns the id of the VPC that a subnet is in.
+func VPCOf(ctx context.Context, client *ec2.Client, subnet string) (string, error) {
+	out, err := client.DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{SubnetIds: []string{subnet}})
+	switch {
+	case err != nil:
+		return "", err
+	case len(out.Subnets) == 0:
+		return "", &modules.Error{Class: modules.NotFound, Code: "InvalidSubnetID.NotFound", Message: "the subnet " + subnet + " does not exist"}
+	}
+	return awssdk.ToString(out.Subnets[0].VpcId), nil
+}
+
+// DefaultGroup returns the id of a VPC's default security group.
+func DefaultGroup(ctx context.Context, client *ec2.Client, vpc string) (string, error) {
+	out, err := client.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{
+		Filters: []ec2types.Filter{EC2Filter("vpc-id", vpc), EC2Filter("group-name", "default")},
+	})
+	switch {
+	case err != nil:
+		return "", err
+	case len(out.SecurityGroups) == 0:
+		return "", &modules.Error{Class: modules.NotFound, Code: "InvalidGroup.NotFound", Message: "the VPC " + vpc + " has no default security group"}
+	}
+	return awssdk.ToString(out.SecurityGroups[0].GroupId), nil
+}
+
 // EC2TagSpecification returns the tags a new object of the kind carries from its
 // first instant: those of the row, and the token.
 func EC2TagSpecification(kind ec2types.ResourceType, want modules.Row, token string) []ec2types.TagSpecification {

@@ -67,16 +67,7 @@ func newInstanceGroups(c *aws.Clients) *aws.Memberships {
 			if err != nil {
 				return "", err
 			}
-			out, err := client.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{Filters: []ec2types.Filter{
-				aws.EC2Filter("vpc-id", list.VPC), aws.EC2Filter("group-name", "default"),
-			}})
-			if err != nil {
-				return "", err
-			}
-			if len(out.SecurityGroups) == 0 {
-				return "", &modules.Error{Class: modules.NotFound, Code: "InvalidGroup.NotFound", Message: "there is no default security group in " + list.VPC}
-			}
-			return awssdk.ToString(out.SecurityGroups[0].GroupId), nil
+			return aws.DefaultGroup(ctx, client, list.VPC)
 		},
 	}
 }

@@ -5,8 +5,6 @@ import (
 	"slices"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/ec2"
-	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
@@ -217,14 +215,11 @@ func (r *loadBalancer) first(ctx context.Context, scope modules.Scope, subnets [
 	if err != nil {
 		return nil, err
 	}
-	out, err := client.DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{Filters: []ec2types.Filter{aws.EC2Filter("subnet-id", subnets...)}})
+	vpc, err := aws.VPCOf(ctx, client, subnets[0])
 	if err != nil {
 		return nil, err
 	}
-	if len(out.Subnets) == 0 {
-		return nil, &modules.Error{Class: modules.NotFound, Code: "SubnetNotFound", Message: "none of the subnets exists"}
-	}
-	group, err := defaultGroup(ctx, client, awssdk.ToString(out.Subnets[0].VpcId))
+	group, err := aws.DefaultGroup(ctx, client, vpc)
 	return []string{group}, err
 }
 

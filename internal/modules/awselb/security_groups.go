@@ -5,8 +5,6 @@ import (
 	"slices"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/ec2"
-	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
@@ -62,21 +60,7 @@ func newSecurityGroups(c *aws.Clients) *aws.Memberships {
 			if err != nil {
 				return "", err
 			}
-			return defaultGroup(ctx, client, list.VPC)
+			return aws.DefaultGroup(ctx, client, list.VPC)
 		},
 	}
-}
-
-// defaultGroup returns the id of a VPC's default security group.
-func defaultGroup(ctx context.Context, client *ec2.Client, vpc string) (string, error) {
-	out, err := client.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{
-		Filters: []ec2types.Filter{aws.EC2Filter("vpc-id", vpc), aws.EC2Filter("group-name", "default")},
-	})
-	switch {
-	case err != nil:
-		return "", err
-	case len(out.SecurityGroups) == 0:
-		return "", &modules.Error{Class: modules.NotFound, Code: "DefaultGroup", Message: "the VPC " + vpc + " has no default security group"}
-	}
-	return awssdk.ToString(out.SecurityGroups[0].GroupId), nil
 }
