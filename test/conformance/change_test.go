@@ -22,7 +22,7 @@ func (s *suite) changeBySQL(sub *suite) {
 		if len(set) == 0 {
 			return
 		}
-		if _, err := sub.world.TryPSQL(sub.world.UserURL, fmt.Sprintf(`UPDATE %s SET %s WHERE id = %s`, table.Name, strings.Join(set, ", "), o.record)); err != nil {
+		if _, err := sub.user.run(fmt.Sprintf(`UPDATE %s SET %s WHERE id = %s`, table.Name, strings.Join(set, ", "), o.record)); err != nil {
 			sub.broken(table, err)
 		}
 	})

@@ -1,8 +1,11 @@
 package conformance
 
 import (
+	"flag"
 	"os"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -14,6 +17,16 @@ func TestMain(m *testing.M) {
 	// is to be quiet.
 	if err := os.Setenv("MOTO_ACM_VALIDATION_WAIT", "3600"); err != nil {
 		panic(err)
+	}
+	// A world waits for its engine, the emulator and the aws command for half the
+	// time: twice as many as there are processors keep them busy.
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if !given {
+		if err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))); err != nil {
+			panic(err)
+		}
 	}
 	harness.Main(m)
 }
@@ -51,14 +64,14 @@ func TestConformance(t *testing.T) {
 // suite is one module in one world.
 type suite struct {
 	Module
-	t      *testing.T
-	world  *harness.World
-	cli    *cli
-	calls  *calls
-	vars   map[string]string
-	tables map[string]columns
-	things map[string]map[string]*thing // by table and $n
-	dead   map[string]bool              // tables of which a check has failed: what follows would fail too
+	t               *testing.T
+	cli             *cli
+	calls           *calls
+	user, superuser *psql
+	vars            map[string]string
+	tables          map[string]columns
+	things          map[string]map[string]*thing // by table and $n
+	dead            map[string]bool              // tables of which a check has failed: what follows would fail too
 }
 
 // thing is one object of a table and its record.
@@ -71,23 +84,31 @@ type thing struct {
 
 func newSuite(t *testing.T, m Module) *suite {
 	w := harness.NewWorld(t)
-	s := &suite{
-		Module: m, t: t, world: w, cli: startCLI(t, w.AWS), calls: watch(t, w),
-		vars: map[string]string{"account": w.AWS.ID}, things: map[string]map[string]*thing{}, dead: map[string]bool{},
-	}
+	calls := watch(t, w)
 	w.Serve()
 	w.Install([]string{"us-east-1"}, append(slices.Clone(m.Also), m.Name)...)
+	s := inWorld(t, w, calls)
+	s.Module = m
 	// No cycle but those that are asked for.
 	s.admin(`UPDATE iasql_settings SET value = '1 hour' WHERE name = 'sync_interval'`)
 	s.tables = s.describedBySQL(m.Name)
 	return s
 }
 
+// inWorld is a suite of no module yet.
+func inWorld(t *testing.T, w *harness.World, calls *calls) *suite {
+	s := &suite{
+		t: t, cli: &cli{w.AWS}, calls: calls, user: startPSQL(t, w.UserURL), superuser: startPSQL(t, w.AdminURL),
+		vars: map[string]string{"account": w.AWS.ID}, things: map[string]map[string]*thing{}, dead: map[string]bool{},
+	}
+	s.sql(`SET statement_timeout = '60s'`)
+	return s
+}
+
 // with returns the suite, reporting to a subtest.
 func (s *suite) with(t *testing.T) *suite {
-	sub, world := *s, *s.world
-	world.T = t
-	sub.t, sub.world = t, &world
+	sub := *s
+	sub.t = t
 	return &sub
 }
 
@@ -185,7 +206,7 @@ func (s *suite) broken(table *Table, err error) {
 // with its table.
 func (s *suite) settle() {
 	s.t.Helper()
-	if _, err := s.world.TryPSQL(s.world.UserURL, `SELECT iasql_wait_for_all(30)`); err != nil {
+	if _, err := s.user.run(`SELECT iasql_wait_for_all(30)`); err != nil {
 		s.t.Errorf("%v\nstatus:\n%s\nunended calls:\n%s", err, s.sql(`SELECT table_name, record_id, state, message FROM iasql_status WHERE state <> 'Present'`),
 			s.sql(`SELECT table_name, record_id, action, started FROM iasql_operations WHERE ended IS NULL`))
 	}
@@ -193,5 +214,5 @@ func (s *suite) settle() {
 
 func (s *suite) sync() {
 	s.t.Helper()
-	s.sql(`SET statement_timeout = '60s'`, `SELECT iasql_sync_now()`)
+	s.sql(`SELECT iasql_sync_now()`)
 }

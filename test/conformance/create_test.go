@@ -27,7 +27,7 @@ func (s *suite) createdBySQL(sub *suite, table *Table) {
 	}
 	sub.skips(table, createBySQL)
 	if !sub.tables[table.Name].insert {
-		if _, err := sub.world.TryPSQL(sub.world.UserURL, fmt.Sprintf(`INSERT INTO %s DEFAULT VALUES`, table.Name)); err == nil {
+		if _, err := sub.user.run(fmt.Sprintf(`INSERT INTO %s DEFAULT VALUES`, table.Name)); err == nil {
 			sub.t.Error("an INSERT is not refused")
 		}
 	}
@@ -38,7 +38,7 @@ func (s *suite) createdBySQL(sub *suite, table *Table) {
 
 func (s *suite) insert(table *Table, o *thing, columns string) {
 	s.t.Helper()
-	out, err := s.world.TryPSQL(s.world.UserURL, fmt.Sprintf(`INSERT INTO %s %s RETURNING id`, table.Name, s.expand(columns, table, o)))
+	out, err := s.user.run(fmt.Sprintf(`INSERT INTO %s %s RETURNING id`, table.Name, s.expand(columns, table, o)))
 	if err != nil {
 		s.broken(table, err)
 		return

@@ -32,7 +32,7 @@ func (s *suite) deletedBySQL(sub *suite, table *Table) {
 	}
 	o := sub.thing(table, "cli")
 	if !sub.tables[table.Name].delete {
-		sub.world.Refused(fmt.Sprintf(`DELETE FROM %s WHERE id = %s`, table.Name, o.record))
+		sub.refused(fmt.Sprintf(`DELETE FROM %s WHERE id = %s`, table.Name, o.record))
 		return
 	}
 	if out, there := sub.see(table, o, o.id); there {

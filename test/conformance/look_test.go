@@ -61,7 +61,7 @@ func (s *suite) listed(table *Table) {
 	if !slices.Equal(here, there) || len(here) == 0 {
 		s.t.Errorf("the table has %q, the cloud %q", here, there)
 	}
-	s.world.Refused(fmt.Sprintf(`DELETE FROM %s`, table.Name))
+	s.refused(fmt.Sprintf(`DELETE FROM %s`, table.Name))
 }
 
 // absent are what AWS's APIs say of what is not there.

@@ -89,12 +89,29 @@ func (s *suite) expand(template string, table *Table, o *thing) string {
 
 func (s *suite) sql(statements ...string) string {
 	s.t.Helper()
-	return s.world.PSQL(statements...)
+	return s.ran(s.user, statements)
 }
 
 func (s *suite) admin(statements ...string) string {
 	s.t.Helper()
-	return s.world.Admin(statements...)
+	return s.ran(s.superuser, statements)
+}
+
+func (s *suite) ran(by *psql, statements []string) string {
+	s.t.Helper()
+	out, err := by.run(statements...)
+	if err != nil {
+		s.t.Fatalf("%s: %v", strings.Join(statements, "; "), err)
+	}
+	return out
+}
+
+// refused checks that the user's statement is refused.
+func (s *suite) refused(statement string) {
+	s.t.Helper()
+	if out, err := s.user.run(statement); err == nil {
+		s.t.Fatalf("%s: was not refused: %s", statement, out)
+	}
 }
 
 func (s *suite) must(command string) string {

@@ -24,7 +24,7 @@ func (s *suite) replace(sub *suite) {
 		if table.Replace.With != "" {
 			set += ", " + table.Replace.With
 		}
-		if _, err := sub.world.TryPSQL(sub.world.UserURL, fmt.Sprintf(`UPDATE %s SET %s WHERE id = %s`, table.Name, sub.expand(set, table, o), o.record)); err != nil {
+		if _, err := sub.user.run(fmt.Sprintf(`UPDATE %s SET %s WHERE id = %s`, table.Name, sub.expand(set, table, o), o.record)); err != nil {
 			sub.broken(table, err)
 		}
 		if table.Replace.ID != "" {
