@@ -182,6 +182,22 @@ func EC2Filter(name string, values ...string) ec2types.Filter {
 	return ec2types.Filter{Name: awssdk.String(name), Values: values}
 }
 
+// VPCOf returns the id of the VPC that a subnet is in.
+func (c *Clients) VPCOf(ctx context.Context, scope modules.Scope, subnet string) (string, error) {
+	client, err := c.EC2(ctx, scope)
+	if err != nil {
+		return "", err
+	}
+	out, err := client.DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{SubnetIds: []string{subnet}})
+	switch {
+	case err != nil:
+		return "", err
+	case len(out.Subnets) == 0:
+		return "", &modules.Error{Class: modules.NotFound, Code: "InvalidSubnetID.NotFound", Message: "the subnet " + subnet + " does not exist"}
+	}
+	return awssdk.ToString(out.Subnets[0].VpcId), nil
+}
+
 // DefaultGroup returns the id of a VPC's default security group.
 func (c *Clients) DefaultGroup(ctx context.Context, scope modules.Scope, vpc string) (string, error) {
 	client, err := c.EC2(ctx, scope)

@@ -32,8 +32,32 @@ type Memberships struct {
 // MemberList is a list of members.
 type MemberList struct {
 	Owner   string
-	VPC     string // of the owner, for Standard
+	VPC     string   // of the owner, for Standard
+	Subnets []string // of the owner, where they are set together with the list
 	Members []string
+}
+
+// GroupColumn is the member in tables that DescribeGroups describes.
+const GroupColumn = "security_group_id"
+
+// DescribeGroups describes a table of the security groups that objects of
+// another table have. Of the column with their owner, name, doc and reference are
+// to be given.
+func DescribeGroups(name, doc string, owner modules.Column) *modules.Table {
+	owner.Type, owner.Required, owner.Identity, owner.CreateOnly = modules.TypeBigint, true, true, true
+	owner.References.Part = modules.PartAlong
+	return &modules.Table{
+		Name:     name,
+		Doc:      doc,
+		Provider: Provider,
+		Reach:    modules.PerRegion,
+		Creation: modules.ByName,
+		Columns: Regional(owner,
+			modules.Column{Name: GroupColumn, Type: modules.TypeBigint, Required: true, Identity: true, CreateOnly: true,
+				References: &modules.Reference{Table: "security_group", Key: "group_id"},
+				Doc:        "The security group."},
+		),
+	}
 }
 
 // Table returns the description.
@@ -97,7 +121,7 @@ func (m *Memberships) Delete(ctx context.Context, scope modules.Scope, have modu
 			return list.Members, nil
 		}
 		left := slices.DeleteFunc(slices.Clone(list.Members), func(s string) bool { return s == member })
-		if m.Standard == nil || len(left) > 0 {
+		if m.Standard == nil || len(left) > 0 || len(list.Members) == 0 {
 			return left, nil
 		}
 		standard, err := m.Standard(ctx, scope, list)
@@ -110,12 +134,18 @@ func (m *Memberships) Delete(ctx context.Context, scope modules.Scope, have modu
 	return IfExists(err)
 }
 
+// Lock keeps others from changing an owner's list until unlock is called. What
+// sets an owner's list with something else of it, reads the list under it.
+func (m *Memberships) Lock(scope modules.Scope, owner string) (unlock func()) {
+	lock, _ := m.locks.LoadOrStore(scope.String()+"/"+owner, new(sync.Mutex))
+	lock.(*sync.Mutex).Lock()
+	return lock.(*sync.Mutex).Unlock
+}
+
 // change makes a list what to says. Changes of one list wait for each other,
 // since each sets all of it.
 func (m *Memberships) change(ctx context.Context, scope modules.Scope, owner string, to func(MemberList) ([]string, error)) error {
-	lock, _ := m.locks.LoadOrStore(scope.String()+"/"+owner, new(sync.Mutex))
-	lock.(*sync.Mutex).Lock()
-	defer lock.(*sync.Mutex).Unlock()
+	defer m.Lock(scope, owner)()
 	var have *MemberList
 	err := m.Lists(ctx, scope, []string{owner}, func(lists []MemberList) error {
 		for _, list := range lists {

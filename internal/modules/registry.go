@@ -1,9 +1,11 @@
 package modules
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"sort"
+	"strings"
 )
 
 // Module is a named set of resources that is installed, upgraded and
@@ -111,12 +113,37 @@ func NewRegistry(list ...*Module) (*Registry, error) {
 			if target == nil {
 				return nil, fmt.Errorf("table %s: column %s references the unknown table %s", t.Name, t.Columns[i].Name, ref.Table)
 			}
-			if ref.Key != "" && target.Column(ref.Key) == nil {
-				return nil, fmt.Errorf("table %s: column %s references the unknown column %s.%s", t.Name, t.Columns[i].Name, ref.Table, ref.Key)
+			if err := namesObjects(target, ref.Key); err != nil {
+				return nil, fmt.Errorf("table %s: column %s references %s.%s, which %w", t.Name, t.Columns[i].Name, ref.Table, ref.Key, err)
 			}
 		}
 	}
 	return r, nil
+}
+
+// namesObjects checks that others may name the table's objects by the column key.
+// That is the identity where it is one column: the engine keeps it of objects
+// whose records have been deleted, or stand for a successor. Another column has
+// to be assigned by the cloud and unique, and the successor of an object of the
+// table must come when it has gone: its records alone tell what is named.
+func namesObjects(t *Table, key string) error {
+	c := t.Column(key)
+	if c == nil {
+		return errors.New("does not exist")
+	}
+	switch identity := t.Identity(); {
+	case len(identity) == 1 && identity[0] == key:
+		return nil
+	case !c.Assigned:
+		return errors.New("is neither the table's identity nor assigned by the cloud")
+	case !t.DestroyBeforeCreate:
+		return errors.New("is not the table's identity, and the table lacks DestroyBeforeCreate")
+	}
+	want := append(t.scopeColumns(), key)
+	if !slices.ContainsFunc(t.Uniques, func(u []string) bool { return slices.Equal(u, want) }) {
+		return fmt.Errorf("is not the table's identity, and not unique: its Uniques lack {%s}", strings.Join(want, ", "))
+	}
+	return nil
 }
 
 // Modules returns every module, dependencies before dependents.

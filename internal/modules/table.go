@@ -45,7 +45,9 @@ type Reference struct {
 	Table string
 	// Key is the column of the referenced table by which the cloud names the
 	// object: "vpc_id" of vpc. The referencing column holds the record's id in
-	// database terms and the key in cloud terms.
+	// database terms and the key in cloud terms. It is the table's identity or,
+	// where users choose the identity and may rename it or where that is several
+	// columns, an assigned one that is unique ("arn" of service).
 	Key string
 	// ByKey: the referencing column holds the key itself in both vocabularies
 	// (bucket_object.bucket_name).

@@ -23,6 +23,20 @@ func referenceColumns(t *modules.Table) []*modules.Column {
 	return list
 }
 
+// named are the SQL expressions that tell how the cloud names the objects of a
+// referenced table: by its rows p, its states s, its garbage g and the audit log
+// l. What is kept of an object besides its row is its identity; another column
+// by which it is referenced is in its row alone (see [modules.NewRegistry]).
+type named struct{ row, state, garbage, log string }
+
+func namedBy(ref *modules.Reference, parent *modules.Table) named {
+	n := named{row: textOf("p", parent.Column(ref.Key)), state: "s.key", garbage: "g.key", log: "l.key"}
+	if identity := parent.Identity(); len(identity) != 1 || identity[0] != ref.Key {
+		n.state, n.garbage, n.log = "NULL::text", "NULL::text", "l.change #>> '{original,"+ref.Key+"}'"
+	}
+	return n
+}
+
 func literal(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 
 // ToDatabase implements [sync.Database].
@@ -39,18 +53,19 @@ func (d *Database) ToDatabase(ctx context.Context, t *modules.Table, scope modul
 			continue
 		}
 		parent := d.Registry.Table(c.References.Table)
-		key := textOf("p", parent.Column(c.References.Key))
+		name := namedBy(c.References, parent)
 		where, args := `p.account = $2`, []any{keys, scope.Account}
 		if parent.Reach == modules.PerRegion && !c.References.AnyScope {
 			where, args = where+` AND p.region = $3`, append(args, scope.Region)
 		}
 		query := fmt.Sprintf(`
-			SELECT %s, p.id, false FROM %s p WHERE p.%s = ANY ($1::text[]) AND %s
-			UNION ALL SELECT s.key, s.record_id, NOT EXISTS (SELECT FROM %s p WHERE p.id = s.record_id) FROM iasql_internal.record_state s WHERE s.table_name = %s AND s.key = ANY ($1) AND s.account = $2
-			UNION ALL SELECT g.key, g.record_id, true FROM iasql_internal.garbage g WHERE g.table_name = %s AND g.key = ANY ($1) AND g.account = $2
-			UNION ALL SELECT l.key, l.record_id, true FROM public.iasql_audit_log l
-			WHERE NOT l.settled AND l.table_name = %s AND l.change_type = 'DELETE' AND l.key = ANY ($1) AND l.account = $2`,
-			key, shapeOf(parent).name, quote(c.References.Key), where, shapeOf(parent).name, literal(parent.Name), literal(parent.Name), literal(parent.Name))
+			SELECT %[1]s, p.id, false FROM %[2]s p WHERE p.%[3]s = ANY ($1::text[]) AND %[4]s
+			UNION ALL SELECT %[6]s, s.record_id, NOT EXISTS (SELECT FROM %[2]s p WHERE p.id = s.record_id) FROM iasql_internal.record_state s
+			WHERE s.table_name = %[5]s AND %[6]s = ANY ($1) AND s.account = $2
+			UNION ALL SELECT %[7]s, g.record_id, true FROM iasql_internal.garbage g WHERE g.table_name = %[5]s AND %[7]s = ANY ($1) AND g.account = $2
+			UNION ALL SELECT %[8]s, l.record_id, true FROM public.iasql_audit_log l
+			WHERE NOT l.settled AND l.table_name = %[5]s AND l.change_type = 'DELETE' AND %[8]s = ANY ($1) AND l.account = $2`,
+			name.row, shapeOf(parent).name, quote(c.References.Key), where, literal(parent.Name), name.state, name.garbage, name.log)
 		batch.Queue(query, args...).Query(func(rows pgx.Rows) error {
 			type hit struct {
 				id      int64
@@ -125,15 +140,16 @@ func (d *Database) ToCloud(ctx context.Context, t *modules.Table, rows []modules
 			continue
 		}
 		parent := d.Registry.Table(c.References.Table)
+		name := namedBy(c.References, parent)
 		batch.Queue(fmt.Sprintf(`
-			SELECT p.id, coalesce(%s, s.key) FROM %s p
-			LEFT JOIN iasql_internal.record_state s ON s.table_name = %s AND s.record_id = p.id
+			SELECT p.id, coalesce(%[1]s, %[4]s) FROM %[2]s p
+			LEFT JOIN iasql_internal.record_state s ON s.table_name = %[3]s AND s.record_id = p.id
 			WHERE p.id = ANY ($1)
-			UNION ALL SELECT l.record_id, (array_agg(l.key ORDER BY l.id DESC))[1] FROM public.iasql_audit_log l
-			WHERE l.table_name = %s AND l.change_type = 'DELETE' AND l.key IS NOT NULL AND l.record_id = ANY ($1)
-			AND NOT EXISTS (SELECT FROM %s p WHERE p.id = l.record_id)
+			UNION ALL SELECT l.record_id, (array_agg(%[5]s ORDER BY l.id DESC))[1] FROM public.iasql_audit_log l
+			WHERE l.table_name = %[3]s AND l.change_type = 'DELETE' AND %[5]s IS NOT NULL AND l.record_id = ANY ($1)
+			AND NOT EXISTS (SELECT FROM %[2]s p WHERE p.id = l.record_id)
 			GROUP BY l.record_id`,
-			textOf("p", parent.Column(c.References.Key)), shapeOf(parent).name, literal(parent.Name), literal(parent.Name), shapeOf(parent).name), ids).
+			name.row, shapeOf(parent).name, literal(parent.Name), name.state, name.log), ids).
 			Query(func(found pgx.Rows) error {
 				keys := map[string]*string{}
 				var id int64

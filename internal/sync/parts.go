@@ -45,6 +45,12 @@ func (c *cycle) wholeGone(s *Subject, scope modules.Scope, key modules.Row) bool
 		if whole == nil {
 			continue
 		}
+		if names := whole.Identity(); len(names) != 1 || names[0] != col.References.Key {
+			if c.own.deletedLast(RecordRef{whole.Name, s.row()[col.Name].Int()}) {
+				return true
+			}
+			continue
+		}
 		identity := modules.Row{col.References.Key: key[col.Name], modules.ColumnAccount: modules.Text(scope.Account), modules.ColumnRegion: modules.Text(scope.Region)}
 		at := &Subject{Table: whole, Scope: whole.Scope(identity)}
 		at.Own = c.own.of(at, identity)
@@ -53,4 +59,25 @@ func (c *cycle) wholeGone(s *Subject, scope modules.Scope, key modules.Row) bool
 		}
 	}
 	return false
+}
+
+// row is what the record holds, or held when it was deleted.
+func (s *Subject) row() modules.Row {
+	switch {
+	case s.Record != nil:
+		return s.Record.Row
+	case s.Change != nil:
+		return s.Change.Last
+	}
+	return nil
+}
+
+// deletedLast reports whether the newest thing this engine did to the existence
+// of a record's object was to delete it.
+func (ix ownIndex) deletedLast(ref RecordRef) bool {
+	s := &Subject{}
+	for _, w := range ix.byRecord[ref] {
+		s.Own = append(s.Own, w.OwnWrite)
+	}
+	return s.deletedLast()
 }

@@ -30,7 +30,7 @@ func TestDefaultAccount(t *testing.T) {
 	calls := watch(t, w)
 	w.Serve()
 	w.Install([]string{"us-east-1"}, strings.Fields(w.PSQL(`SELECT module_name FROM iasql_modules_list()`))...)
-	s := &suite{t: t, world: w, cli: startCLI(t, w.AWS), calls: calls}
+	s := inWorld(t, w, calls)
 	s.admin(`UPDATE iasql_settings SET value = '1 hour' WHERE name = 'sync_interval'`)
 	s.sync()
 	for query, command := range map[string]string{

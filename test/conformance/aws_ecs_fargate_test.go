@@ -1,14 +1,26 @@
 package conformance
 
+import "strings"
+
 var awsECSFargate = Module{
 	Name: "aws_ecs_fargate",
 	Setup: []string{
 		`INSERT INTO cluster (cluster_name) VALUES ('home'), ('other-home')`,
 		`INSERT INTO task_definition (family, cpu, memory, container_definitions) SELECT 'app-' || n, 256, 512, '` + containers("app") + `' FROM generate_series(1, 3) n`,
+		`INSERT INTO security_group (group_name, description, vpc_id) SELECT name, 'of a test', id FROM vpc, unnest('{base,sql,cli,adopted,tracked,other}'::text[]) name WHERE is_default`,
+		`INSERT INTO target_group (target_group_name, target_type, protocol, port, vpc) SELECT name, 'ip', 'HTTP', 80, id FROM vpc, unnest('{one,two,three}'::text[]) name WHERE is_default`,
+		`INSERT INTO service (cluster_id, name, task_definition_id, desired_count, subnets) SELECT c.id, 'home', t.id, 0, array[s.subnet_id]
+			FROM cluster c, task_definition t, subnet s WHERE c.cluster_name = 'home' AND t.family = 'app-1' AND s.default_for_az AND s.availability_zone = 'us-east-1a'`,
+		`INSERT INTO service_security_groups (service_id, security_group_id) SELECT s.id, g.id FROM service s, security_group g WHERE s.name = 'home' AND g.group_name = 'base'`,
 	},
 	Vars: map[string]string{
-		"subnet": `ec2 describe-subnets --query Subnets[0].SubnetId`, "other_subnet": `ec2 describe-subnets --query Subnets[1].SubnetId`,
-		"group": `ec2 describe-security-groups --query SecurityGroups[0].GroupId`, "other_group": `ec2 create-security-group --group-name other --description other --query GroupId`,
+		"subnet":       `SELECT subnet_id FROM subnet WHERE default_for_az AND availability_zone = 'us-east-1a'`,
+		"other_subnet": `SELECT subnet_id FROM subnet WHERE default_for_az AND availability_zone = 'us-east-1b'`,
+		"group":        `SELECT group_id FROM security_group WHERE group_name = 'base'`,
+		"other_group":  `SELECT group_id FROM security_group WHERE group_name = 'other'`,
+		"one":          `SELECT target_group_arn FROM target_group WHERE target_group_name = 'one'`,
+		"two":          `SELECT target_group_arn FROM target_group WHERE target_group_name = 'two'`,
+		"three":        `SELECT target_group_arn FROM target_group WHERE target_group_name = 'three'`,
 	},
 	Tables: []Table{
 		{
@@ -40,8 +52,8 @@ var awsECSFargate = Module{
 		},
 		{
 			Name: "service", Identity: "name", ID: "service-$n",
-			Insert: `(cluster_id, name, task_definition_id, desired_count, subnets, security_group_ids)
-				SELECT c.id, '$id', t.id, 0, '{$subnet}', '{$group}' FROM cluster c, task_definition t WHERE c.cluster_name = 'home' AND t.family = 'app-1'`,
+			Insert: `(cluster_id, name, task_definition_id, desired_count, subnets)
+				SELECT c.id, '$id', t.id, 0, '{$subnet}' FROM cluster c, task_definition t WHERE c.cluster_name = 'home' AND t.family = 'app-1'`,
 			See: `ecs describe-services --cluster home --services $id --query services[?status==\'ACTIVE\']`,
 			Create: run(`ecs create-service --cluster home --service-name $id --task-definition arn:aws:ecs:us-east-1:$account:task-definition/app-1:1 --desired-count 0 --launch-type FARGATE
 				--network-configuration awsvpcConfiguration={subnets=[$subnet],securityGroups=[$group]}`),
@@ -54,15 +66,53 @@ var awsECSFargate = Module{
 				},
 				serviceSetting("desired_count", `1`, "desiredCount", "1", `--desired-count 2`, `2`),
 				serviceSetting("subnets", `'{$subnet,$other_subnet}'`, "networkConfiguration.awsvpcConfiguration.subnets", `["$subnet", "$other_subnet"]`, network, `'{$other_subnet}'`),
-				serviceSetting("security_group_ids", `'{$group,$other_group}'`, "networkConfiguration.awsvpcConfiguration.securityGroups", `["$group", "$other_group"]`, network, `'{$other_group}'`),
 				serviceSetting("assign_public_ip", `'ENABLED'`, "networkConfiguration.awsvpcConfiguration.assignPublicIp", "", network, `'DISABLED'`),
-				serviceSetting("load_balancers", `'`+balanced("a")+`'`, "loadBalancers", balanced("a"), `--load-balancers '`+balanced("b")+`'`, `'`+balanced("b")+`'`),
+				serviceSetting("target_group_id", `(SELECT id FROM target_group WHERE target_group_name = 'one')`, "loadBalancers[0].targetGroupArn", "$one", behind("three"), `(SELECT id FROM target_group WHERE target_group_name = 'three')`),
+				serviceSetting("container_name", `'app'`, "loadBalancers[0].containerName", "", behind("three"), `'app'`),
+				serviceSetting("container_port", `80`, "loadBalancers[0].containerPort", "", behind("three"), `81`),
 				tags(`ecs list-tags-for-resource --resource-arn $arn --query tags`, `ecs tag-resource --resource-arn $arn --tags key=by,value=cli`),
 			},
-			Replace: Replace{Column: "name", SQL: `'service-other'`, ID: "service-other"},
+			Replace: Replace{
+				Column: "name", SQL: `'service-other'`, ID: "service-other",
+				Child:      `INSERT INTO service_security_groups (service_id, security_group_id) SELECT $row, id FROM security_group WHERE group_name = 'sql'`,
+				Dependents: `SELECT string_agg(group_name, ' ' ORDER BY group_name) FROM service_security_groups m JOIN security_group g ON g.id = m.security_group_id WHERE service_id = $row`,
+			},
+		},
+		{
+			Name: "service", Kind: "with several target groups", Identity: "name", ID: "several-$n",
+			Insert: `(cluster_id, name, task_definition_id, desired_count, subnets)
+				SELECT c.id, '$id', t.id, 0, '{$subnet}' FROM cluster c, task_definition t WHERE c.cluster_name = 'home' AND t.family = 'app-1'`,
+			See: `ecs describe-services --cluster home --services $id --query services[?status==\'ACTIVE\']`,
+			Create: run(`ecs create-service --cluster home --service-name $id --task-definition arn:aws:ecs:us-east-1:$account:task-definition/app-1:1 --desired-count 0 --launch-type FARGATE
+				--network-configuration awsvpcConfiguration={subnets=[$subnet],securityGroups=[$group]}`),
+			Delete: run(`ecs delete-service --cluster home --service $id --force`),
+			Change: []Change{
+				serviceSetting("load_balancers", `'`+balanced("one", "two")+`'`, "loadBalancers", balanced("one", "two"), `--load-balancers '`+balanced("two", "three")+`'`, `'`+balanced("two", "three")+`'`),
+			},
+			Replace: Replace{Column: "launch_type", SQL: `'EC2'`},
+		},
+		{
+			Name: "service_security_groups", ID: `SELECT group_id FROM security_group WHERE group_name = '$n'`,
+			Find:   `security_group_id = (SELECT id FROM security_group WHERE group_id = '$id') AND service_id = (SELECT id FROM service WHERE name = 'home')`,
+			Insert: `(service_id, security_group_id) SELECT s.id, g.id FROM service s, security_group g WHERE s.name = 'home' AND g.group_id = '$id'`,
+			See:    homeService + `networkConfiguration.awsvpcConfiguration.securityGroups[?@==\'$id\']`,
+			Create: []string{
+				`groups := ` + homeService + `join(\',\',networkConfiguration.awsvpcConfiguration.securityGroups)`,
+				`ecs update-service --cluster home --service home --network-configuration awsvpcConfiguration={subnets=[$subnet],securityGroups=[$id,$groups],assignPublicIp=DISABLED}`,
+			},
+			Delete: []string{
+				`groups := ` + homeService + `join(\',\',networkConfiguration.awsvpcConfiguration.securityGroups[?@!=\'$id\'])`,
+				`ecs update-service --cluster home --service home --network-configuration awsvpcConfiguration={subnets=[$subnet],securityGroups=[$groups],assignPublicIp=DISABLED}`,
+			},
+			Replace: Replace{
+				Column: "security_group_id", SQL: `(SELECT id FROM security_group WHERE group_name = 'other')`,
+				ID: `SELECT group_id FROM security_group WHERE group_name = 'other'`,
+			},
 		},
 	},
 }
+
+const homeService = `ecs describe-services --cluster home --services home --query services[0].`
 
 const network = `--network-configuration awsvpcConfiguration={subnets=[$other_subnet],securityGroups=[$other_group],assignPublicIp=DISABLED}`
 
@@ -77,6 +127,15 @@ func containers(name string) string {
 	return `[{"name": "` + name + `", "image": "nginx", "essential": true, "portMappings": [{"containerPort": 80}]}]`
 }
 
-func balanced(group string) string {
-	return `[{"targetGroupArn": "arn:aws:elasticloadbalancing:us-east-1:$account:targetgroup/` + group + `/1", "containerName": "app", "containerPort": 80}]`
+// balanced are load balancers, behind the option that sets a single one.
+func balanced(groups ...string) string {
+	list := make([]string, len(groups))
+	for i, group := range groups {
+		list[i] = `{"targetGroupArn": "$` + group + `", "containerName": "app", "containerPort": 80}`
+	}
+	return "[" + strings.Join(list, ", ") + "]"
+}
+
+func behind(group string) string {
+	return `--load-balancers targetGroupArn=$` + group + `,containerName=app,containerPort=81`
 }

@@ -11,44 +11,72 @@ var awsLambda = Module{
 	Name: "aws_lambda",
 	Setup: []string{
 		`INSERT INTO iam_role (role_name, assume_role_policy_document) SELECT name, '` + trust("lambda") + `' FROM unnest('{first,second,third}'::text[]) name`,
+		`INSERT INTO security_group (group_name, description, vpc_id) SELECT name, 'of a test', id FROM vpc, unnest('{base,sql,cli,adopted,tracked,other}'::text[]) name WHERE is_default`,
+		`INSERT INTO lambda_function (name, role_name, runtime, handler, zip_b64, subnets) SELECT 'home', 'first', 'python3.12', 'index.handler', '` + zipped("0") + `', array_agg(subnet_id)
+			FROM subnet WHERE default_for_az AND availability_zone = 'us-east-1a'`,
+		`INSERT INTO lambda_function_security_groups (lambda_function_id, security_group_id) SELECT f.id, g.id FROM lambda_function f, security_group g WHERE f.name = 'home' AND g.group_name = 'base'`,
 	},
 	Vars: map[string]string{
-		"subnet": `ec2 describe-subnets --query Subnets[0].SubnetId`, "other_subnet": `ec2 describe-subnets --query Subnets[1].SubnetId`,
-		"group": `ec2 describe-security-groups --query SecurityGroups[0].GroupId`,
+		"subnet":       `SELECT subnet_id FROM subnet WHERE default_for_az AND availability_zone = 'us-east-1a'`,
+		"other_subnet": `SELECT subnet_id FROM subnet WHERE default_for_az AND availability_zone = 'us-east-1b'`,
+		"group":        `SELECT group_id FROM security_group WHERE group_name = 'base'`,
 	},
-	Tables: []Table{{
-		Name: "lambda_function", Identity: "name", ID: "function-$n",
-		Insert: `(name, role_name, runtime, handler, zip_b64) VALUES ('$id', 'first', 'python3.12', 'index.handler', '` + zipped("1") + `')`,
-		See:    `lambda get-function --function-name $id`,
-		Create: run(`lambda create-function --function-name $id --role arn:aws:iam::$account:role/first --runtime python3.12 --handler index.handler --zip-file fileb://testdata/index.zip`),
-		Delete: run(`lambda delete-function --function-name $id`),
-		Change: []Change{
-			{
-				"role_name", `'second'`, `lambda get-function-configuration --function-name $id --query Role`, "arn:aws:iam::$account:role/second",
-				run(`lambda update-function-configuration --function-name $id --role arn:aws:iam::$account:role/third`), `'third'`,
+	Tables: []Table{
+		{
+			Name: "lambda_function", Identity: "name", ID: "function-$n",
+			Insert: `(name, role_name, runtime, handler, zip_b64) VALUES ('$id', 'first', 'python3.12', 'index.handler', '` + zipped("1") + `')`,
+			See:    `lambda get-function --function-name $id`,
+			Create: run(`lambda create-function --function-name $id --role arn:aws:iam::$account:role/first --runtime python3.12 --handler index.handler --zip-file fileb://testdata/index.zip`),
+			Delete: run(`lambda delete-function --function-name $id`),
+			Change: []Change{
+				{
+					"role_name", `'second'`, `lambda get-function-configuration --function-name $id --query Role`, "arn:aws:iam::$account:role/second",
+					run(`lambda update-function-configuration --function-name $id --role arn:aws:iam::$account:role/third`), `'third'`,
+				},
+				{Column: "zip_b64", SQL: `'` + zipped("2") + `'`, See: `lambda get-function-configuration --function-name $id --query CodeSha256`, Want: hash(zipped("2"))},
+				functionSetting("description", `'by sql'`, "Description", `--description 'by cli'`, `'by cli'`),
+				functionSetting("handler", `'index.sql'`, "Handler", `--handler index.cli`, `'index.cli'`),
+				functionSetting("runtime", `'python3.13'`, "Runtime", `--runtime python3.11`, `'python3.11'`),
+				functionSetting("memory_size", `256`, "MemorySize", `--memory-size 512`, `512`),
+				functionSetting("timeout", `10`, "Timeout", `--timeout 11`, `11`),
+				functionSetting("ephemeral_storage_size", `600`, "EphemeralStorage.Size", `--ephemeral-storage Size=700`, `700`),
+				functionSetting("environment", `'{"BY": "sql"}'`, "Environment.Variables", `--environment Variables={BY=cli}`, `'{"BY": "cli"}'`),
+				functionSetting("subnets", `'{$subnet}'`, "VpcConfig.SubnetIds|[0]", `--vpc-config SubnetIds=$other_subnet,SecurityGroupIds=$group`, `'{$other_subnet}'`),
+				{
+					"reserved_concurrent_executions", `5`, `lambda get-function-concurrency --function-name $id --query ReservedConcurrentExecutions`, "",
+					run(`lambda put-function-concurrency --function-name $id --reserved-concurrent-executions 6`), `6`,
+				},
+				tags(`lambda list-tags --resource $arn --query Tags`, `lambda tag-resource --resource $arn --tags by=cli`),
 			},
-			{Column: "zip_b64", SQL: `'` + zipped("2") + `'`, See: `lambda get-function-configuration --function-name $id --query CodeSha256`, Want: hash(zipped("2"))},
-			functionSetting("description", `'by sql'`, "Description", `--description 'by cli'`, `'by cli'`),
-			functionSetting("handler", `'index.sql'`, "Handler", `--handler index.cli`, `'index.cli'`),
-			functionSetting("runtime", `'python3.13'`, "Runtime", `--runtime python3.11`, `'python3.11'`),
-			functionSetting("memory_size", `256`, "MemorySize", `--memory-size 512`, `512`),
-			functionSetting("timeout", `10`, "Timeout", `--timeout 11`, `11`),
-			functionSetting("ephemeral_storage_size", `600`, "EphemeralStorage.Size", `--ephemeral-storage Size=700`, `700`),
-			functionSetting("environment", `'{"BY": "sql"}'`, "Environment.Variables", `--environment Variables={BY=cli}`, `'{"BY": "cli"}'`),
-			functionSetting("subnets", `'{$subnet}'`, "VpcConfig.SubnetIds|[0]", `--vpc-config SubnetIds=$other_subnet,SecurityGroupIds=$group`, `'{$other_subnet}'`),
-			functionSetting("security_group_ids", `'{$group}'`, "VpcConfig.SecurityGroupIds|[0]", `--vpc-config SubnetIds=$other_subnet,SecurityGroupIds=$group`, `'{$group}'`),
-			{
-				"reserved_concurrent_executions", `5`, `lambda get-function-concurrency --function-name $id --query ReservedConcurrentExecutions`, "",
-				run(`lambda put-function-concurrency --function-name $id --reserved-concurrent-executions 6`), `6`,
+			Replace: Replace{
+				Column: "name", SQL: `'function-other'`, With: `zip_b64 = '` + zipped("3") + `'`, ID: "function-other",
+				Child:      `INSERT INTO lambda_function_security_groups (lambda_function_id, security_group_id) SELECT $row, id FROM security_group WHERE group_name = 'other'`,
+				Dependents: `SELECT string_agg(group_name, ' ' ORDER BY group_name) FROM lambda_function_security_groups m JOIN security_group g ON g.id = m.security_group_id WHERE lambda_function_id = $row`,
 			},
-			tags(`lambda list-tags --resource $arn --query Tags`, `lambda tag-resource --resource $arn --tags by=cli`),
+			Skip: map[string]string{
+				"ephemeral_storage_size by SQL":     "moto: UpdateFunctionConfiguration does not keep EphemeralStorage",
+				"ephemeral_storage_size by the CLI": "moto: UpdateFunctionConfiguration does not keep EphemeralStorage",
+			},
 		},
-		Replace: Replace{Column: "name", SQL: `'function-other'`, With: `zip_b64 = '` + zipped("3") + `'`, ID: "function-other"},
-		Skip: map[string]string{
-			"ephemeral_storage_size by SQL":     "moto: UpdateFunctionConfiguration does not keep EphemeralStorage",
-			"ephemeral_storage_size by the CLI": "moto: UpdateFunctionConfiguration does not keep EphemeralStorage",
+		{
+			Name: "lambda_function_security_groups", ID: `SELECT group_id FROM security_group WHERE group_name = '$n'`,
+			Find:   `security_group_id = (SELECT id FROM security_group WHERE group_id = '$id')`,
+			Insert: `(lambda_function_id, security_group_id) SELECT f.id, g.id FROM lambda_function f, security_group g WHERE f.name = 'home' AND g.group_id = '$id'`,
+			See:    `lambda get-function-configuration --function-name home --query VpcConfig.SecurityGroupIds[?@==\'$id\']`,
+			Create: []string{
+				`groups := lambda get-function-configuration --function-name home --query join(\',\',VpcConfig.SecurityGroupIds)`,
+				`lambda update-function-configuration --function-name home --vpc-config SubnetIds=$subnet,SecurityGroupIds=$id,$groups`,
+			},
+			Delete: []string{
+				`groups := lambda get-function-configuration --function-name home --query join(\',\',VpcConfig.SecurityGroupIds[?@!=\'$id\'])`,
+				`lambda update-function-configuration --function-name home --vpc-config SubnetIds=$subnet,SecurityGroupIds=$groups`,
+			},
+			Replace: Replace{
+				Column: "security_group_id", SQL: `(SELECT id FROM security_group WHERE group_name = 'other')`,
+				ID: `SELECT group_id FROM security_group WHERE group_name = 'other'`,
+			},
 		},
-	}},
+	},
 }
 
 func functionSetting(column, sql, member, option, then string) Change {

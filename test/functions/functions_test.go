@@ -237,7 +237,7 @@ func TestInvoke(t *testing.T) {
 	if got := w.Refused(`SELECT * FROM ecs_run_task('none', 'nightly')`); !strings.Contains(got, "IA030: ecs_run_task: ClusterNotFoundException") || !strings.Contains(got, "HINT:  Nothing was done.") {
 		t.Errorf("what is not there: %s", got)
 	}
-	w.PSQL(fmt.Sprintf(`INSERT INTO service (cluster_id, name, task_definition_id, desired_count, subnets, security_group_ids) SELECT c.id, 'web', d.id, 1, '{%s}', '{%s}' FROM cluster c, task_definition d`, subnet, group))
+	w.PSQL(fmt.Sprintf(`INSERT INTO service (cluster_id, name, task_definition_id, desired_count, subnets) SELECT c.id, 'web', d.id, 1, '{%s}' FROM cluster c, task_definition d`, subnet))
 	w.Settled()
 	if got := w.PSQL(`SELECT d.status, d.arn = s.arn FROM service s, deploy_service(s.arn) d`); got != "ACTIVE|t" {
 		t.Errorf("deployed: %s", got)

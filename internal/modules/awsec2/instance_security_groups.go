@@ -15,23 +15,11 @@ import (
 // instance's primary network interface.
 func newInstanceGroups(c *aws.Clients) *aws.Memberships {
 	return &aws.Memberships{
-		Description: &modules.Table{
-			Name:     "instance_security_groups",
-			Doc:      "The security groups of instances. An instance has one at least: the VPC's default group when there is no other, and until the first is given.",
-			Provider: aws.Provider,
-			Reach:    modules.PerRegion,
-			Creation: modules.ByName,
-			Columns: aws.Regional(
-				modules.Column{Name: "instance_id", Type: modules.TypeBigint, Required: true, Identity: true, CreateOnly: true,
-					References: &modules.Reference{Table: "instance", Key: "instance_id", Part: modules.PartAlong},
-					Doc:        "The instance."},
-				modules.Column{Name: "security_group_id", Type: modules.TypeBigint, Required: true, Identity: true, CreateOnly: true,
-					References: &modules.Reference{Table: "security_group", Key: "group_id"},
-					Doc:        "The group."},
-			),
-		},
+		Description: aws.DescribeGroups("instance_security_groups",
+			"The security groups of instances. An instance has one at least: the VPC's default group when there is no other, and until the first is given.",
+			modules.Column{Name: "instance_id", References: &modules.Reference{Table: "instance", Key: "instance_id"}, Doc: "The instance."}),
 		Owner:  "instance_id",
-		Member: "security_group_id",
+		Member: aws.GroupColumn,
 		Lists: func(ctx context.Context, scope modules.Scope, owners []string, page func([]aws.MemberList) error) error {
 			client, err := c.EC2(ctx, scope)
 			if err != nil {

@@ -1,10 +1,12 @@
 package awsecsfargate
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 
+	"iasql/internal/aws"
 	"iasql/internal/aws/awstest"
 	"iasql/internal/modules"
 	"iasql/internal/testaws"
@@ -108,29 +110,99 @@ func TestServiceLifecycle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	groups, err := sdk.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	groups := newSecurityGroups(clients)
 	one, two := *found.Subnets[0].SubnetId, *found.Subnets[1].SubnetId
+	group := func(name string) modules.Value {
+		return modules.Text("arn:aws:elasticloadbalancing:us-west-2:1:targetgroup/" + name + "/1")
+	}
+	want := modules.Row{
+		"cluster_id": modules.Text("one"), "name": modules.Text("life"), "task_definition_id": revisions[0], "desired_count": modules.Int(1),
+		"launch_type": modules.Text("FARGATE"), "subnets": modules.Strings([]string{one}), "assign_public_ip": modules.Text("DISABLED"),
+		"target_group_id": group("a"), "container_name": modules.Text("web"), "container_port": modules.Int(80), "load_balancers": modules.Null,
+		"tags": modules.StringMap(map[string]string{"env": "test"}),
+	}
 	awstest.Lifecycle(t, awstest.Case{
-		Resource: newService(clients), Scope: scope,
-		Want: modules.Row{
-			"cluster_id": modules.Text("one"), "name": modules.Text("life"), "task_definition_id": revisions[0], "desired_count": modules.Int(1),
-			"launch_type": modules.Text("FARGATE"), "subnets": modules.Strings([]string{one}), "assign_public_ip": modules.Text("DISABLED"),
-			"load_balancers":     document(t, `[{"targetGroupArn":"arn:aws:elasticloadbalancing:us-west-2:1:targetgroup/a/1","containerName":"web","containerPort":80}]`),
-			"security_group_ids": modules.Strings([]string{*groups.SecurityGroups[0].GroupId}),
-			"tags":               modules.StringMap(map[string]string{"env": "test"}),
-		},
+		Resource: newService(clients, groups), Scope: scope, Want: want,
 		Changes: map[string][]modules.Value{
 			"task_definition_id": {revisions[1]},
 			"desired_count":      {modules.Int(2), modules.Int(0)},
 			"subnets":            {modules.Strings([]string{one, two})},
 			"assign_public_ip":   {modules.Text("ENABLED")},
-			"load_balancers":     {document(t, `[{"targetGroupArn":"arn:aws:elasticloadbalancing:us-west-2:1:targetgroup/b/1","containerName":"web","containerPort":81}]`), modules.Null},
+			"target_group_id":    {group("b")},
+			"container_name":     {modules.Text("api")},
+			"container_port":     {modules.Int(81)},
 			"tags":               tags,
 		},
-		Elsewhere: []string{"security_group_ids"}, // set together with subnets
+		Elsewhere: []string{"load_balancers"},
 		Calls:     map[string]int{"tags": 2},
 	})
+
+	// Several target groups are a document, and a single one is not.
+	want = want.Clone()
+	want["name"], want["target_group_id"], want["container_name"], want["container_port"] = modules.Text("several"), modules.Null, modules.Null, modules.Null
+	several := func(port string) modules.Value {
+		return document(t, `[{"targetGroupArn":"`+group("a").String()+`","containerName":"web","containerPort":`+port+`},
+			{"targetGroupArn":"`+group("b").String()+`","containerName":"web","containerPort":81}]`)
+	}
+	want["load_balancers"] = several("80")
+	awstest.Lifecycle(t, awstest.Case{
+		Resource: newService(clients, groups), Scope: scope, Want: want,
+		Changes:   map[string][]modules.Value{"load_balancers": {several("82"), modules.Null}},
+		Elsewhere: []string{"task_definition_id", "desired_count", "subnets", "assign_public_ip", "target_group_id", "container_name", "container_port", "tags"},
+	})
+	want["container_port"] = modules.Int(80)
+	if _, err := newService(clients, groups).Create(ctx, scope, want, ""); modules.ClassOf(err) != modules.Invalid {
+		t.Errorf("a port of no target group: %v, want class %s", err, modules.Invalid)
+	}
+	delete(want, "container_port")
+	made, err := newService(clients, groups).Create(ctx, scope, want, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	// A service keeps its security groups when its subnets change.
+	out, err := sdk.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := modules.Row{"service_id": made["arn"], "security_group_id": modules.TextPtr(out.SecurityGroups[0].GroupId)}
+	awstest.Lifecycle(t, awstest.Case{Resource: groups, Scope: scope, Want: first})
+	if _, err := groups.Create(ctx, scope, first, ""); err != nil {
+		t.Fatal(err)
+	}
+	have, err := newService(clients, groups).Get(ctx, scope, []modules.Row{made})
+	if err != nil || len(have) != 1 {
+		t.Fatalf("got %v, %v", have, err)
+	}
+	want["subnets"] = modules.Strings([]string{two})
+	if err := newService(clients, groups).Update(ctx, scope, have[0], want, []string{"subnets"}); err != nil {
+		t.Fatal(err)
+	}
+	gone := modules.Row{"service_id": modules.Text(made["arn"].String() + "-too"), "security_group_id": first["security_group_id"]}
+	if rows, err := groups.Get(ctx, scope, []modules.Row{first, gone}); err != nil || len(rows) != 1 {
+		t.Errorf("its groups are %v, %v", rows, err)
+	}
+	want["name"], want["subnets"], want["launch_type"] = modules.Text("bridged"), modules.Null, modules.Text("EC2")
+	if made, err = newService(clients, groups).Create(ctx, scope, want, ""); err != nil {
+		t.Fatal(err)
+	}
+	first["service_id"] = made["arn"]
+	if _, err := groups.Create(ctx, scope, first, ""); modules.ClassOf(err) != modules.Dependency || !strings.Contains(err.Error(), "set service.subnets") {
+		t.Errorf("a group of a service in no VPC: %v", err)
+	}
+}
+
+// What ECS says in words, which moto does not refuse.
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	for text, class := range map[string]modules.Class{
+		"The target group with targetGroupArn arn:… does not have an associated load balancer.": modules.Dependency,
+		"Unable to Start a service that is still Draining.":                                     modules.Dependency,
+		"Creation of service was not idempotent.":                                               modules.Exists,
+		"TaskDefinition is inactive":                                                            modules.Invalid,
+	} {
+		if got := modules.ClassOf(refused(aws.ErrorOf("InvalidParameterException", text))); got != class {
+			t.Errorf("%s: class %s, want %s", text, got, class)
+		}
+	}
 }

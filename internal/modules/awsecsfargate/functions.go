@@ -43,7 +43,7 @@ func runTask(c *aws.Clients) *modules.Function {
 			}
 			in := &ecs.RunTaskInput{
 				Cluster: args["cluster_name"].Ptr(), TaskDefinition: args["task_definition"].Ptr(), Count: args["task_count"].Int32Ptr(),
-				LaunchType: ecstypes.LaunchType(args["launch_type"].String()), NetworkConfiguration: network(args),
+				LaunchType: ecstypes.LaunchType(args["launch_type"].String()), NetworkConfiguration: network(args, args["security_group_ids"].Strings()),
 			}
 			if overrides := args["overrides"]; !overrides.IsNull() {
 				if err := parse("overrides", overrides.String(), &in.Overrides); err != nil {

@@ -3,11 +3,14 @@
 //
 // It promises what the contract in package modules asks of its tables. A
 // cluster's name is its identity. A revision of a task definition cannot be
-// changed: changing its row registers another and retires the old one.
+// changed: changing its row registers another and retires the old one. Subnets
+// and security groups of a service, which ECS sets together, are a column and a
+// table: what changes one keeps the other.
 package awsecsfargate
 
 import (
 	"context"
+	_ "embed"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ecs"
@@ -17,18 +20,28 @@ import (
 	"iasql/internal/modules"
 )
 
+var (
+	//go:embed sql/after.sql
+	after string
+	//go:embed sql/drop.sql
+	drop string
+)
+
 // inactive is the status of what has been deleted and is still told of.
 const inactive = "INACTIVE"
 
 // Module returns the module aws_ecs_fargate, whose calls go through c.
 func Module(c *aws.Clients) *modules.Module {
+	groups := newSecurityGroups(c)
 	return &modules.Module{
 		Name:         "aws_ecs_fargate",
 		Version:      1,
 		Doc:          "Clusters, task definitions and services of the Elastic Container Service (ECS).",
-		Dependencies: []string{"aws_iam"},
-		Resources:    []modules.Resource{newCluster(c), newTaskDefinition(c), newService(c)},
+		Dependencies: []string{"aws_elb", "aws_iam"},
+		Resources:    []modules.Resource{newCluster(c), newTaskDefinition(c), newService(c, groups), groups},
 		Functions:    []*modules.Function{runTask(c), deployService(c)},
+		Migrations:   map[int]string{1: after},
+		Drop:         drop,
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"path"
 	"slices"
+	"strings"
+	"sync"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ecs"
@@ -19,10 +21,18 @@ const mostServices = 10
 // service is the table service.
 type service struct {
 	clients     *aws.Clients
+	groups      *aws.Memberships
 	description *modules.Table
 }
 
-func newService(c *aws.Clients) *service { return &service{clients: c, description: describeService()} }
+func newService(c *aws.Clients, groups *aws.Memberships) *service {
+	return &service{clients: c, groups: groups, description: describeService()}
+}
+
+// oneTargetGroup is what load_balancers does not hold: a single target group,
+// for which there are columns.
+const oneTargetGroup = `CASE WHEN jsonb_typeof(load_balancers) <> 'array' THEN false ELSE jsonb_array_length(load_balancers) <> 1 OR
+	NOT load_balancers -> 0 ?& '{targetGroupArn,containerName,containerPort}' OR (load_balancers -> 0) - '{targetGroupArn,containerName,containerPort}'::text[] <> '{}' END`
 
 func describeService() *modules.Table {
 	return &modules.Table{
@@ -46,13 +56,19 @@ func describeService() *modules.Table {
 			modules.Column{Name: "launch_type", Type: modules.TypeText, CreateOnly: true, Default: "'FARGATE'", Enum: []string{"FARGATE", "EC2", "EXTERNAL"},
 				Doc: "Where tasks run. Default FARGATE; NULL for services with a capacity provider strategy, which are not created here."},
 			modules.Column{Name: "subnets", Type: modules.TypeTexts, Unordered: true, EmptyIsNull: true,
-				Doc: "The ids of the subnets that tasks are put into, such as subnet-0a1b2c3d. Needed for Fargate."},
-			modules.Column{Name: "security_group_ids", Type: modules.TypeTexts, Unordered: true, Chosen: true,
-				Doc: "The ids of its tasks' security groups; the VPC's default group if left out. Ids, and not IaSQL's table service_security_groups, since ECS sets them all at once."},
+				Doc: "The ids of the subnets that tasks are put into, such as subnet-0a1b2c3d; their security groups are in service_security_groups. Needed for Fargate."},
 			modules.Column{Name: "assign_public_ip", Type: modules.TypeText, Required: true, Default: "'DISABLED'", Enum: []string{"DISABLED", "ENABLED"},
 				Doc: "Whether tasks get public addresses: DISABLED or ENABLED. Default DISABLED."},
-			modules.Column{Name: "load_balancers", Type: modules.TypeJSON, Unordered: true, EmptyIsNull: true, Check: `jsonb_typeof(load_balancers) = 'array'`,
-				Doc: `What its tasks are reached through, as in the API (IaSQL's target_group_id): [{"targetGroupArn": "arn:…", "containerName": "web", "containerPort": 80}].`},
+			modules.Column{Name: "target_group_id", Type: modules.TypeBigint,
+				References: &modules.Reference{Table: "target_group", Key: "target_group_arn"},
+				Doc:        "The target group that its tasks are registered in, which a listener has to use before the service can be created. NULL: there is none, or load_balancers says which."},
+			modules.Column{Name: "container_name", Type: modules.TypeText, Check: "length(container_name) BETWEEN 1 AND 255",
+				Doc: "Which container of a task is registered in the target group, by its name in the task definition."},
+			modules.Column{Name: "container_port", Type: modules.TypeInteger, Check: "container_port BETWEEN 0 AND 65535",
+				Doc: "Which port of that container."},
+			modules.Column{Name: "load_balancers", Type: modules.TypeJSON, Unordered: true, EmptyIsNull: true, Check: oneTargetGroup,
+				Doc: `What target_group_id cannot say, as in the API: several target groups, a Classic Load Balancer, or a deployment's other target group. ` +
+					`[{"targetGroupArn": "arn:…", "containerName": "web", "containerPort": 80}, …].`},
 			modules.Column{Name: "arn", Type: modules.TypeText, Assigned: true,
 				Doc: "Its Amazon Resource Name (ARN)."},
 			modules.Column{Name: "status", Type: modules.TypeText, Assigned: true,
@@ -61,6 +77,11 @@ func describeService() *modules.Table {
 				Doc: "How many of its tasks are running."},
 			aws.TagsColumn(),
 		),
+		Checks: []string{
+			"target_group_id IS NULL OR num_nonnulls(container_name, container_port) = 2",
+			"load_balancers IS NULL OR num_nonnulls(target_group_id, container_name, container_port) = 0",
+		},
+		Uniques:             [][]string{{modules.ColumnAccount, modules.ColumnRegion, "arn"}}, // by which its security groups name it
 		DestroyBeforeCreate: true,
 	}
 }
@@ -74,24 +95,33 @@ func (r *service) List(ctx context.Context, scope modules.Scope, page func([]mod
 	if err != nil {
 		return err
 	}
+	return allServices(ctx, client, func(services []ecstypes.Service) error {
+		rows, err := serviceRows(services)
+		if err != nil {
+			return err
+		}
+		return page(rows)
+	})
+}
+
+// allServices gives the services of all clusters to page, in one call at a time.
+func allServices(ctx context.Context, client *ecs.Client, page func([]ecstypes.Service) error) error {
 	return aws.Pages(ctx, ecs.NewListClustersPaginator(client, &ecs.ListClustersInput{MaxResults: awssdk.Int32(mostClusters)}),
 		func(out *ecs.ListClustersOutput) error {
-			collect, rows := aws.Collector()
-			err := aws.Each(ctx, aws.Breadth, out.ClusterArns, func(ctx context.Context, cluster string) error {
+			var lock sync.Mutex
+			return aws.Each(ctx, aws.Breadth, out.ClusterArns, func(ctx context.Context, cluster string) error {
 				return aws.IfExists(aws.Pages(ctx, ecs.NewListServicesPaginator(client, &ecs.ListServicesInput{
 					Cluster: &cluster, MaxResults: awssdk.Int32(100),
 				}), func(out *ecs.ListServicesOutput) error {
-					rows, err := describeServices(ctx, client, cluster, out.ServiceArns)
+					services, err := describeServices(ctx, client, cluster, out.ServiceArns)
 					if err != nil {
 						return err
 					}
-					return collect(rows)
+					lock.Lock()
+					defer lock.Unlock()
+					return page(services)
 				}))
 			})
-			if err != nil {
-				return err
-			}
-			return page(rows())
 		})
 }
 
@@ -108,8 +138,12 @@ func (r *service) Get(ctx context.Context, scope modules.Scope, identities []mod
 	}
 	var all []modules.Row
 	for cluster, names := range byCluster {
-		rows, err := describeServices(ctx, client, cluster, names)
+		services, err := describeServices(ctx, client, cluster, names)
 		if aws.IfExists(err) != nil { // without the cluster there are no services
+			return nil, err
+		}
+		rows, err := serviceRows(services)
+		if err != nil {
 			return nil, err
 		}
 		all = append(all, rows...)
@@ -117,8 +151,9 @@ func (r *service) Get(ctx context.Context, scope modules.Scope, identities []mod
 	return all, nil
 }
 
-func describeServices(ctx context.Context, client *ecs.Client, cluster string, names []string) ([]modules.Row, error) {
-	var rows []modules.Row
+// describeServices reads the services of a cluster that have these names or ARNs.
+func describeServices(ctx context.Context, client *ecs.Client, cluster string, names []string) ([]ecstypes.Service, error) {
+	var services []ecstypes.Service
 	for some := range slices.Chunk(names, mostServices) {
 		out, err := client.DescribeServices(ctx, &ecs.DescribeServicesInput{
 			Cluster: &cluster, Services: some, Include: []ecstypes.ServiceField{ecstypes.ServiceFieldTags},
@@ -132,14 +167,20 @@ func describeServices(ctx context.Context, client *ecs.Client, cluster string, n
 			}
 		}
 		for _, s := range out.Services {
-			if awssdk.ToString(s.Status) == inactive {
-				continue
+			if awssdk.ToString(s.Status) != inactive {
+				services = append(services, s)
 			}
-			row, err := serviceRow(s)
-			if err != nil {
-				return nil, err
-			}
-			rows = append(rows, row)
+		}
+	}
+	return services, nil
+}
+
+func serviceRows(services []ecstypes.Service) ([]modules.Row, error) {
+	rows := make([]modules.Row, len(services))
+	for i, s := range services {
+		var err error
+		if rows[i], err = serviceRow(s); err != nil {
+			return nil, err
 		}
 	}
 	return rows, nil
@@ -153,8 +194,10 @@ func serviceRow(s ecstypes.Service) (modules.Row, error) {
 		"desired_count":      modules.Int(s.DesiredCount),
 		"launch_type":        modules.NonEmpty(s.LaunchType),
 		"subnets":            modules.Null,
-		"security_group_ids": modules.Null,
 		"assign_public_ip":   modules.Text("DISABLED"),
+		"target_group_id":    modules.Null,
+		"container_name":     modules.Null,
+		"container_port":     modules.Null,
 		"load_balancers":     modules.Null,
 		"arn":                modules.TextPtr(s.ServiceArn),
 		"status":             modules.TextPtr(s.Status),
@@ -163,41 +206,77 @@ func serviceRow(s ecstypes.Service) (modules.Row, error) {
 	}
 	if n := s.NetworkConfiguration; n != nil && n.AwsvpcConfiguration != nil {
 		row["subnets"] = modules.Strings(n.AwsvpcConfiguration.Subnets)
-		row["security_group_ids"] = modules.Strings(n.AwsvpcConfiguration.SecurityGroups)
 		if public := n.AwsvpcConfiguration.AssignPublicIp; public != "" {
 			row["assign_public_ip"] = modules.NonEmpty(public)
 		}
 	}
 	var err error
-	if len(s.LoadBalancers) > 0 {
+	switch {
+	case len(s.LoadBalancers) == 1 && oneGroup(s.LoadBalancers[0]):
+		b := s.LoadBalancers[0]
+		row["target_group_id"] = modules.TextPtr(b.TargetGroupArn)
+		row["container_name"], row["container_port"] = modules.TextPtr(b.ContainerName), modules.IntPtr(b.ContainerPort)
+	case len(s.LoadBalancers) > 0:
 		row["load_balancers"], err = spelled(s.LoadBalancers)
 	}
 	return row, err
 }
 
-// balancers reads load balancers as users write them; none is an empty list,
+// oneGroup reports whether the columns of a target group say all there is to say
+// of b; see [oneTargetGroup].
+func oneGroup(b ecstypes.LoadBalancer) bool {
+	return b.TargetGroupArn != nil && b.ContainerName != nil && b.ContainerPort != nil && b.LoadBalancerName == nil && b.AdvancedConfiguration == nil
+}
+
+// balancers reads what a service is reached through; none is an empty list,
 // which removes what there is.
 func balancers(want modules.Row) ([]ecstypes.LoadBalancer, error) {
 	list := []ecstypes.LoadBalancer{}
-	if want["load_balancers"].IsNull() {
+	switch group, name, port := want["target_group_id"], want["container_name"], want["container_port"]; {
+	case !group.IsNull():
+		return append(list, ecstypes.LoadBalancer{TargetGroupArn: group.Ptr(), ContainerName: name.Ptr(), ContainerPort: port.Int32Ptr()}), nil
+	case !name.IsNull() || !port.IsNull():
+		return nil, &modules.Error{Class: modules.Invalid, Code: "NoTargetGroup", Message: "container_name and container_port are of a target group: set target_group_id too, or neither"}
+	case want["load_balancers"].IsNull():
 		return list, nil
 	}
 	err := parse("load_balancers", want["load_balancers"].String(), &list)
 	return list, err
 }
 
-func network(want modules.Row) *ecstypes.NetworkConfiguration {
+// network returns where tasks are put. Without groups they have the VPC's default
+// group (page AwsVpcConfiguration of the API Reference).
+func network(want modules.Row, groups []string) *ecstypes.NetworkConfiguration {
 	if want["subnets"].IsNull() {
 		return nil
 	}
 	return &ecstypes.NetworkConfiguration{AwsvpcConfiguration: &ecstypes.AwsVpcConfiguration{
 		Subnets:        want["subnets"].Strings(),
-		SecurityGroups: want["security_group_ids"].Strings(),
+		SecurityGroups: append([]string{}, groups...),
 		AssignPublicIp: ecstypes.AssignPublicIp(want["assign_public_ip"].String()),
 	}}
 }
 
-// Create creates a service.
+// refused gives what ECS says in words under InvalidParameterException its class:
+// a name that is taken, and what only has to be waited for: a service of that
+// name that stops its last tasks, and the listener of a target group that is
+// made in the same transaction.
+func refused(err error) error {
+	if !aws.HasCode(err, "InvalidParameterException") {
+		return err
+	}
+	classed := &modules.Error{Class: modules.Dependency, Code: "InvalidParameterException", Message: err.Error(), Err: err}
+	switch text := err.Error(); {
+	case strings.Contains(text, "was not idempotent"):
+		classed.Class = modules.Exists
+	case strings.Contains(text, "still Draining"), strings.Contains(text, "does not have an associated load balancer"):
+	default:
+		return err
+	}
+	return classed
+}
+
+// Create creates a service. Its security groups follow.
 func (r *service) Create(ctx context.Context, scope modules.Scope, want modules.Row, _ string) (modules.Row, error) {
 	client, err := client(ctx, r.clients, scope)
 	if err != nil {
@@ -207,16 +286,16 @@ func (r *service) Create(ctx context.Context, scope modules.Scope, want modules.
 	if err != nil {
 		return nil, err
 	}
-	_, err = client.CreateService(ctx, &ecs.CreateServiceInput{
+	out, err := client.CreateService(ctx, &ecs.CreateServiceInput{
 		LoadBalancers: reached,
 		Cluster:       want["cluster_id"].Ptr(), ServiceName: want["name"].Ptr(), TaskDefinition: want["task_definition_id"].Ptr(),
 		DesiredCount: want["desired_count"].Int32Ptr(), LaunchType: ecstypes.LaunchType(want["launch_type"].String()),
-		NetworkConfiguration: network(want), Tags: ecsTags.List(aws.TagsOf(want, "")),
+		NetworkConfiguration: network(want, nil), Tags: ecsTags.List(aws.TagsOf(want, "")),
 	})
 	if err != nil {
-		return nil, err
+		return nil, refused(err)
 	}
-	return modules.Row{"cluster_id": want["cluster_id"], "name": want["name"]}, nil
+	return modules.Row{"cluster_id": want["cluster_id"], "name": want["name"], "arn": modules.TextPtr(out.Service.ServiceArn)}, nil
 }
 
 // Update changes everything but tags in one call.
@@ -228,7 +307,8 @@ func (r *service) Update(ctx context.Context, scope modules.Scope, have, want mo
 	changed := func(names ...string) bool {
 		return slices.ContainsFunc(names, func(name string) bool { return slices.Contains(columns, name) })
 	}
-	if changed("task_definition_id", "desired_count", "subnets", "security_group_ids", "assign_public_ip", "load_balancers") {
+	reached := []string{"target_group_id", "container_name", "container_port", "load_balancers"}
+	if changed("task_definition_id", "desired_count", "subnets", "assign_public_ip") || changed(reached...) {
 		in := &ecs.UpdateServiceInput{Cluster: have["cluster_id"].Ptr(), Service: have["name"].Ptr()}
 		if changed("task_definition_id") {
 			in.TaskDefinition = want["task_definition_id"].Ptr()
@@ -236,16 +316,21 @@ func (r *service) Update(ctx context.Context, scope modules.Scope, have, want mo
 		if changed("desired_count") {
 			in.DesiredCount = want["desired_count"].Int32Ptr()
 		}
-		if changed("subnets", "security_group_ids", "assign_public_ip") {
-			in.NetworkConfiguration = network(want)
+		if changed("subnets", "assign_public_ip") {
+			defer r.groups.Lock(scope, have["arn"].String())()
+			groups, err := groupsOf(ctx, client, *in.Cluster, *in.Service)
+			if err != nil {
+				return err
+			}
+			in.NetworkConfiguration = network(want, groups)
 		}
-		if changed("load_balancers") {
+		if changed(reached...) {
 			if in.LoadBalancers, err = balancers(want); err != nil {
 				return err
 			}
 		}
 		if _, err := client.UpdateService(ctx, in); err != nil {
-			return err
+			return refused(err)
 		}
 	}
 	if changed(modules.ColumnTags) {

@@ -5,8 +5,6 @@ import (
 	"slices"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/ec2"
-	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
@@ -213,18 +211,11 @@ func (r *loadBalancer) Create(ctx context.Context, scope modules.Scope, want mod
 // that begins with none can never have any (page SetSecurityGroups). It is the
 // one that AWS gives to application load balancers.
 func (r *loadBalancer) first(ctx context.Context, scope modules.Scope, subnets []string) ([]string, error) {
-	client, err := r.clients.EC2(ctx, scope)
+	vpc, err := r.clients.VPCOf(ctx, scope, subnets[0])
 	if err != nil {
 		return nil, err
 	}
-	out, err := client.DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{Filters: []ec2types.Filter{aws.EC2Filter("subnet-id", subnets...)}})
-	if err != nil {
-		return nil, err
-	}
-	if len(out.Subnets) == 0 {
-		return nil, &modules.Error{Class: modules.NotFound, Code: "SubnetNotFound", Message: "none of the subnets exists"}
-	}
-	group, err := r.clients.DefaultGroup(ctx, scope, awssdk.ToString(out.Subnets[0].VpcId))
+	group, err := r.clients.DefaultGroup(ctx, scope, vpc)
 	return []string{group}, err
 }
 

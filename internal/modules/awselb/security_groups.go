@@ -15,23 +15,11 @@ import (
 // newSecurityGroups makes the table load_balancer_security_groups.
 func newSecurityGroups(c *aws.Clients) *aws.Memberships {
 	return &aws.Memberships{
-		Description: &modules.Table{
-			Name:     "load_balancer_security_groups",
-			Doc:      "The security groups of load balancers. A load balancer that has no other has the default group of its VPC.",
-			Provider: aws.Provider,
-			Reach:    modules.PerRegion,
-			Creation: modules.ByName,
-			Columns: aws.Regional(
-				modules.Column{Name: "load_balancer_id", Type: modules.TypeBigint, Required: true, Identity: true, CreateOnly: true,
-					References: &modules.Reference{Table: "load_balancer", Key: "load_balancer_arn", Part: modules.PartAlong},
-					Doc:        "The load balancer."},
-				modules.Column{Name: "security_group_id", Type: modules.TypeBigint, Required: true, Identity: true, CreateOnly: true,
-					References: &modules.Reference{Table: "security_group", Key: "group_id"},
-					Doc:        "The security group."},
-			),
-		},
+		Description: aws.DescribeGroups("load_balancer_security_groups",
+			"The security groups of load balancers. A load balancer that has no other has the default group of its VPC.",
+			modules.Column{Name: "load_balancer_id", References: &modules.Reference{Table: "load_balancer", Key: "load_balancer_arn"}, Doc: "The load balancer."}),
 		Owner:  "load_balancer_id",
-		Member: "security_group_id",
+		Member: aws.GroupColumn,
 		Lists: func(ctx context.Context, scope modules.Scope, owners []string, page func([]aws.MemberList) error) error {
 			client, err := client(ctx, c, scope)
 			if err != nil {

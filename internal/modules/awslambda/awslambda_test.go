@@ -8,6 +8,8 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"slices"
+	"strings"
 	"testing"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
@@ -81,7 +83,7 @@ func want(t *testing.T, name string) modules.Row {
 		"name": modules.Text(name), "role_name": modules.Text("runner"), "zip_b64": zipped(t, "def handler(e, c): return 1"),
 		"description": modules.Text("a function"), "handler": modules.Text("index.handler"), "runtime": modules.Text("python3.12"),
 		"architecture": modules.Text("arm64"), "memory_size": modules.Int(256), "timeout": modules.Int(5), "ephemeral_storage_size": modules.Int(1024),
-		"environment": modules.StringMap(map[string]string{"MODE": "test"}), "subnets": modules.Null, "security_group_ids": modules.Null,
+		"environment": modules.StringMap(map[string]string{"MODE": "test"}), "subnets": modules.Null,
 		"reserved_concurrent_executions": modules.Int(2), "tags": modules.StringMap(map[string]string{"env": "test"}),
 	}
 }
@@ -92,11 +94,11 @@ func TestFunctionLifecycle(t *testing.T) {
 	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
 	createRole(ctx, t, clients, "runner")
 	createRole(ctx, t, clients, "other")
-	subnets, group := network(ctx, t, clients, scope)
+	subnets, _ := network(ctx, t, clients, scope)
 	row := want(t, "life")
-	row["subnets"], row["security_group_ids"] = modules.Strings(subnets[:1]), modules.Strings([]string{group})
+	row["subnets"] = modules.Strings(subnets[:1])
 	awstest.Lifecycle(t, awstest.Case{
-		Resource: newFunction(clients), Scope: scope, Want: row,
+		Resource: newFunction(clients, newSecurityGroups(clients)), Scope: scope, Want: row,
 		Changes: map[string][]modules.Value{
 			"role_name":                      {modules.Text("other")},
 			"description":                    {modules.Text("another"), modules.Null},
@@ -105,15 +107,122 @@ func TestFunctionLifecycle(t *testing.T) {
 			"memory_size":                    {modules.Int(512)},
 			"timeout":                        {modules.Int(900)},
 			"environment":                    {modules.StringMap(map[string]string{"A": "1", "B": "2"}), modules.Null},
-			"subnets":                        {modules.Strings(subnets)},
+			"subnets":                        {modules.Strings(subnets), modules.Null, modules.Strings(subnets[1:])},
 			"reserved_concurrent_executions": {modules.Int(7), modules.Null},
 			"tags":                           {modules.StringMap(map[string]string{"a": "1", "b": "2"}), modules.Null},
 		},
-		// Groups are set together with subnets; moto's UpdateFunctionConfiguration
-		// ignores EphemeralStorage, of which TestEphemeralStorage is.
-		Elsewhere: []string{"security_group_ids", "ephemeral_storage_size"},
+		// moto's UpdateFunctionConfiguration ignores EphemeralStorage, of which
+		// TestEphemeralStorage is.
+		Elsewhere: []string{"ephemeral_storage_size"},
 		Calls:     map[string]int{"tags": 2},
 	})
+}
+
+// A function in a VPC has security groups in any case, and keeps those it has
+// been given while it stays in the VPC.
+func TestSecurityGroups(t *testing.T) {
+	t.Parallel()
+	clients, scope := awstest.Clients(t), awstest.Scope("us-west-2")
+	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
+	createRole(ctx, t, clients, "runner")
+	subnets, standard := network(ctx, t, clients, scope)
+	web, elsewhere, other := secondVPC(ctx, t, clients, scope, subnets[0])
+	groups := newSecurityGroups(clients)
+	r, row := newFunction(clients, groups), want(t, "grouped")
+	row["subnets"] = modules.Strings(subnets[:1])
+	identity, err := r.Create(ctx, scope, row, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	has := func(what string, want ...string) {
+		t.Helper()
+		for how, read := range map[string]func(page func([]modules.Row) error) error{
+			"listed": func(page func([]modules.Row) error) error { return groups.List(ctx, scope, page) },
+			"read": func(page func([]modules.Row) error) error {
+				var wanted []modules.Row
+				for _, group := range []string{standard, web, elsewhere} {
+					wanted = append(wanted, modules.Row{"lambda_function_id": identity["arn"], "security_group_id": modules.Text(group)})
+				}
+				rows, err := groups.Get(ctx, scope, append(wanted, modules.Row{"lambda_function_id": modules.Text(identity["arn"].String() + "-too"), "security_group_id": modules.Text(web)}))
+				if err != nil {
+					return err
+				}
+				return page(rows)
+			},
+		} {
+			var got []string
+			err := read(func(rows []modules.Row) error {
+				got = append(got, aws.Column(rows, "security_group_id")...)
+				return nil
+			})
+			if slices.Sort(got); err != nil || !slices.Equal(got, want) {
+				t.Errorf("%s: groups are %s as %v, %v, want %v", what, how, got, err, want)
+			}
+		}
+	}
+	moves := func(subnets ...string) {
+		t.Helper()
+		have, err := r.Get(ctx, scope, []modules.Row{identity})
+		if err != nil || len(have) != 1 {
+			t.Fatalf("got %v, %v", have, err)
+		}
+		row["subnets"] = modules.Strings(subnets)
+		if err := r.Update(ctx, scope, have[0], row, []string{"subnets"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	membership := modules.Row{"lambda_function_id": identity["arn"], "security_group_id": modules.Text(web)}
+	has("created", standard)
+	awstest.Lifecycle(t, awstest.Case{Resource: groups, Scope: scope, Want: membership})
+	has("after the last has gone", standard)
+	if _, err := groups.Create(ctx, scope, membership, ""); err != nil {
+		t.Fatal(err)
+	}
+	has("with another", web)
+	moves(subnets...)
+	has("in more subnets of the VPC", web)
+	moves(other)
+	has("in another VPC", elsewhere)
+	moves()
+	has("in no VPC")
+	_, err = groups.Create(ctx, scope, membership, "")
+	if modules.ClassOf(err) != modules.Dependency || !strings.Contains(err.Error(), "set lambda_function.subnets") {
+		t.Errorf("a group of a function in no VPC: %v", err)
+	}
+	if err := groups.Delete(ctx, scope, membership); err != nil {
+		t.Errorf("delete what is gone: %v", err)
+	}
+}
+
+// secondVPC returns the id of a security group besides the default group in the
+// subnet's VPC, and those of the default group and of a subnet of another VPC.
+func secondVPC(ctx context.Context, t *testing.T, clients *aws.Clients, scope modules.Scope, subnet string) (group, otherDefault, otherSubnet string) {
+	t.Helper()
+	client, err := clients.EC2(ctx, scope)
+	if err != nil {
+		t.Fatal(err)
+	}
+	vpc, err := clients.VPCOf(ctx, scope, subnet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := client.CreateSecurityGroup(ctx, &ec2.CreateSecurityGroupInput{GroupName: awssdk.String("web"), Description: awssdk.String("web"), VpcId: &vpc})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := client.CreateVpc(ctx, &ec2.CreateVpcInput{CidrBlock: awssdk.String("10.9.0.0/16")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := client.CreateSubnet(ctx, &ec2.CreateSubnetInput{VpcId: v.Vpc.VpcId, CidrBlock: awssdk.String("10.9.1.0/24")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := clients.DefaultGroup(ctx, scope, *v.Vpc.VpcId)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return *g.GroupId, d, *s.Subnet.SubnetId
 }
 
 // Code is pushed, and its hash tells.
@@ -123,7 +232,7 @@ func TestCode(t *testing.T) {
 	journal := &awstest.Journal{}
 	ctx := modules.WithMutations(t.Context(), journal)
 	createRole(ctx, t, clients, "runner")
-	r, row := newFunction(clients), want(t, "code")
+	r, row := newFunction(clients, newSecurityGroups(clients)), want(t, "code")
 	identity, err := r.Create(ctx, scope, row, "")
 	if err != nil {
 		t.Fatal(err)
@@ -176,7 +285,7 @@ func TestEphemeralStorage(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
-	r, row := newFunction(awstest.Fake(server.URL)), want(t, "storage")
+	r, row := newFunction(awstest.Fake(server.URL), nil), want(t, "storage")
 	if err := r.Update(ctx, awstest.Scope("us-east-1"), row, row, []string{"ephemeral_storage_size"}); err != nil {
 		t.Fatal(err)
 	}

@@ -17,11 +17,12 @@ import (
 // function is the table lambda_function.
 type function struct {
 	clients     *aws.Clients
+	groups      *aws.Memberships
 	description *modules.Table
 }
 
-func newFunction(c *aws.Clients) *function {
-	return &function{clients: c, description: describeFunction()}
+func newFunction(c *aws.Clients, groups *aws.Memberships) *function {
+	return &function{clients: c, groups: groups, description: describeFunction()}
 }
 
 // The ranges and defaults are those of the page CreateFunction of the Lambda API
@@ -63,9 +64,7 @@ func describeFunction() *modules.Table {
 			modules.Column{Name: "environment", Type: modules.TypeJSON, EmptyIsNull: true, Check: `jsonb_typeof(environment) = 'object'`,
 				Doc: `Its environment variables, a JSON object of strings. Everyone who may read the function sees them.`},
 			modules.Column{Name: "subnets", Type: modules.TypeTexts, Unordered: true, EmptyIsNull: true,
-				Doc: "The ids of the subnets that it reaches, such as subnet-0a1b2c3d; needs security_group_ids. NULL: it is in no VPC."},
-			modules.Column{Name: "security_group_ids", Type: modules.TypeTexts, Unordered: true, EmptyIsNull: true,
-				Doc: "The ids of its security groups in that VPC. Ids, and not IaSQL's table lambda_function_security_groups, since Lambda sets subnets and groups together."},
+				Doc: "The ids of the subnets that it reaches, such as subnet-0a1b2c3d, all of one VPC; its security groups are in lambda_function_security_groups. NULL: it is in no VPC, and has no groups."},
 			modules.Column{Name: "reserved_concurrent_executions", Type: modules.TypeInteger, Check: "reserved_concurrent_executions >= 0",
 				Doc: "How many runs at the same time are kept for it, and are the most it can have; 0 stops it. NULL: what the account has left."},
 			modules.Column{Name: "arn", Type: modules.TypeText, Assigned: true,
@@ -84,7 +83,7 @@ func describeFunction() *modules.Table {
 				Doc: "Whether the last change has taken effect: Successful, Failed or InProgress."},
 			aws.TagsColumn(),
 		),
-		Checks:              []string{"(coalesce(cardinality(subnets), 0) = 0) = (coalesce(cardinality(security_group_ids), 0) = 0)"},
+		Uniques:             [][]string{{modules.ColumnAccount, modules.ColumnRegion, "arn"}}, // by which its security groups name it
 		DestroyBeforeCreate: true,
 	}
 }
@@ -92,13 +91,9 @@ func describeFunction() *modules.Table {
 // Table returns the description.
 func (r *function) Table() *modules.Table { return r.description }
 
-func (r *function) client(ctx context.Context, scope modules.Scope) (*lambda.Client, error) {
-	return aws.Client(ctx, r.clients, scope, func(cfg awssdk.Config) *lambda.Client { return lambda.NewFromConfig(cfg) })
-}
-
 // List gives every function of the scope to page.
 func (r *function) List(ctx context.Context, scope modules.Scope, page func([]modules.Row) error) error {
-	client, err := r.client(ctx, scope)
+	client, err := client(ctx, r.clients, scope)
 	if err != nil {
 		return err
 	}
@@ -115,7 +110,7 @@ func (r *function) List(ctx context.Context, scope modules.Scope, page func([]mo
 
 // Get reads the functions with these names.
 func (r *function) Get(ctx context.Context, scope modules.Scope, identities []modules.Row) ([]modules.Row, error) {
-	client, err := r.client(ctx, scope)
+	client, err := client(ctx, r.clients, scope)
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +140,6 @@ func read(ctx context.Context, client *lambda.Client, name *string) (modules.Row
 		"ephemeral_storage_size":         modules.Int(512),
 		"environment":                    modules.Null,
 		"subnets":                        modules.Null,
-		"security_group_ids":             modules.Null,
 		"reserved_concurrent_executions": modules.Null,
 		"arn":                            modules.TextPtr(f.FunctionArn),
 		"version":                        modules.TextPtr(f.Version),
@@ -166,7 +160,7 @@ func read(ctx context.Context, client *lambda.Client, name *string) (modules.Row
 		row["environment"] = modules.StringMap(f.Environment.Variables)
 	}
 	if vpc := f.VpcConfig; vpc != nil && len(vpc.SubnetIds) > 0 {
-		row["subnets"], row["security_group_ids"] = modules.Strings(vpc.SubnetIds), modules.Strings(vpc.SecurityGroupIds)
+		row["subnets"] = modules.Strings(vpc.SubnetIds)
 	}
 	if out.Concurrency != nil {
 		row["reserved_concurrent_executions"] = modules.IntPtr(out.Concurrency.ReservedConcurrentExecutions)
@@ -204,11 +198,28 @@ func environment(want modules.Row) *lambdatypes.Environment {
 	return &lambdatypes.Environment{Variables: variables}
 }
 
-func vpcConfig(want modules.Row) *lambdatypes.VpcConfig {
-	return &lambdatypes.VpcConfig{
-		SubnetIds:        append([]string{}, want["subnets"].Strings()...),
-		SecurityGroupIds: append([]string{}, want["security_group_ids"].Strings()...),
+// vpcConfig returns the configuration of a function in these subnets. Lambda
+// takes subnets and groups together or none of them: the groups are those that
+// the function has, or the VPC's default group if it comes from elsewhere.
+func (r *function) vpcConfig(ctx context.Context, scope modules.Scope, subnets []string, have *lambdatypes.VpcConfigResponse) (*lambdatypes.VpcConfig, error) {
+	if len(subnets) == 0 {
+		return &lambdatypes.VpcConfig{SubnetIds: []string{}, SecurityGroupIds: []string{}}, nil
 	}
+	vpc, err := r.clients.VPCOf(ctx, scope, subnets[0])
+	if err != nil {
+		return nil, err
+	}
+	if have != nil && len(have.SubnetIds) > 0 {
+		was, err := r.clients.VPCOf(ctx, scope, have.SubnetIds[0])
+		if err != nil {
+			return nil, err
+		}
+		if was == vpc {
+			return &lambdatypes.VpcConfig{SubnetIds: subnets, SecurityGroupIds: have.SecurityGroupIds}, nil
+		}
+	}
+	group, err := r.clients.DefaultGroup(ctx, scope, vpc)
+	return &lambdatypes.VpcConfig{SubnetIds: subnets, SecurityGroupIds: []string{group}}, err
 }
 
 // Create creates a function. reserved_concurrent_executions, which
@@ -222,7 +233,7 @@ func (r *function) Create(ctx context.Context, scope modules.Scope, want modules
 	if err != nil {
 		return nil, err
 	}
-	client, err := r.client(ctx, scope)
+	client, err := client(ctx, r.clients, scope)
 	if err != nil {
 		return nil, err
 	}
@@ -244,12 +255,15 @@ func (r *function) Create(ctx context.Context, scope modules.Scope, want modules
 		in.EphemeralStorage = &lambdatypes.EphemeralStorage{Size: size.Int32Ptr()}
 	}
 	if !want["subnets"].IsNull() {
-		in.VpcConfig = vpcConfig(want)
+		if in.VpcConfig, err = r.vpcConfig(ctx, scope, want["subnets"].Strings(), nil); err != nil {
+			return nil, err
+		}
 	}
-	if _, err := client.CreateFunction(ctx, in); err != nil {
+	out, err := client.CreateFunction(ctx, in)
+	if err != nil {
 		return nil, refused(err)
 	}
-	return modules.Row{"name": want["name"]}, nil
+	return modules.Row{"name": want["name"], "arn": modules.TextPtr(out.FunctionArn)}, nil
 }
 
 // Update changes the configuration in one call, then concurrency, tags, and the
@@ -257,7 +271,7 @@ func (r *function) Create(ctx context.Context, scope modules.Scope, want modules
 // last, because nobody can see whether it has been pushed already, and what
 // came before it is not done again.
 func (r *function) Update(ctx context.Context, scope modules.Scope, have, want modules.Row, columns []string) error {
-	client, err := r.client(ctx, scope)
+	client, err := client(ctx, r.clients, scope)
 	if err != nil {
 		return err
 	}
@@ -266,8 +280,8 @@ func (r *function) Update(ctx context.Context, scope modules.Scope, have, want m
 	}
 	name := have["name"].Ptr()
 	if changed("role_name", "description", "handler", "runtime", "memory_size", "timeout", "ephemeral_storage_size",
-		"environment", "subnets", "security_group_ids") {
-		if err := r.configure(ctx, scope, client, name, want, changed); err != nil {
+		"environment", "subnets") {
+		if err := r.configure(ctx, scope, client, have, want, changed); err != nil {
 			return refused(err)
 		}
 	}
@@ -311,8 +325,8 @@ func (r *function) Update(ctx context.Context, scope modules.Scope, have, want m
 }
 
 // configure changes the configuration: what is left out stays as it is.
-func (r *function) configure(ctx context.Context, scope modules.Scope, client *lambda.Client, name *string, want modules.Row, changed func(...string) bool) error {
-	in := &lambda.UpdateFunctionConfigurationInput{FunctionName: name}
+func (r *function) configure(ctx context.Context, scope modules.Scope, client *lambda.Client, have, want modules.Row, changed func(...string) bool) error {
+	in := &lambda.UpdateFunctionConfigurationInput{FunctionName: have["name"].Ptr()}
 	if changed("role_name") {
 		role, err := aws.RoleARN(ctx, r.clients, scope, want["role_name"])
 		if err != nil {
@@ -341,8 +355,15 @@ func (r *function) configure(ctx context.Context, scope modules.Scope, client *l
 	if changed("environment") {
 		in.Environment = environment(want)
 	}
-	if changed("subnets", "security_group_ids") {
-		in.VpcConfig = vpcConfig(want)
+	if changed("subnets") {
+		defer r.groups.Lock(scope, have["arn"].String())()
+		is, err := client.GetFunctionConfiguration(ctx, &lambda.GetFunctionConfigurationInput{FunctionName: in.FunctionName})
+		if err != nil {
+			return err
+		}
+		if in.VpcConfig, err = r.vpcConfig(ctx, scope, want["subnets"].Strings(), is.VpcConfig); err != nil {
+			return err
+		}
 	}
 	_, err := client.UpdateFunctionConfiguration(ctx, in)
 	return err
@@ -350,7 +371,7 @@ func (r *function) configure(ctx context.Context, scope modules.Scope, client *l
 
 // Delete deletes a function with all its versions and aliases.
 func (r *function) Delete(ctx context.Context, scope modules.Scope, have modules.Row) error {
-	client, err := r.client(ctx, scope)
+	client, err := client(ctx, r.clients, scope)
 	if err != nil {
 		return err
 	}

@@ -1,25 +1,46 @@
 // Package awslambda is the module aws_lambda: functions that run without
-// servers.
+// servers, and their security groups.
 //
-// It promises what the contract in package modules asks of its table
-// lambda_function. A function's name is its identity and unique in a region, so
-// that creations are found again by name. Code is pushed and not read back; its
-// hash tells which code runs.
+// It promises what the contract in package modules asks of its tables. A
+// function's name is its identity and unique in a region, so that creations are
+// found again by name. Code is pushed and not read back; its hash tells which
+// code runs. Subnets and security groups, which Lambda sets together, are a
+// column and a table: what changes one keeps the other.
 package awslambda
 
 import (
+	"context"
+	_ "embed"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/lambda"
+
 	"iasql/internal/aws"
 	"iasql/internal/modules"
 )
 
+var (
+	//go:embed sql/after.sql
+	after string
+	//go:embed sql/drop.sql
+	drop string
+)
+
 // Module returns the module aws_lambda, whose calls go through c.
 func Module(c *aws.Clients) *modules.Module {
+	groups := newSecurityGroups(c)
 	return &modules.Module{
 		Name:         "aws_lambda",
 		Version:      1,
 		Doc:          "Functions that run without servers (Lambda).",
-		Dependencies: []string{"aws_iam"},
-		Resources:    []modules.Resource{newFunction(c)},
+		Dependencies: []string{"aws_iam", "aws_security_group"},
+		Resources:    []modules.Resource{newFunction(c, groups), groups},
 		Functions:    []*modules.Function{invoke(c)},
+		Migrations:   map[int]string{1: after},
+		Drop:         drop,
 	}
+}
+
+func client(ctx context.Context, c *aws.Clients, scope modules.Scope) (*lambda.Client, error) {
+	return aws.Client(ctx, c, scope, func(cfg awssdk.Config) *lambda.Client { return lambda.NewFromConfig(cfg) })
 }

@@ -15,11 +15,11 @@ import (
 // newInstanceGroups makes the table rds_security_groups.
 func newInstanceGroups(c *aws.Clients) *aws.Memberships {
 	return &aws.Memberships{
-		Description: describeGroups("rds_security_groups",
+		Description: aws.DescribeGroups("rds_security_groups",
 			"The security groups of database instances. One that has no other has the default group of its VPC. Members of a cluster have the cluster's: db_cluster_security_groups.",
 			modules.Column{Name: "rds_id", References: &modules.Reference{Table: "rds", Key: "db_instance_identifier"}, Doc: "The instance."}),
 		Owner:  "rds_id",
-		Member: memberColumn,
+		Member: aws.GroupColumn,
 		Lists: func(ctx context.Context, scope modules.Scope, owners []string, page func([]aws.MemberList) error) error {
 			client, err := client(ctx, c, scope)
 			if err != nil {
@@ -53,11 +53,11 @@ func newInstanceGroups(c *aws.Clients) *aws.Memberships {
 // newClusterGroups makes the table db_cluster_security_groups.
 func newClusterGroups(c *aws.Clients) *aws.Memberships {
 	return &aws.Memberships{
-		Description: describeGroups("db_cluster_security_groups",
+		Description: aws.DescribeGroups("db_cluster_security_groups",
 			"The security groups of database clusters and their instances. A cluster that has no other has the default group of its VPC.",
 			modules.Column{Name: "db_cluster_id", References: &modules.Reference{Table: "db_cluster", Key: "db_cluster_identifier"}, Doc: "The cluster."}),
 		Owner:  "db_cluster_id",
-		Member: memberColumn,
+		Member: aws.GroupColumn,
 		Lists: func(ctx context.Context, scope modules.Scope, owners []string, page func([]aws.MemberList) error) error {
 			client, err := client(ctx, c, scope)
 			if err != nil {
@@ -82,27 +82,6 @@ func newClusterGroups(c *aws.Clients) *aws.Memberships {
 			return err
 		},
 		Standard: standardGroup(c),
-	}
-}
-
-// memberColumn is the column with the group.
-const memberColumn = "security_group_id"
-
-// describeGroups describes a table of the security groups of what owner names.
-func describeGroups(name, doc string, owner modules.Column) *modules.Table {
-	owner.Type, owner.Required, owner.Identity, owner.CreateOnly = modules.TypeBigint, true, true, true
-	owner.References.Part = modules.PartAlong
-	return &modules.Table{
-		Name:     name,
-		Doc:      doc,
-		Provider: aws.Provider,
-		Reach:    modules.PerRegion,
-		Creation: modules.ByName,
-		Columns: aws.Regional(owner,
-			modules.Column{Name: memberColumn, Type: modules.TypeBigint, Required: true, Identity: true, CreateOnly: true,
-				References: &modules.Reference{Table: "security_group", Key: "group_id"},
-				Doc:        "The security group."},
-		),
 	}
 }
 

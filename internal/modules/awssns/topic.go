@@ -48,7 +48,8 @@ func describeTopic() *modules.Table {
 	return &modules.Table{
 		Name: "topic",
 		Doc: "Topics, to which messages are published. Deleting one deletes its subscriptions. " +
-			"IaSQL's column data_protection_policy is missing: AWS offers that to no new customers.",
+			"IaSQL's column data_protection_policy is missing: AWS has offered message data protection to no new customers since April 30, 2026, " +
+			"and for everyone else, reading it would be one more call for every topic.",
 		Provider: aws.Provider,
 		Reach:    modules.PerRegion,
 		Creation: modules.ByName,

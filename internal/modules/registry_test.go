@@ -1,0 +1,60 @@
+package modules
+
+import (
+	"context"
+	"strings"
+	"testing"
+)
+
+// described is a resource that has nothing but its description.
+type described struct{ table *Table }
+
+func (d described) Table() *Table { return d.table }
+
+func (d described) List(context.Context, Scope, func([]Row) error) error { return nil }
+
+func (d described) Get(context.Context, Scope, []Row) ([]Row, error) { return nil, nil }
+
+// What names an object in the cloud is its identity, or assigned and unique.
+func TestReferenceKey(t *testing.T) {
+	t.Parallel()
+	text := func(name string) Column { return Column{Name: name, Type: TypeText, Doc: name} }
+	table := func(name string, columns ...Column) *Table {
+		return &Table{Name: name, Doc: name, Provider: "test", Columns: append([]Column{text(ColumnAccount)}, columns...)}
+	}
+	identity, assigned, chosen := text("name"), text("arn"), text("label")
+	identity.Identity, assigned.Assigned = true, true
+	second := text("path")
+	second.Identity = true
+	for name, c := range map[string]struct {
+		key    string
+		change func(*Table)
+		wrong  string
+	}{
+		"the identity":            {key: "name"},
+		"no column":               {key: "nome", wrong: "part: column whole_id references whole.nome, which does not exist"},
+		"nothing":                 {key: "", wrong: "which does not exist"},
+		"chosen by users":         {key: "label", wrong: "is neither the table's identity nor assigned by the cloud"},
+		"a part of the identity":  {key: "name", change: func(t *Table) { t.Columns = append(t.Columns, second) }, wrong: "is neither the table's identity"},
+		"replaced by a successor": {key: "arn", wrong: "lacks DestroyBeforeCreate"},
+		"assigned":                {key: "arn", change: func(t *Table) { t.DestroyBeforeCreate = true }, wrong: "its Uniques lack {account, arn}"},
+		"assigned and unique": {key: "arn", change: func(t *Table) {
+			t.DestroyBeforeCreate, t.Uniques = true, [][]string{{"label"}, {ColumnAccount, "arn"}}
+		}},
+	} {
+		whole := table("whole", identity, assigned, chosen)
+		if c.change != nil {
+			c.change(whole)
+		}
+		own := text("name")
+		own.Identity = true
+		part := table("part", own, Column{Name: "whole_id", Type: TypeBigint, Doc: "whole", References: &Reference{Table: "whole", Key: c.key}})
+		_, err := NewRegistry(&Module{Name: "m", Version: 1, Resources: []Resource{described{whole}, described{part}}})
+		switch {
+		case c.wrong == "" && err != nil:
+			t.Errorf("%s: %v", name, err)
+		case c.wrong != "" && (err == nil || !strings.Contains(err.Error(), c.wrong)):
+			t.Errorf("%s: %v, want %q", name, err, c.wrong)
+		}
+	}
+}

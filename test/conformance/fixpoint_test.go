@@ -1,0 +1,111 @@
+package conformance
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"iasql/internal/aws"
+	"iasql/test/faultproxy"
+	"iasql/test/harness"
+)
+
+// fixpoint checks that a further full cycle writes nothing on either side (R12).
+func (s *suite) fixpoint() {
+	s.t.Helper()
+	calls, rows := s.calls.count(), s.versions()
+	s.sync()
+	if made := s.calls.since(calls); len(made) > 0 {
+		s.t.Errorf("a further cycle made the calls %v", made)
+	}
+	for record, version := range s.versions() {
+		if rows[record] != version {
+			s.t.Errorf("a further cycle wrote the record %s: %s", record, s.sql(fmt.Sprintf(
+				`SELECT change FROM iasql_audit_log WHERE table_name || ' ' || record_id = '%s' ORDER BY id DESC LIMIT 1`, record)))
+		}
+		delete(rows, record)
+	}
+	if len(rows) > 0 {
+		s.t.Errorf("a further cycle removed the records %v", slices.Collect(maps.Keys(rows)))
+	}
+	if got := s.sql(`SELECT calls, pushes, pulls, errors FROM iasql_cycles WHERE kind = 'full' ORDER BY id DESC LIMIT 1`); got != fmt.Sprintf("0|0|0|%d", len(s.missing())) {
+		s.t.Errorf("a further cycle's calls, pushes, pulls and errors: %s: %s", got, s.sql(`SELECT details FROM iasql_cycles WHERE kind = 'full' ORDER BY id DESC LIMIT 1`))
+	}
+	if got := strings.Fields(s.sql(`SELECT DISTINCT table_name FROM iasql_get_errors() ORDER BY 1`)); !slices.Equal(got, s.missing()) {
+		s.t.Errorf("there are errors of %v, want %v", got, s.missing())
+	}
+	if left := s.sql(`SELECT table_name, record_id, state, message FROM iasql_status WHERE state <> 'Present'`); left != "" {
+		s.t.Errorf("not settled: %s", left)
+	}
+}
+
+// missing returns the names of the tables that the emulator has nothing of,
+// sorted.
+func (s *suite) missing() []string {
+	var names []string
+	for _, table := range s.Tables {
+		if table.Missing != "" {
+			names = append(names, table.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// versions returns the version of every row of every managed table.
+func (s *suite) versions() map[string]string {
+	s.t.Helper()
+	var parts []string
+	for _, table := range strings.Fields(s.sql(`SELECT "table" FROM iasql_tables ORDER BY 1`)) {
+		parts = append(parts, fmt.Sprintf(`SELECT '%s ' || id, xmin::text FROM %s`, table, table))
+	}
+	found := map[string]string{}
+	for _, line := range strings.Split(s.admin(strings.Join(parts, " UNION ALL ")), "\n") {
+		record, version, _ := strings.Cut(line, "|")
+		found[record] = version
+	}
+	return found
+}
+
+// calls are the mutating calls that the engine has made.
+type calls struct {
+	lock sync.Mutex
+	made []string
+}
+
+// reading are the requests that are reads where an API has methods: Route 53's
+// ListTagsForResources is a POST.
+var reading = regexp.MustCompile(`^(GET|HEAD) |^POST /2013-04-01/tags/\w+$`)
+
+// watch puts a proxy between the world's engines and the cloud, which counts
+// what is no read: by the operation's name as package aws does, and by the
+// request where that does not name the operation.
+func watch(t *testing.T, w *harness.World) *calls {
+	proxy, c := faultproxy.Start(t, w.AWS.Endpoint), &calls{}
+	proxy.Set(func(call faultproxy.Call) faultproxy.Fault {
+		if !aws.IsRead(call.Action) && !reading.MatchString(call.Action) {
+			c.lock.Lock()
+			c.made = append(c.made, call.Service+":"+call.Action)
+			c.lock.Unlock()
+		}
+		return faultproxy.Fault{}
+	})
+	w.Endpoint = proxy.URL
+	return c
+}
+
+func (c *calls) count() int {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	return len(c.made)
+}
+
+func (c *calls) since(n int) []string {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	return slices.Clone(c.made[n:])
+}

@@ -1,0 +1,62 @@
+package conformance
+
+import (
+	"fmt"
+)
+
+// Replace on a column that cannot be changed.
+
+func (s *suite) replace(sub *suite) {
+	sub.each(replace, func(table *Table) {
+		if table.Replace.Column == "" || table.Skip[createBySQL] != "" {
+			return
+		}
+		o := sub.thing(table, "sql")
+		o.old = o.id
+		if table.Replace.Child != "" {
+			sub.sql(sub.expand(table.Replace.Child, table, o))
+			sub.settle()
+		}
+		if table.Replace.Dependents != "" {
+			sub.vars["dependents of "+table.key()] = sub.sql(sub.expand(table.Replace.Dependents, table, o))
+		}
+		set := table.Replace.Column + " = " + table.Replace.SQL
+		if table.Replace.With != "" {
+			set += ", " + table.Replace.With
+		}
+		if _, err := sub.user.run(fmt.Sprintf(`UPDATE %s SET %s WHERE id = %s`, table.Name, sub.expand(set, table, o), o.record)); err != nil {
+			sub.broken(table, err)
+		}
+		if table.Replace.ID != "" {
+			o.id = sub.chosen(table.Replace.ID, table, o)
+		}
+	})
+	sub.settle()
+	sub.sync()
+}
+
+func (s *suite) replaced(sub *suite, table *Table) {
+	sub.skips(table, replace)
+	r := table.Replace
+	if r.Column == "" {
+		return
+	}
+	sub.skips(table, createBySQL)
+	o := sub.thing(table, "sql")
+	sub.loaded(table, o)
+	sub.holds(table, o, r.Column, r.SQL)
+	sub.there(table, o, o.id)
+	if table.Identity != "" && o.old == o.id && (table.ID == "" || r.ID != "") {
+		sub.t.Errorf("the object is still %s", o.id)
+	}
+	if o.old != o.id {
+		if out, there := sub.see(table, o, o.old); there {
+			sub.t.Errorf("the old object is still there: %s", out)
+		}
+	}
+	if r.Dependents != "" {
+		if before, after := sub.vars["dependents of "+table.key()], sub.sql(sub.expand(r.Dependents, table, o)); before != after || after == "" {
+			sub.t.Errorf("what depends on it was %q and is %q", before, after)
+		}
+	}
+}
