@@ -20,12 +20,18 @@ func PolicyColumn(doc string) modules.Column {
 }
 
 // Policy returns the value of a policy that AWS sent as a text; nil and "" are
-// NULL.
-func Policy(text *string) (modules.Value, error) {
+// NULL. A text that is not JSON, which AWS never sends, becomes a JSON string: the
+// column's CHECK refuses it, and the record says so, rather than the listing
+// that it came with.
+func Policy(text *string) modules.Value {
 	if awssdk.ToString(text) == "" {
-		return modules.Null, nil
+		return modules.Null
 	}
-	return modules.JSONText(*text)
+	value, err := modules.JSONText(*text)
+	if err != nil {
+		value, _ = modules.JSON(*text) // a text marshals
+	}
+	return value
 }
 
 // SamePolicy reports whether two policy documents grant the same. AWS may

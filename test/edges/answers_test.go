@@ -202,6 +202,20 @@ func TestOddAnswers(t *testing.T) {
 		w.Settled()
 	})
 
+	w.run("no JSON", func(w *world) {
+		id := w.made("lawless")
+		w.change("lawless", "Policy", `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":"*","Action":"sqs:SendMessage","Resource":"PLACE-004-HOLDER"}]}`)
+		heal := w.rewrite(map[string]string{`PLACE-004-HOLDER\"`: `PLACE-004-HOLDER`}) // the text ends within a string
+		w.sync()
+		w.review("queue", id, "queue_policy_check", "iasql_retry")
+		w.unharmed()
+		heal()
+		w.retry("queue", id)
+		if got := w.PSQL(`SELECT policy #>> '{Statement,0,Resource}' FROM queue WHERE id = ` + id); got != "PLACE-004-HOLDER" {
+			w.Errorf("healed to %s", got)
+		}
+	})
+
 	w.run("new fields", func(w *world) {
 		heal := w.rewrite(map[string]string{
 			`<vpcId>`:        `<brandNew><item><deep xmlns:q="urn:q">1</deep></item></brandNew><vpcId>`,

@@ -72,13 +72,9 @@ func readPolicy(ctx context.Context, client *ecr.Client, repository *string) (mo
 	if err != nil {
 		return nil, err
 	}
-	text, err := aws.Policy(out.PolicyText)
-	if err != nil {
-		return nil, err
-	}
 	return modules.Row{
 		"repository_id": modules.TextPtr(out.RepositoryName),
-		"policy":        text,
+		"policy":        aws.Policy(out.PolicyText),
 		"registry_id":   modules.TextPtr(out.RegistryId),
 	}, nil
 }

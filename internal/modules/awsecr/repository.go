@@ -147,8 +147,8 @@ func readRepositories(ctx context.Context, client *ecr.Client, repositories []ec
 				if err != nil {
 					return err
 				}
-				lifecycle, err = aws.Policy(out.LifecyclePolicyText)
-				return err
+				lifecycle = aws.Policy(out.LifecyclePolicyText)
+				return nil
 			},
 			func(ctx context.Context) error {
 				out, err := client.ListTagsForResource(ctx, &ecr.ListTagsForResourceInput{ResourceArn: repo.RepositoryArn})

@@ -3,7 +3,6 @@ package awsiam
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"net/url"
 	"slices"
@@ -48,23 +47,18 @@ func createDateColumn() modules.Column {
 	return modules.Column{Name: "create_date", Type: modules.TypeTime, Assigned: true, Doc: "When it was created."}
 }
 
-// document returns a policy document, which IAM sends URL-encoded "compliant
-// with RFC 3986" (page GetAccountAuthorizationDetails).
-func document(encoded *string) (string, error) {
+// policyValue returns the value of a policy document, which IAM sends
+// URL-encoded "compliant with RFC 3986" (page GetAccountAuthorizationDetails).
+func policyValue(encoded *string) modules.Value {
 	text := awssdk.ToString(encoded)
 	if strings.HasPrefix(text, "{") {
-		return text, nil // some emulators do not encode
+		return aws.Policy(&text) // some emulators do not encode
 	}
-	return url.PathUnescape(text)
-}
-
-// policyValue returns the value of a column that holds one policy document.
-func policyValue(encoded *string) (modules.Value, error) {
-	text, err := document(encoded)
+	decoded, err := url.PathUnescape(text)
 	if err != nil {
-		return modules.Null, err
+		return aws.Policy(&text)
 	}
-	return aws.Policy(&text)
+	return aws.Policy(&decoded)
 }
 
 // inlineValue returns the value of the column inline_policies.
@@ -74,11 +68,9 @@ func inlineValue(policies []iamtypes.PolicyDetail) (modules.Value, error) {
 	}
 	all := make(map[string]json.RawMessage, len(policies))
 	for _, p := range policies {
-		text, err := document(p.PolicyDocument)
-		if err != nil {
-			return modules.Null, fmt.Errorf("policy %s: %w", awssdk.ToString(p.PolicyName), err)
+		if v := policyValue(p.PolicyDocument); !v.IsNull() {
+			all[awssdk.ToString(p.PolicyName)] = json.RawMessage(v.String())
 		}
-		all[awssdk.ToString(p.PolicyName)] = json.RawMessage(text)
 	}
 	return modules.JSON(all)
 }

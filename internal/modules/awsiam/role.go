@@ -158,10 +158,6 @@ func readRole(ctx context.Context, c *iam.Client, name string) (modules.Row, err
 // roleRow takes from the detail what listings of roles leave out.
 func roleRow(role iamtypes.Role, d iamtypes.RoleDetail) (modules.Row, error) {
 	name := awssdk.ToString(role.RoleName)
-	trust, err := policyValue(role.AssumeRolePolicyDocument)
-	if err != nil {
-		return nil, fmt.Errorf("role %s: trust policy: %w", name, err)
-	}
 	inline, err := inlineValue(d.RolePolicyList)
 	if err != nil {
 		return nil, fmt.Errorf("role %s: %w", name, err)
@@ -170,7 +166,7 @@ func roleRow(role iamtypes.Role, d iamtypes.RoleDetail) (modules.Row, error) {
 		"role_name":                   modules.Text(name),
 		"path":                        modules.TextPtr(role.Path),
 		"arn":                         modules.TextPtr(role.Arn),
-		"assume_role_policy_document": trust,
+		"assume_role_policy_document": policyValue(role.AssumeRolePolicyDocument),
 		"description":                 modules.NonEmpty(awssdk.ToString(role.Description)),
 		"max_session_duration":        modules.Int(3600),
 		"attached_policies_arns":      attachedValue(d.AttachedManagedPolicies),

@@ -215,8 +215,8 @@ func (r *bucket) read(ctx context.Context, scope modules.Scope, b s3types.Bucket
 			case err != nil:
 				return err
 			}
-			policy, err = aws.Policy(out.Policy)
-			return err
+			policy = aws.Policy(out.Policy)
+			return nil
 		},
 		func(ctx context.Context) error {
 			all, err := readTags(ctx, client, b.Name)

@@ -2,7 +2,6 @@ package awssns
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -174,9 +173,7 @@ func readSubscriptions(ctx context.Context, c *sns.Client, list []snstypes.Subsc
 			case strings.HasSuffix(a.column, "_policy") && (value == "" || value == "{}"):
 				row[a.column] = modules.Null
 			case strings.HasSuffix(a.column, "_policy"):
-				if row[a.column], err = modules.JSONText(value); err != nil {
-					return nil, fmt.Errorf("subscription %s: %s: %w", *s.SubscriptionArn, a.column, err)
-				}
+				row[a.column] = aws.Policy(&value)
 			default:
 				row[a.column] = modules.NonEmpty(value)
 			}

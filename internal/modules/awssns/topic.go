@@ -167,9 +167,7 @@ func readTopic(ctx context.Context, c *sns.Client, arn string) (modules.Row, err
 		}
 		switch a.column {
 		case "policy", "delivery_policy":
-			if row[a.column], err = aws.Policy(&value); err != nil {
-				return nil, fmt.Errorf("topic %s: %s: %w", arn, a.column, err)
-			}
+			row[a.column] = aws.Policy(&value)
 		case "content_based_deduplication":
 			row[a.column] = modules.Bool(isTrue(value))
 		default:

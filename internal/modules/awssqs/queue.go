@@ -148,9 +148,7 @@ func read(ctx context.Context, client *sqs.Client, url string) (modules.Row, err
 	for _, a := range attributes {
 		row[a.column] = get(a.name)
 	}
-	if row["policy"], err = aws.Policy(get(sqstypes.QueueAttributeNamePolicy).Ptr()); err != nil {
-		return nil, fmt.Errorf("queue %s: policy: %w", url, err)
-	}
+	row["policy"] = aws.Policy(get(sqstypes.QueueAttributeNamePolicy).Ptr())
 	return row, nil
 }
 

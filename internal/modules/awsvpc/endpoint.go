@@ -2,7 +2,6 @@ package awsvpc
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -93,15 +92,11 @@ func serviceName(region, service string) string {
 func (r *endpoint) rows(_ context.Context, client *ec2.Client, list []ec2types.VpcEndpoint) ([]modules.Row, error) {
 	rows := make([]modules.Row, len(list))
 	for i, e := range list {
-		policy, err := aws.Policy(e.PolicyDocument)
-		if err != nil {
-			return nil, fmt.Errorf("endpoint %s: policy: %w", awssdk.ToString(e.VpcEndpointId), err)
-		}
 		rows[i] = modules.Row{
 			"vpc_endpoint_id": modules.TextPtr(e.VpcEndpointId),
 			"vpc_id":          modules.TextPtr(e.VpcId),
 			"service":         modules.Text(strings.TrimPrefix(awssdk.ToString(e.ServiceName), "com.amazonaws."+client.Options().Region+".")),
-			"policy":          policy,
+			"policy":          aws.Policy(e.PolicyDocument),
 			"state":           modules.NonEmpty(strings.ToLower(string(e.State))),
 			"tags":            aws.EC2Tags.Value(e.Tags),
 		}
