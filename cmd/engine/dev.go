@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/spf13/cobra"
 
 	"iasql/internal/devenv"
 	"iasql/internal/engine"
@@ -17,16 +18,38 @@ import (
 
 type devCmd struct {
 	engineFlags
-	DataDir     string `env:"IASQL_DATA_DIR" placeholder:"DIR" help:"Where the private database lives; by default a folder of the user's own."`
-	PGPort      int    `name:"pg-port" env:"IASQL_PG_PORT" default:"5433" help:"Port of the private database on 127.0.0.1; 0 picks a free one."`
-	AWS         string `name:"aws" enum:"moto,real" default:"moto" env:"IASQL_AWS" help:"moto: start an AWS emulator. real: use AWS itself, with the credentials of this environment."`
-	AWSPort     int    `name:"aws-port" env:"IASQL_AWS_PORT" default:"0" help:"Port of the AWS emulator on 127.0.0.1; 0 picks a free one."`
-	AWSEndpoint string `name:"aws-endpoint" env:"AWS_ENDPOINT_URL" placeholder:"URL" help:"Where to send AWS calls; no emulator is started then."`
+	DataDir     string
+	PGPort      int
+	AWS         string
+	AWSPort     int
+	AWSEndpoint string
 }
 
-// Run starts everything, says so on standard output, and stops it in order
+func devCommand(log **slog.Logger) *cobra.Command {
+	var c devCmd
+	cmd := &cobra.Command{
+		Use: "dev", Short: "Run everything on this machine: a private PostgreSQL, an AWS emulator, the engine.", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.run(cmd.Context(), *log) },
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&c.DataDir, "data-dir", "", "Where the private database lives; by default a folder of the user's own.")
+	fromEnv(flags, "data-dir", "IASQL_DATA_DIR")
+	flags.IntVar(&c.PGPort, "pg-port", 5433, "Port of the private database on 127.0.0.1; 0 picks a free one.")
+	fromEnv(flags, "pg-port", "IASQL_PG_PORT")
+	flags.Var(newOneOf(&c.AWS, "moto", "real"), "aws", "moto: start an AWS emulator. real: use AWS itself, with the credentials of this environment.")
+	fromEnv(flags, "aws", "IASQL_AWS")
+	flags.IntVar(&c.AWSPort, "aws-port", 0, "Port of the AWS emulator on 127.0.0.1; 0 picks a free one.")
+	fromEnv(flags, "aws-port", "IASQL_AWS_PORT")
+	flags.StringVar(&c.AWSEndpoint, "aws-endpoint", "", "`URL` to send AWS calls to; no emulator is started then.")
+	fromEnv(flags, "aws-endpoint", "AWS_ENDPOINT_URL")
+	c.engineFlags.declare(flags)
+	return cmd
+}
+
+// run starts everything, says so on standard output, and stops it in order
 // when it is told to.
-func (c *devCmd) Run(ctx context.Context, log *slog.Logger) (err error) {
+func (c *devCmd) run(ctx context.Context, log *slog.Logger) (err error) {
 	progress := func(text string) { log.Info(text) }
 	dir := c.DataDir
 	if dir == "" {

@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/spf13/cobra"
 
 	"iasql/internal/engine"
 	"iasql/internal/platform"
@@ -15,13 +16,35 @@ import (
 
 type serveCmd struct {
 	databaseFlag
-	awsFlags
 	engineFlags
-	Migrate bool `env:"IASQL_MIGRATE" default:"true" negatable:"" help:"Bring the database to this engine's version first."`
+	AWSEndpoint string
+	Migrate     bool
 }
 
-// Run works until it is told to stop.
-func (c *serveCmd) Run(ctx context.Context, log *slog.Logger) error {
+func serveCommand(log **slog.Logger) *cobra.Command {
+	var c serveCmd
+	var not bool
+	cmd := &cobra.Command{
+		Use: "serve", Short: "Run the engine against a database.", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c.Migrate = c.Migrate && !not
+			return c.run(cmd.Context(), *log)
+		},
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	c.databaseFlag.declare(flags)
+	flags.StringVar(&c.AWSEndpoint, "aws-endpoint", "", "`URL` to send AWS calls to instead of to AWS.")
+	fromEnv(flags, "aws-endpoint", "AWS_ENDPOINT_URL")
+	c.engineFlags.declare(flags)
+	flags.BoolVar(&c.Migrate, "migrate", true, "Bring the database to this engine's version first.")
+	fromEnv(flags, "migrate", "IASQL_MIGRATE")
+	flags.BoolVar(&not, "no-migrate", false, "Do not: the same as --migrate=false.")
+	return cmd
+}
+
+// run works until it is told to stop.
+func (c *serveCmd) run(ctx context.Context, log *slog.Logger) error {
 	if c.Migrate {
 		if err := migrate(ctx, c.DatabaseURL); err != nil {
 			return err
@@ -35,17 +58,20 @@ func (c *serveCmd) Run(ctx context.Context, log *slog.Logger) error {
 	return e.Wait(ctx)
 }
 
-type migrateCmd struct {
-	databaseFlag
-}
-
-// Run migrates.
-func (c *migrateCmd) Run(ctx context.Context, log *slog.Logger) error {
-	if err := migrate(ctx, c.DatabaseURL); err != nil {
-		return err
+func migrateCommand(log **slog.Logger) *cobra.Command {
+	var c databaseFlag
+	cmd := &cobra.Command{
+		Use: "migrate", Short: "Bring a database to this engine's version.", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := migrate(cmd.Context(), c.DatabaseURL); err != nil {
+				return err
+			}
+			(*log).Info("the database is up to date", "version", version)
+			return nil
+		},
 	}
-	log.Info("the database is up to date", "version", version)
-	return nil
+	c.declare(cmd.Flags())
+	return cmd
 }
 
 func migrate(ctx context.Context, url string) error {
@@ -56,13 +82,19 @@ func migrate(ctx context.Context, url string) error {
 	return platform.Migrate(ctx, url, registry, version)
 }
 
-type statusCmd struct {
-	databaseFlag
+func statusCommand() *cobra.Command {
+	var c databaseFlag
+	cmd := &cobra.Command{
+		Use: "status", Short: "Say what the installation in a database is doing.", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return status(cmd.Context(), c.DatabaseURL) },
+	}
+	c.declare(cmd.Flags())
+	return cmd
 }
 
-// Run prints the engines, the modules and the records that are not Present.
-func (c *statusCmd) Run(ctx context.Context) error {
-	conn, err := pgx.Connect(ctx, c.DatabaseURL)
+// status prints the engines, the modules and the records that are not Present.
+func status(ctx context.Context, url string) error {
+	conn, err := pgx.Connect(ctx, url)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// The command line is read by cobra, which neither finds methods by name nor
+// prints its help by text/template: what does either has the linker keep every
+// exported method of every type, which with the SDKs of all services is more
+// than half of the binary, and pages that an idle engine keeps in memory.
+
+// variable is the annotation that names a flag's environment variable.
+const variable = "environment variable"
+
+// fromEnv gives a flag an environment variable, which holds unless the flag is
+// given.
+func fromEnv(flags *pflag.FlagSet, name, env string) {
+	flag := flags.Lookup(name)
+	flag.Usage = strings.TrimSuffix(flag.Usage, ".") + " ($" + env + ")."
+	if err := flags.SetAnnotation(name, variable, []string{env}); err != nil {
+		panic(err) // there is no such flag
+	}
+}
+
+// required marks a flag that has to be given, or its variable.
+const required = "required"
+
+// oneOf is a flag's value that is one of a few words.
+type oneOf struct {
+	value *string
+	words []string
+}
+
+// newOneOf has the first word until it is set.
+func newOneOf(value *string, words ...string) *oneOf {
+	*value = words[0]
+	return &oneOf{value, words}
+}
+
+// String implements pflag.Value.
+func (o *oneOf) String() string { return *o.value }
+
+// Type implements pflag.Value.
+func (o *oneOf) Type() string { return strings.Join(o.words, "|") }
+
+// Set implements pflag.Value.
+func (o *oneOf) Set(word string) error {
+	if !slices.Contains(o.words, word) {
+		return fmt.Errorf("must be one of %s", strings.Join(o.words, ", "))
+	}
+	*o.value = word
+	return nil
+}
+
+// engineCommand returns the command line. log is set before a command runs.
+func engineCommand(log **slog.Logger) *cobra.Command {
+	var level string
+	var asJSON bool
+	root := &cobra.Command{
+		Use:           "engine",
+		Short:         "Keeps a cloud account and the tables of a PostgreSQL database equal, in both directions.",
+		SilenceErrors: true,
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			if err := environment(cmd.Flags(), os.Getenv); err != nil {
+				return err
+			}
+			cmd.SilenceUsage = true // what fails from now on is not the command line
+			*log = logger(level, asJSON)
+			return nil
+		},
+	}
+	flags := root.PersistentFlags()
+	flags.Var(newOneOf(&level, "info", "debug", "warn", "error"), "log-level", "Least severe messages to log.")
+	fromEnv(flags, "log-level", "IASQL_LOG_LEVEL")
+	flags.BoolVar(&asJSON, "log-json", false, "Log as JSON rather than text.")
+	fromEnv(flags, "log-json", "IASQL_LOG_JSON")
+	root.AddCommand(devCommand(log), serveCommand(log), migrateCommand(log), statusCommand(), versionCommand(), iamPolicyCommand(), docsCommand())
+	flags.SortFlags = false
+	return root
+}
+
+// environment sets the flags that were not given from the environment. A
+// variable that is empty counts as none.
+func environment(flags *pflag.FlagSet, lookup func(string) string) error {
+	var failures []error
+	flags.VisitAll(func(flag *pflag.Flag) {
+		for _, env := range flag.Annotations[variable] {
+			if text := lookup(env); !flag.Changed && text != "" {
+				if err := flags.Set(flag.Name, text); err != nil {
+					failures = append(failures, fmt.Errorf("$%s: %w", env, err))
+				}
+			}
+			if flag.Annotations[required] != nil && !flag.Changed {
+				failures = append(failures, fmt.Errorf("missing flag: --%s (or $%s)", flag.Name, env))
+			}
+		}
+	})
+	return errors.Join(failures...)
+}
+
+// databaseFlag is shared by the commands that work on an existing database.
+type databaseFlag struct {
+	DatabaseURL string
+}
+
+func (f *databaseFlag) declare(flags *pflag.FlagSet) {
+	flags.StringVar(&f.DatabaseURL, "database-url", "", "The database, as `postgres://user:password@host:port/name`; TLS as sslmode says.")
+	fromEnv(flags, "database-url", "DATABASE_URL")
+	flags.Lookup("database-url").Annotations[required] = []string{"true"}
+}
+
+// engineFlags are shared by the commands that run an engine.
+type engineFlags struct {
+	Accounts    int
+	Concurrency int
+}
+
+func (f *engineFlags) declare(flags *pflag.FlagSet) {
+	flags.IntVar(&f.Accounts, "accounts", 16, "Accounts whose cycles run at once in this engine.")
+	fromEnv(flags, "accounts", "IASQL_ACCOUNTS")
+	flags.IntVar(&f.Concurrency, "concurrency", 16, "Operations of one cycle under way at once.")
+	fromEnv(flags, "concurrency", "IASQL_CONCURRENCY")
+}
+
+func versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "Print the version.", Args: cobra.NoArgs,
+		Run: func(cmd *cobra.Command, _ []string) { fmt.Fprintln(cmd.OutOrStdout(), version) },
+	}
+}
