@@ -17,16 +17,25 @@ import (
 
 type devCmd struct {
 	engineFlags
-	DataDir     string `env:"IASQL_DATA_DIR" placeholder:"DIR" help:"Where the private database lives; by default a folder of the user's own."`
-	PGPort      int    `name:"pg-port" env:"IASQL_PG_PORT" default:"5433" help:"Port of the private database on 127.0.0.1; 0 picks a free one."`
-	AWS         string `name:"aws" enum:"moto,real" default:"moto" env:"IASQL_AWS" help:"moto: start an AWS emulator. real: use AWS itself, with the credentials of this environment."`
-	AWSPort     int    `name:"aws-port" env:"IASQL_AWS_PORT" default:"0" help:"Port of the AWS emulator on 127.0.0.1; 0 picks a free one."`
-	AWSEndpoint string `name:"aws-endpoint" env:"AWS_ENDPOINT_URL" placeholder:"URL" help:"Where to send AWS calls; no emulator is started then."`
+	DataDir     string
+	PGPort      int
+	AWS         string
+	AWSPort     int
+	AWSEndpoint string
 }
 
-// Run starts everything, says so on standard output, and stops it in order
+func (c *devCmd) flags(f *flagSet) {
+	c.engineFlags.flags(f)
+	f.text(&c.DataDir, "data-dir", "DIR", "IASQL_DATA_DIR", "Where the private database lives; by default a folder of the user's own.")
+	f.number(&c.PGPort, "pg-port", 5433, "IASQL_PG_PORT", "Port of the private database on 127.0.0.1; 0 picks a free one.")
+	f.oneOf(&c.AWS, "aws", "IASQL_AWS", "moto: start an AWS emulator. real: use AWS itself, with the credentials of this environment.", "moto", "real")
+	f.number(&c.AWSPort, "aws-port", 0, "IASQL_AWS_PORT", "Port of the AWS emulator on 127.0.0.1; 0 picks a free one.")
+	awsEndpoint(f, &c.AWSEndpoint, "Where to send AWS calls; no emulator is started then.")
+}
+
+// run starts everything, says so on standard output, and stops it in order
 // when it is told to.
-func (c *devCmd) Run(ctx context.Context, log *slog.Logger) (err error) {
+func (c *devCmd) run(ctx context.Context, log *slog.Logger) (err error) {
 	progress := func(text string) { log.Info(text) }
 	dir := c.DataDir
 	if dir == "" {

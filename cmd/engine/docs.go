@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 
@@ -12,27 +14,31 @@ import (
 //go:generate go run . docs ../../docs/modules ../../examples/modules
 
 type docsCmd struct {
-	Dir      string `arg:"" help:"Where the pages go."`
-	Examples string `arg:"" help:"Where the worked examples are, one file a module."`
+	args []string // where the pages go, and where the worked examples are, one file a module
 }
 
-// Run writes a page for each module.
-func (c *docsCmd) Run() error {
+func (c *docsCmd) flags(f *flagSet) {
+	f.args, f.argument, f.least = &c.args, "<dir> <examples>", 2
+}
+
+// run writes a page for each module.
+func (c *docsCmd) run(context.Context, *slog.Logger) error {
+	dir, examples := c.args[0], c.args[1]
 	registry, err := descriptions()
 	if err != nil {
 		return err
 	}
 	// #nosec G301 -- pages for everybody to read
-	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
 	for _, m := range registry.Modules() {
-		text, err := page(m, c.Examples)
+		text, err := page(m, examples)
 		if err != nil {
 			return err
 		}
 		// #nosec G306 -- pages for everybody to read
-		if err := os.WriteFile(filepath.Join(c.Dir, m.Name+".md"), []byte(text), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, m.Name+".md"), []byte(text), 0o644); err != nil {
 			return err
 		}
 	}

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"os"
 	"strings"
 
@@ -10,13 +12,20 @@ import (
 )
 
 type iamPolicyCmd struct {
-	Modules    []string `arg:"" optional:"" name:"module" help:"Modules to be installed; those that they depend on are added. None: all."`
-	ReadOnly   bool     `help:"Only what reads: enough for mode TRACK and for previews."`
-	AssumeRole []string `name:"assume-role" placeholder:"ARN" help:"A role that aws_account.role_arn names, which the engine's own credentials are to assume."`
+	Modules    []string
+	ReadOnly   bool
+	AssumeRole []string
 }
 
-// Run prints an IAM policy document.
-func (c *iamPolicyCmd) Run() error {
+func (c *iamPolicyCmd) flags(f *flagSet) {
+	f.args, f.argument = &c.Modules, "[<module> ...]"
+	f.about = "Modules to be installed; those that they depend on are added. None: all."
+	f.yes(&c.ReadOnly, "read-only", false, "", "Only what reads: enough for mode TRACK and for previews.")
+	f.several(&c.AssumeRole, "assume-role", "ARN,...", "A role that aws_account.role_arn names, which the engine's own credentials are to assume.")
+}
+
+// run prints an IAM policy document.
+func (c *iamPolicyCmd) run(context.Context, *slog.Logger) error {
 	registry, err := descriptions()
 	if err != nil {
 		return err

@@ -13,62 +13,46 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/alecthomas/kong"
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // version is set by the linker.
 var version = "devel"
 
-type cli struct {
-	LogLevel string `enum:"debug,info,warn,error" default:"info" env:"IASQL_LOG_LEVEL" help:"Least severe messages to log: debug, info, warn or error."`
-	LogJSON  bool   `name:"log-json" env:"IASQL_LOG_JSON" help:"Log as JSON rather than text."`
-
-	Dev       devCmd       `cmd:"" help:"Run everything on this machine: a private PostgreSQL, an AWS emulator, the engine."`
-	Serve     serveCmd     `cmd:"" help:"Run the engine against a database."`
-	Migrate   migrateCmd   `cmd:"" help:"Bring a database to this engine's version."`
-	Status    statusCmd    `cmd:"" help:"Say what the installation in a database is doing."`
-	Version   versionCmd   `cmd:"" help:"Print the version."`
-	IAMPolicy iamPolicyCmd `cmd:"" name:"iam-policy" help:"Print the IAM policy that modules need: least privilege, made from their own calls."`
-	Docs      docsCmd      `cmd:"" hidden:"" help:"Write the modules' pages of the documentation."`
-}
-
 // databaseFlag is shared by the commands that work on an existing database.
 type databaseFlag struct {
-	DatabaseURL string `name:"database-url" env:"DATABASE_URL" required:"" placeholder:"URL" help:"The database, as postgres://user:password@host:port/name; TLS as sslmode says."`
+	DatabaseURL string
 }
 
-// awsFlags are shared by the commands that talk to AWS.
-type awsFlags struct {
-	AWSEndpoint string `name:"aws-endpoint" env:"AWS_ENDPOINT_URL" placeholder:"URL" help:"Where to send AWS calls instead of to AWS."`
+func (d *databaseFlag) flags(f *flagSet) {
+	f.text(&d.DatabaseURL, "database-url", "URL", "DATABASE_URL", "The database, as postgres://user:password@host:port/name; TLS as sslmode says.").required = true
+}
+
+// awsEndpoint is shared by the commands that talk to AWS.
+func awsEndpoint(f *flagSet, p *string, help string) {
+	f.text(p, "aws-endpoint", "URL", "AWS_ENDPOINT_URL", help)
 }
 
 // engineFlags are shared by the commands that run an engine.
 type engineFlags struct {
-	Accounts    int `name:"accounts" env:"IASQL_ACCOUNTS" default:"16" help:"Accounts whose cycles run at once in this engine."`
-	Concurrency int `name:"concurrency" env:"IASQL_CONCURRENCY" default:"16" help:"Operations of one cycle under way at once."`
+	Accounts    int
+	Concurrency int
+}
+
+func (e *engineFlags) flags(f *flagSet) {
+	f.number(&e.Accounts, "accounts", 16, "IASQL_ACCOUNTS", "Accounts whose cycles run at once in this engine.")
+	f.number(&e.Concurrency, "concurrency", 16, "IASQL_CONCURRENCY", "Operations of one cycle under way at once.")
 }
 
 func main() {
-	var c cli
-	parser := kong.Must(&c,
-		kong.Name("engine"),
-		kong.Description("Keeps a cloud account and the tables of a PostgreSQL database equal, in both directions."),
-		kong.UsageOnError(),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
-	)
-	parsed, err := parser.Parse(os.Args[1:])
-	parser.FatalIfErrorf(err)
-
+	cmd, g := start()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	go func() { // a second ctrl-C ends the process at once
 		<-ctx.Done()
 		stop()
 	}()
-	parsed.BindTo(ctx, (*context.Context)(nil))
-	parsed.Bind(logger(c.LogLevel, c.LogJSON))
-	if err := parsed.Run(); err != nil {
+	if err := cmd.run(ctx, logger(g.LogLevel, g.LogJSON)); err != nil {
 		fmt.Fprintln(os.Stderr, "engine: "+oneLine(err))
 		os.Exit(1)
 	}
@@ -76,7 +60,7 @@ func main() {
 
 func logger(level string, asJSON bool) *slog.Logger {
 	var l slog.Level
-	_ = l.UnmarshalText([]byte(level)) // kong has checked it
+	_ = l.UnmarshalText([]byte(level)) // it has been checked
 	options := &slog.HandlerOptions{Level: l}
 	if asJSON {
 		return slog.New(slog.NewJSONHandler(os.Stderr, options))
@@ -120,8 +104,9 @@ func cause(err error) string {
 
 type versionCmd struct{}
 
-// Run prints the version.
-func (versionCmd) Run() error {
+func (versionCmd) flags(*flagSet) {}
+
+func (versionCmd) run(context.Context, *slog.Logger) error {
 	fmt.Println(version)
 	return nil
 }

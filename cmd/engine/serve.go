@@ -15,13 +15,20 @@ import (
 
 type serveCmd struct {
 	databaseFlag
-	awsFlags
 	engineFlags
-	Migrate bool `env:"IASQL_MIGRATE" default:"true" negatable:"" help:"Bring the database to this engine's version first."`
+	AWSEndpoint string
+	Migrate     bool
 }
 
-// Run works until it is told to stop.
-func (c *serveCmd) Run(ctx context.Context, log *slog.Logger) error {
+func (c *serveCmd) flags(f *flagSet) {
+	c.databaseFlag.flags(f)
+	awsEndpoint(f, &c.AWSEndpoint, "Where to send AWS calls instead of to AWS.")
+	c.engineFlags.flags(f)
+	f.yes(&c.Migrate, "migrate", true, "IASQL_MIGRATE", "Bring the database to this engine's version first.")
+}
+
+// run works until it is told to stop.
+func (c *serveCmd) run(ctx context.Context, log *slog.Logger) error {
 	if c.Migrate {
 		if err := migrate(ctx, c.DatabaseURL); err != nil {
 			return err
@@ -39,8 +46,7 @@ type migrateCmd struct {
 	databaseFlag
 }
 
-// Run migrates.
-func (c *migrateCmd) Run(ctx context.Context, log *slog.Logger) error {
+func (c *migrateCmd) run(ctx context.Context, log *slog.Logger) error {
 	if err := migrate(ctx, c.DatabaseURL); err != nil {
 		return err
 	}
@@ -60,8 +66,8 @@ type statusCmd struct {
 	databaseFlag
 }
 
-// Run prints the engines, the modules and the records that are not Present.
-func (c *statusCmd) Run(ctx context.Context) error {
+// run prints the engines, the modules and the records that are not Present.
+func (c *statusCmd) run(ctx context.Context, _ *slog.Logger) error {
 	conn, err := pgx.Connect(ctx, c.DatabaseURL)
 	if err != nil {
 		return err
