@@ -1,6 +1,6 @@
 // Package auditlog reads the audit log: what users did to a record and is not
 // yet settled ([Fold]), and in which transaction it is marked as settled
-// ([Settle]).
+// ([SettleQuery]).
 //
 // Rows are marked one by one, never by a window over time or ids: a
 // transaction that commits late has smaller ids and earlier times than rows
@@ -13,7 +13,6 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"iasql/internal/modules"
 )
@@ -182,19 +181,8 @@ func ScanPending(t *modules.Table, rows pgx.Rows) (map[int64]*Change, error) {
 	return changes, rows.Err()
 }
 
-// Execer is what writes need.
-type Execer interface {
-	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
-}
-
-// Settle marks audit rows as dealt with, in the transaction that records what
-// was done about them.
-func Settle(ctx context.Context, tx Execer, ids []int64) error {
-	if len(ids) == 0 {
-		return nil
-	}
-	_, err := tx.Exec(ctx, `
-		UPDATE public.iasql_audit_log SET settled = true, settled_at = clock_timestamp()
-		WHERE id = ANY ($1) AND NOT settled`, ids)
-	return err
-}
+// SettleQuery marks audit rows, $1, as dealt with, in the transaction that
+// records what was done about them.
+const SettleQuery = `
+	UPDATE public.iasql_audit_log SET settled = true, settled_at = clock_timestamp()
+	WHERE id = ANY ($1) AND NOT settled`

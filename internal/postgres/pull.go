@@ -86,7 +86,7 @@ func (d *Database) pullGroup(ctx context.Context, lease sync.Lease, pulls []sync
 				}
 			}
 		}
-		return d.settle(ctx, tx, settlements)
+		return d.settle(ctx, tx, &pgx.Batch{}, settlements)
 	})
 	switch {
 	case err == nil:

@@ -86,16 +86,6 @@ func (d *Database) finish(ctx context.Context, tx pgx.Tx, account string, outcom
 			cleared[o.Subject.Table] = append(cleared[o.Subject.Table], o.Subject.RecordID)
 		}
 	}
-	_, err := tx.Exec(ctx, `
-		UPDATE public.iasql_operations o
-		SET result = v.result, error = v.error, key = coalesce(v.key, o.key),
-		    ended = CASE WHEN v.result = 'unknown' THEN NULL ELSE clock_timestamp() END,
-		    elapsed = CASE WHEN v.result = 'ok' THEN $5 ELSE o.elapsed END
-		FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[]) v (id, result, error, key)
-		WHERE o.id = v.id`, calls, results, errs, keys, d.clocks.now(account))
-	if err != nil {
-		return fmt.Errorf("end operations: %w", err)
-	}
 	for t, list := range created {
 		if err := d.recordCreated(ctx, tx, t, list); err != nil {
 			return err
@@ -106,7 +96,15 @@ func (d *Database) finish(ctx context.Context, tx pgx.Tx, account string, outcom
 			return err
 		}
 	}
-	return d.settle(ctx, tx, states)
+	batch := &pgx.Batch{}
+	batch.Queue(`
+		UPDATE public.iasql_operations o
+		SET result = v.result, error = v.error, key = coalesce(v.key, o.key),
+		    ended = CASE WHEN v.result = 'unknown' THEN NULL ELSE clock_timestamp() END,
+		    elapsed = CASE WHEN v.result = 'ok' THEN $5 ELSE o.elapsed END
+		FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[]) v (id, result, error, key)
+		WHERE o.id = v.id`, calls, results, errs, keys, d.clocks.now(account))
+	return d.settle(ctx, tx, batch, states)
 }
 
 func clip(s string) string {
@@ -195,10 +193,7 @@ func (d *Database) recordCreated(ctx context.Context, tx pgx.Tx, t *modules.Tabl
 		FROM unnest($1::bigint[], %s) v (id, %s)
 		WHERE t.id = v.id AND t.id IN (SELECT id FROM free) AND NOT EXISTS (SELECT FROM %s o WHERE %s OFFSET 0)`,
 		sh.name, sh.name, strings.Join(sets, ", "), strings.Join(params, ", "), strings.Join(names, ", "), sh.name, strings.Join(same, " AND "))
-	err := unlessRefused(ctx, tx, ids, func(tx pgx.Tx, ids []int64) error {
-		_, err := tx.Exec(ctx, statement, append([]any{args[0], ids}, args[1:]...)...)
-		return err
-	})
+	err := unlessRefused(ctx, tx, ids, statement, func(ids []int64) []any { return append([]any{args[0], ids}, args[1:]...) })
 	if err != nil {
 		return fmt.Errorf("write what the cloud assigned to %s: %w", t.Name, err)
 	}
@@ -208,19 +203,26 @@ func (d *Database) recordCreated(ctx context.Context, tx pgx.Tx, t *modules.Tabl
 // unlessRefused writes records of one table, except those whose rows a user's
 // constraint or trigger refuses: they are left for the next pass, whose pull
 // fails with the same reason and says so.
-func unlessRefused(ctx context.Context, tx pgx.Tx, ids []int64, write func(tx pgx.Tx, ids []int64) error) error {
-	err := pgx.BeginFunc(ctx, tx, func(savepoint pgx.Tx) error { return write(savepoint, ids) })
-	switch {
-	case err == nil || !blamesRow(err):
+func unlessRefused(ctx context.Context, tx pgx.Tx, ids []int64, statement string, args func(ids []int64) []any) error {
+	batch := &pgx.Batch{}
+	batch.Queue(`SAVEPOINT records`)
+	batch.Queue(statement, args(ids)...)
+	batch.Queue(`RELEASE SAVEPOINT records`)
+	err := tx.SendBatch(ctx, batch).Close()
+	if err == nil || !blamesRow(err) {
 		return err
-	case len(ids) == 1:
+	}
+	if _, err := tx.Exec(ctx, `ROLLBACK TO SAVEPOINT records; RELEASE SAVEPOINT records`); err != nil {
+		return err
+	}
+	if len(ids) == 1 {
 		return nil
 	}
 	half := len(ids) / 2
-	if err := unlessRefused(ctx, tx, ids[:half], write); err != nil {
+	if err := unlessRefused(ctx, tx, ids[:half], statement, args); err != nil {
 		return err
 	}
-	return unlessRefused(ctx, tx, ids[half:], write)
+	return unlessRefused(ctx, tx, ids[half:], statement, args)
 }
 
 // clearAssigned blanks what the cloud had assigned to objects that are gone to
@@ -239,10 +241,7 @@ func (d *Database) clearAssigned(ctx context.Context, tx pgx.Tx, t *modules.Tabl
 	statement := fmt.Sprintf(`
 		UPDATE %s SET %s WHERE id IN (SELECT id FROM %s WHERE id = ANY ($1) FOR UPDATE SKIP LOCKED)`,
 		sh.name, strings.Join(sets, ", "), sh.name)
-	err := unlessRefused(ctx, tx, ids, func(tx pgx.Tx, ids []int64) error {
-		_, err := tx.Exec(ctx, statement, ids)
-		return err
-	})
+	err := unlessRefused(ctx, tx, ids, statement, func(ids []int64) []any { return []any{ids} })
 	if err != nil {
 		return fmt.Errorf("blank what the cloud had assigned to %s: %w", t.Name, err)
 	}
@@ -265,15 +264,14 @@ func identityJSON(t *modules.Table, row modules.Row) ([]byte, error) {
 
 // Settle implements [sync.Database].
 func (d *Database) Settle(ctx context.Context, lease sync.Lease, settlements []sync.Settlement) error {
-	return d.fenced(ctx, lease, func(tx pgx.Tx) error { return d.settle(ctx, tx, settlements) })
+	return d.fenced(ctx, lease, func(tx pgx.Tx) error { return d.settle(ctx, tx, &pgx.Batch{}, settlements) })
 }
 
-// settle writes settlements, all of a kind in one statement. Of two about one
-// record the later counts.
-func (d *Database) settle(ctx context.Context, tx pgx.Tx, settlements []sync.Settlement) error {
+// settle writes settlements, all of a kind in one statement, after what is in the
+// batch. Of two about one record the later counts.
+func (d *Database) settle(ctx context.Context, tx pgx.Tx, batch *pgx.Batch, settlements []sync.Settlement) error {
 	var (
 		audit    []int64
-		batch    = &pgx.Batch{}
 		states   = map[sync.RecordRef]sync.Settlement{}
 		order    []sync.RecordRef // of states
 		forget   refs
@@ -332,12 +330,12 @@ func (d *Database) settle(ctx context.Context, tx pgx.Tx, settlements []sync.Set
 			FROM unnest($1::text[], $2::bigint[]) v (table_name, record_id)
 			WHERE c.table_name = v.table_name AND c.record_id = v.record_id AND c.resolved IS NULL`, resolved.tables, resolved.ids)
 	}
-	if err := auditlog.Settle(ctx, tx, audit); err != nil {
-		return fmt.Errorf("settle changes: %w", err)
+	if len(audit) > 0 {
+		batch.Queue(auditlog.SettleQuery, audit)
 	}
 	if batch.Len() > 0 {
 		if err := tx.SendBatch(ctx, batch).Close(); err != nil {
-			return fmt.Errorf("remember states: %w", err)
+			return fmt.Errorf("settle and remember: %w", err)
 		}
 	}
 	return nil

@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -63,30 +62,23 @@ func measureEmulator(ctx context.Context, dir, url string) error {
 		return err
 	}
 	defer stop()
-	engine := exec.CommandContext(ctx, binary, "--log-level", "error", "serve")
-	engine.Env = append(os.Environ(), "DATABASE_URL="+url, "AWS_ENDPOINT_URL="+proxy.URL,
-		"AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "AWS_REGION=us-east-1")
-	engine.Stderr = os.Stderr
-	if err := engine.Start(); err != nil {
-		return err
-	}
-	defer func() {
-		_ = engine.Process.Signal(os.Interrupt)
-		_ = engine.Wait()
-	}()
 	user, err := pgxpool.New(ctx, url)
 	if err != nil {
 		return err
 	}
 	defer user.Close()
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		var n int
-		if err := user.QueryRow(ctx, `SELECT count(*) FROM iasql_engines() WHERE version <> 'bench'`).Scan(&n); err == nil && n > 0 {
-			break
-		} else if time.Now().After(deadline) {
-			return errors.Join(errors.New("the engine does not connect"), err)
-		}
+	// The idle engine is another one than that of the other measurements, which
+	// has no counter between itself and the database.
+	counter, err := countStatements(url)
+	if err != nil {
+		return err
 	}
+	defer counter.stop()
+	idle, err := serve(ctx, binary, counter.URL, proxy.URL, user)
+	if err != nil {
+		return err
+	}
+	defer idle.stop()
 	for _, sql := range []string{
 		`SELECT * FROM iasql_install('aws_account')`,
 		`UPDATE aws_regions SET is_enabled = region = 'us-east-1'`,
@@ -97,7 +89,16 @@ func measureEmulator(ctx context.Context, dir, url string) error {
 			return fmt.Errorf("%s: %w", sql, err)
 		}
 	}
-	if err := measureIdle(ctx, user, engine.Process.Pid); err != nil {
+	if err := measureIdle(counter, idle.Process.Pid); err != nil {
+		return err
+	}
+	idle.stop()
+	engine, err := serve(ctx, binary, url, proxy.URL, user)
+	if err != nil {
+		return err
+	}
+	defer engine.stop()
+	if err := quiet(ctx, user); err != nil { // of the cycle that an engine starts with
 		return err
 	}
 	groups := func(from, to int) (time.Duration, string, error) {
@@ -148,43 +149,67 @@ func measureEmulator(ctx context.Context, dir, url string) error {
 	return measureTerraform(ctx, dir, *provider, proxy.URL, proxy.Counts)
 }
 
-// measureIdle looks at the engine while nothing happens. A transaction may have
-// more than one statement; the engine's idle ones have one.
-func measureIdle(ctx context.Context, user *pgxpool.Pool, pid int) error {
-	time.Sleep(5 * time.Second) // what the installation set off
-	look := func() (cpu time.Duration, transactions int64, err error) {
-		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-		if err != nil {
-			return 0, 0, err
-		}
-		// proc(5): fields 14 and 15 are user and system time in ticks of 10 ms,
-		// counted after the name in parentheses.
-		f := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+2:]))
-		var ticks int
-		for _, field := range f[11:13] {
-			n, err := strconv.Atoi(field)
-			if err != nil {
-				return 0, 0, err
-			}
-			ticks += n
-		}
-		err = user.QueryRow(ctx, `SELECT pg_stat_clear_snapshot()`).Scan(nil)
-		if err == nil {
-			err = user.QueryRow(ctx, `SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = current_database()`).Scan(&transactions)
-		}
-		return time.Duration(ticks) * 10 * time.Millisecond, transactions, err
+// engineProcess is a running engine.
+type engineProcess struct {
+	*exec.Cmd
+	stopped bool
+}
+
+// serve starts the engine, and returns when it is connected.
+func serve(ctx context.Context, binary, url, endpoint string, user *pgxpool.Pool) (*engineProcess, error) {
+	p := &engineProcess{Cmd: exec.CommandContext(ctx, binary, "--log-level", "error", "serve")}
+	p.Env = append(os.Environ(), "DATABASE_URL="+url, "AWS_ENDPOINT_URL="+endpoint,
+		"AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "AWS_REGION=us-east-1")
+	p.Stderr = os.Stderr
+	if err := p.Start(); err != nil {
+		return nil, err
 	}
-	cpu, transactions, err := look()
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		var n int
+		if err := user.QueryRow(ctx, `SELECT count(*) FROM iasql_engines() WHERE version <> 'bench'`).Scan(&n); err == nil && n > 0 {
+			return p, nil
+		} else if time.Now().After(deadline) {
+			p.stop()
+			return nil, errors.Join(errors.New("the engine does not connect"), err)
+		}
+	}
+}
+
+// quiet waits until there is no job.
+func quiet(ctx context.Context, user *pgxpool.Pool) error {
+	for busy := true; busy; time.Sleep(50 * time.Millisecond) {
+		if err := user.QueryRow(ctx, `SELECT EXISTS (SELECT FROM iasql_river.river_job WHERE state IN ('available', 'running'))`).Scan(&busy); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *engineProcess) stop() {
+	if !p.stopped {
+		p.stopped = true
+		_ = p.Process.Signal(os.Interrupt)
+		_ = p.Wait()
+	}
+}
+
+// measureIdle looks at the engine while nothing happens.
+func measureIdle(counter *statements, pid int) error {
+	time.Sleep(5 * time.Second) // what the installation set off
+	counted := counter.count()
+	before, err := processorTime(pid)
 	if err != nil {
 		return err
 	}
 	time.Sleep(idleFor)
-	cpuAfter, transactionsAfter, err := look()
+	after, err := processorTime(pid)
 	if err != nil {
 		return err
 	}
-	report("idle, processor", 0, 100*(cpuAfter-cpu).Seconds()/idleFor.Seconds(), "% of a core", "")
-	report("idle, resident memory", 0, float64(kilobytes(fmt.Sprintf("/proc/%d/status", pid), "VmRSS:")>>20), "MB", "")
-	report("idle, transactions", 0, float64(transactionsAfter-transactions-2)/idleFor.Seconds(), "1/s", "PostgreSQL's own workers included")
+	report("idle, processor", 0, 100*(after-before).Seconds()/idleFor.Seconds(), "% of a core", "")
+	status := fmt.Sprintf("/proc/%d/status", pid)
+	report("idle, resident memory", 0, float64(kilobytes(status, "VmRSS:")>>20), "MB",
+		fmt.Sprintf("%d MB of it its own, the rest pages of the binary", kilobytes(status, "RssAnon:")>>20))
+	report("idle, statements", 0, float64(counter.count()-counted)/idleFor.Seconds(), "1/s", "begin, commit and pings included")
 	return nil
 }
