@@ -30,6 +30,7 @@ var awsEC2 = Module{
 		},
 		{
 			Name: "instance", Identity: "instance_id",
+			Bound:  true, // its volumes
 			Insert: `(ami, instance_type, key_pair_name) VALUES ('` + image + `', 't3.micro', 'key')`,
 			See:    `ec2 describe-instances --instance-ids $id --query Reservations[].Instances[?State.Name!=\'terminated\'][]`,
 			Create: run(`ec2 run-instances --image-id ` + image + ` --instance-type t3.micro --key-name key --query Instances[0].InstanceId`),

@@ -32,6 +32,7 @@ var awsELB = Module{
 	Tables: []Table{
 		{
 			Name: "target_group", Identity: "target_group_arn",
+			Bound:  true, // its VPC
 			Insert: `(target_group_name, target_type, protocol, port, vpc) SELECT 'group-$n', 'ip', 'HTTP', 80, id FROM vpc WHERE cidr_block = '10.1.0.0/16'`,
 			See:    `elbv2 describe-target-groups --target-group-arns $id`,
 			Create: run(`elbv2 create-target-group --name group-$n --target-type ip --protocol HTTP --port 80 --vpc-id $vpc --query TargetGroups[0].TargetGroupArn`),
@@ -58,6 +59,7 @@ var awsELB = Module{
 		},
 		{
 			Name: "load_balancer", Identity: "load_balancer_arn",
+			Bound:  true, // its VPC
 			Insert: `(load_balancer_name, subnets) VALUES ('balancer-$n', '{$subnet,$subnet_2}')`,
 			See:    `elbv2 describe-load-balancers --load-balancer-arns $id`,
 			Create: run(`elbv2 create-load-balancer --name balancer-$n --subnets $subnet $subnet_2 --query LoadBalancers[0].LoadBalancerArn`),

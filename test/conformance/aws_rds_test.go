@@ -41,6 +41,7 @@ var awsRDS = Module{
 			},
 			Replace: Replace{Column: "name", SQL: `'subnets-other'`, ID: "subnets-other"},
 			Skip: map[string]string{
+				move:                     "aws: its subnets are of one region",
 				"description by SQL":     "moto: ModifyDBSubnetGroup deletes the group",
 				"description by the CLI": "moto: ModifyDBSubnetGroup deletes the group",
 				"subnets by SQL":         "moto: ModifyDBSubnetGroup deletes the group",
@@ -49,6 +50,7 @@ var awsRDS = Module{
 		},
 		{
 			Name: "rds", Identity: "db_instance_identifier", ID: "database-$n",
+			Bound: true, // its parameter group
 			Insert: `(db_instance_identifier, engine, engine_version, db_instance_class, allocated_storage, master_username, master_user_password)
 				VALUES ('$id', 'postgres', '16.3', 'db.t4g.micro', 20, 'someone', 'Corr3ctHorse')`,
 			See: `rds describe-db-instances --db-instance-identifier $id`,

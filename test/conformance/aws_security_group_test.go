@@ -14,6 +14,7 @@ var awsSecurityGroup = Module{
 	Tables: []Table{
 		{
 			Name: "security_group", Identity: "group_id",
+			Bound:  true, // its rules
 			Insert: `(group_name, description, vpc_id) SELECT 'group-$n', 'first', id FROM vpc WHERE cidr_block = '10.1.0.0/16'`,
 			See:    `ec2 describe-security-groups --group-ids $id`,
 			Create: run(`ec2 create-security-group --group-name group-$n --description first --vpc-id $vpc --query GroupId`),

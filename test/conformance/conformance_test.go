@@ -57,6 +57,7 @@ func TestConformance(t *testing.T) {
 			s.sql(`INSERT INTO iasql_mode (mode) VALUES ('TRACK')`)
 			s.step(track, s.tracksNothing, s.track, s.tracked)
 			s.step(track+" to the end", s.tracksNothing, s.trackEnd, s.trackedEnd)
+			s.step(move, nil, s.move, s.moved)
 		})
 	}
 }
@@ -80,6 +81,7 @@ type thing struct {
 	id     string
 	old    string
 	record string
+	region string // "" for the world's
 }
 
 func newSuite(t *testing.T, m Module) *suite {

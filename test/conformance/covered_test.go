@@ -9,6 +9,8 @@ import (
 // columns is what the database says of a table.
 type columns struct {
 	insert, delete bool
+	regional       bool
+	bound          bool // it needs something of its region
 	identity       []string
 	mutable        []string
 	writeOnly      []string
@@ -22,12 +24,15 @@ func (s *suite) describedBySQL(module string) map[string]columns {
 	var rows []struct {
 		Name                       string
 		Insert, Delete             bool
+		Regional, Bound            bool
 		Identity, Mutable, Created []string
 		Secret                     []string
 	}
 	s.decode(&rows, s.admin(`
 		SELECT coalesce(jsonb_agg(jsonb_build_object('name', m.name, 'insert', m.can_insert, 'delete', m.can_delete, 'identity', m.identity,
-			'secret', m.write_only,
+			'secret', m.write_only, 'regional', m.regional,
+			'bound', EXISTS (SELECT FROM pg_constraint c WHERE c.contype = 'f' AND c.conrelid = to_regclass(quote_ident(m.name)) AND c.confrelid <> 'aws_regions'::regclass
+				AND (SELECT bool_and(a.attnotnull) AND bool_or(a.attname = 'region') FROM pg_attribute a WHERE a.attrelid = c.conrelid AND a.attnum = ANY (c.conkey))),
 			'created', (SELECT coalesce(jsonb_agg(a.attname), '[]') FROM pg_attribute a WHERE a.attrelid = to_regclass(quote_ident(m.name)) AND a.attname = ANY (m.columns)
 				AND a.attname NOT IN ('account', 'region') AND col_description(a.attrelid, a.attnum) LIKE '%(changing it replaces the object)'),
 			'mutable', (SELECT coalesce(jsonb_agg(a.attname), '[]') FROM pg_attribute a WHERE a.attrelid = to_regclass(quote_ident(m.name)) AND a.attname = ANY (m.columns)
@@ -37,7 +42,7 @@ func (s *suite) describedBySQL(module string) map[string]columns {
 		WHERE NOT m.settings AND t.module = '`+module+`'`))
 	found := map[string]columns{}
 	for _, r := range rows {
-		found[r.Name] = columns{insert: r.Insert, delete: r.Delete, identity: r.Identity, mutable: r.Mutable, writeOnly: r.Secret, createOnly: r.Created}
+		found[r.Name] = columns{insert: r.Insert, delete: r.Delete, regional: r.Regional, bound: r.Bound, identity: r.Identity, mutable: r.Mutable, writeOnly: r.Secret, createOnly: r.Created}
 	}
 	return found
 }

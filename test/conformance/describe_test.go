@@ -53,6 +53,9 @@ type Table struct {
 
 	Change  []Change
 	Replace Replace
+	// Bound says that objects cannot leave their region because of what belongs
+	// to them. That a table's rows need something of their region needs no saying.
+	Bound bool
 	// Listed is for tables in which nobody can make anything: it prints the
 	// list of all identities.
 	Listed string
@@ -91,6 +94,7 @@ const (
 	createBySQL = "create by SQL"
 	createByCLI = "create by the CLI"
 	replace     = "replace"
+	move        = "replace by region"
 	deleteBySQL = "delete by SQL"
 	deleteByCLI = "delete by the CLI"
 	adopt       = "adopt"
