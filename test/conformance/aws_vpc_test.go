@@ -133,6 +133,9 @@ var awsVPC = Module{
 				Dependents: `SELECT id, route_table_id FROM route_table_association WHERE subnet_id = $row`,
 				Away:       `DELETE FROM route_table_association WHERE subnet_id = $row`,
 			},
+			Fixed: []Change{
+				{Column: "availability_zone", SQL: `'us-east-1c'`, See: `ec2 describe-subnets --subnet-ids $id --query Subnets[0].AvailabilityZone`},
+			},
 		},
 		{
 			Name: "internet_gateway", Identity: "internet_gateway_id",

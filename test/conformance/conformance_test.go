@@ -51,6 +51,7 @@ func TestConformance(t *testing.T) {
 			s.admin(`UPDATE iasql_settings SET value = '0 seconds' WHERE name = 'consistency_window'`)
 			s.step("change by the CLI", nil, s.changeByCLI, s.changedByCLI)
 			s.step(replace, nil, s.replace, s.replaced)
+			s.step(replace+" by other columns", nil, s.replaceFixed, s.replacedFixed)
 			s.step(deleteBySQL, nil, s.deleteBySQL, s.deletedBySQL)
 			s.step(deleteByCLI, nil, s.deleteByCLI, s.deletedByCLI)
 			s.step(adopt, nil, s.adopt, s.adopted)

@@ -3,6 +3,7 @@ package conformance
 import (
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -77,6 +78,11 @@ func (s *suite) covered(sub *suite) {
 		if byName[name][0].Listed != "" {
 			continue
 		}
+		if left := slices.DeleteFunc(slices.Clone(has.createOnly), func(column string) bool {
+			return slices.ContainsFunc(byName[name], func(table *Table) bool { return table.replaces(column) })
+		}); len(left) > 0 {
+			t.Logf("%s: replaced by no description: %s", name, strings.Join(left, ", "))
+		}
 		for _, column := range has.mutable {
 			for _, check := range []string{column + " by SQL", column + " by the CLI"} {
 				secret := slices.Contains(has.writeOnly, column) && check == column+" by the CLI" // which SQL never sees
@@ -109,6 +115,11 @@ func (s *suite) coveredTable(t *testing.T, table *Table, has columns, changes ma
 	need("See", "see", table.See != "")
 	if r := table.Replace.Column; r != "" && !slices.Contains(has.createOnly, r) {
 		t.Errorf("%s: column %s can be changed in place", table.key(), r)
+	}
+	for _, c := range table.Fixed {
+		if !slices.Contains(has.createOnly, c.Column) || c.SQL == "" || c.See == "" {
+			t.Errorf("%s: column %s is not replaced, or not told how", table.key(), c.Column)
+		}
 	}
 	for check := range table.Skip {
 		changes[check] = true
