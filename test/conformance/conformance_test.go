@@ -179,7 +179,8 @@ func (s *suite) setUp() {
 		s.sql(`SELECT iasql_wait_for_all(60)`)
 	}
 	s.sync()
-	// Commands may name what queries have found.
+	// Commands may name what queries have found, and make something.
+	made := false
 	for _, queries := range []bool{true, false} {
 		for name, query := range s.Vars {
 			switch {
@@ -188,6 +189,7 @@ func (s *suite) setUp() {
 			case queries:
 				s.vars[name] = s.sql(query)
 			default:
+				made = true
 				s.vars[name] = strings.Trim(s.must(s.expand(query, nil, nil)), `"`)
 			}
 			if s.vars[name] == "" || s.vars[name] == "null" {
@@ -195,7 +197,9 @@ func (s *suite) setUp() {
 			}
 		}
 	}
-	s.sync()
+	if made {
+		s.sync()
+	}
 }
 
 // broken reports an error of one table without ending the step for all.

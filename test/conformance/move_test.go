@@ -12,13 +12,11 @@ const elsewhere = "us-west-2"
 
 func (s *suite) move(sub *suite) {
 	sub.sql(`DELETE FROM iasql_mode`, `UPDATE aws_regions SET is_enabled = true WHERE region = '`+elsewhere+`'`)
-	sub.sync()
 	sub.eachRegional(func(table *Table) {
 		delete(sub.things[table.key()], "cli")
 		sub.insert(table, sub.thing(table, "cli"), table.Insert)
 	})
 	sub.settle()
-	sub.sync()
 	sub.eachRegional(func(table *Table) {
 		o := sub.thing(table, "cli")
 		if table.ID == "" && table.Identity != "" {
