@@ -17,6 +17,7 @@ func (s *suite) move(sub *suite) {
 		sub.insert(table, sub.thing(table, "cli"), table.Insert)
 	})
 	sub.settle()
+	sub.sync() // what the cloud has made with them has records too
 	sub.eachRegional(func(table *Table) {
 		o := sub.thing(table, "cli")
 		if table.ID == "" && table.Identity != "" {
