@@ -10,5 +10,8 @@ var awsACM = Module{
 		Delete:  run(`acm delete-certificate --certificate-arn $id`),
 		Change:  []Change{tags(`acm list-tags-for-certificate --certificate-arn $id --query Tags`, `acm add-tags-to-certificate --certificate-arn $id --tags Key=by,Value=cli`)},
 		Replace: Replace{Column: "domain_name", SQL: `'other.example.com'`},
+		Fixed: []Change{
+			{Column: "subject_alternative_names", SQL: `'{www.example.com}'`, See: `acm describe-certificate --certificate-arn $id --query contains(Certificate.SubjectAlternativeNames,\'www.example.com\')`, Want: `true`},
+		},
 	}},
 }

@@ -19,6 +19,9 @@ var awsCloudWatch = Module{
 				tags(`logs list-tags-for-resource --resource-arn $log_group_arn --query tags`, `logs tag-resource --resource-arn $log_group_arn --tags by=cli`),
 			},
 			Replace: Replace{Column: "log_group_name", SQL: `'/group/other'`, ID: "/group/other"},
+			Fixed: []Change{
+				{Column: "kms_key_id", SQL: `'arn:aws:kms:us-east-1:$account:key/of-sql'`, See: `logs describe-log-groups --log-group-name-prefix $id --query logGroups[0].kmsKeyId`, Want: `arn:aws:kms:us-east-1:$account:key/of-sql`},
+			},
 		},
 		alarm("", `(alarm_name, comparison_operator, threshold, evaluation_periods, namespace, metric_name, period, statistic)
 			VALUES ('$id', 'GreaterThanThreshold', 80, 1, 'AWS/EC2', 'CPUUtilization', 60, 'Average')`,

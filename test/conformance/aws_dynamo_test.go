@@ -42,5 +42,8 @@ var awsDynamo = Module{
 			"table_class by the CLI": "moto: UpdateTable does not keep TableClass",
 		},
 		Replace: Replace{Column: "table_name", SQL: `'table-other'`, ID: "table-other"},
+		Fixed: []Change{
+			{Column: "primary_key", SQL: `'{"name": "S", "year": "N"}'`, See: `dynamodb describe-table --table-name $id --query Table.KeySchema[].AttributeName`, Want: `["name", "year"]`},
+		},
 	}},
 }

@@ -30,6 +30,7 @@ var awsEC2 = Module{
 		},
 		{
 			Name: "instance", Identity: "instance_id",
+			Bound:  true, // its volumes
 			Insert: `(ami, instance_type, key_pair_name) VALUES ('` + image + `', 't3.micro', 'key')`,
 			See:    `ec2 describe-instances --instance-ids $id --query Reservations[].Instances[?State.Name!=\'terminated\'][]`,
 			Create: run(`ec2 run-instances --image-id ` + image + ` --instance-type t3.micro --key-name key --query Instances[0].InstanceId`),
@@ -60,6 +61,9 @@ var awsEC2 = Module{
 				instanceMetadata("metadata_tags", `'enabled'`, "InstanceMetadataTags", `'disabled'`),
 			},
 			Replace: Replace{Column: "key_pair_name", SQL: `'other-key'`},
+			Fixed: []Change{
+				{Column: "subnet_id", SQL: `(SELECT id FROM subnet WHERE default_for_az AND availability_zone = 'us-east-1c')`, See: `ec2 describe-instances --instance-ids $id --query Reservations[0].Instances[0].Placement.AvailabilityZone`, Want: `us-east-1c`},
+			},
 			Skip: map[string]string{
 				"monitoring by SQL":     "moto: there is no MonitorInstances",
 				"monitoring by the CLI": "moto: there is no MonitorInstances",
@@ -101,11 +105,14 @@ var awsEC2 = Module{
 		},
 		{
 			Name: "general_purpose_volume", Kind: "of another type", Identity: "volume_id",
-			Insert:  `(availability_zone) VALUES ('us-east-1a')`,
-			See:     `ec2 describe-volumes --filters Name=volume-id,Values=$id --query Volumes`,
-			Create:  run(`ec2 create-volume --availability-zone us-east-1a --volume-type gp3 --size 8 --query VolumeId`),
-			Delete:  run(`ec2 delete-volume --volume-id $id`),
-			Change:  []Change{ec2Tags, volumeSetting("volume_type", `'gp2'`, "VolumeType", `--volume-type gp3`, `'gp3'`)},
+			Insert: `(availability_zone) VALUES ('us-east-1a')`,
+			See:    `ec2 describe-volumes --filters Name=volume-id,Values=$id --query Volumes`,
+			Create: run(`ec2 create-volume --availability-zone us-east-1a --volume-type gp3 --size 8 --query VolumeId`),
+			Delete: run(`ec2 delete-volume --volume-id $id`),
+			Change: []Change{ec2Tags, volumeSetting("volume_type", `'gp2'`, "VolumeType", `--volume-type gp3`, `'gp3'`)},
+			Fixed: []Change{
+				{Column: "encrypted", SQL: `true`, See: `ec2 describe-volumes --volume-ids $id --query Volumes[0].Encrypted`},
+			},
 			Replace: Replace{Column: "availability_zone", SQL: `'us-east-1b'`},
 		},
 		{
@@ -139,6 +146,9 @@ var awsEC2 = Module{
 			Replace: Replace{
 				Column: "target_group_id", SQL: `(SELECT id FROM target_group WHERE target_group_name = 'for-other')`,
 				ID: `SELECT target_group_arn FROM target_group WHERE target_group_name = 'for-other'`,
+			},
+			Fixed: []Change{
+				{Column: "port", SQL: `81`, See: `elbv2 describe-target-health --target-group-arn $id --query TargetHealthDescriptions[?Target.Id==\'$home\']|[0].Target.Port`},
 			},
 		},
 	},

@@ -36,6 +36,9 @@ var awsECR = Module{
 				tags(`ecr list-tags-for-resource --resource-arn $repository_arn --query tags`, `ecr tag-resource --resource-arn $repository_arn --tags Key=by,Value=cli`),
 			},
 			Replace: Replace{Column: "repository_name", SQL: `'repository-other'`, ID: "repository-other"},
+			Fixed: []Change{
+				{Column: "encryption_type", SQL: `'KMS'`, See: `ecr describe-repositories --repository-names $id --query repositories[0].encryptionConfiguration.encryptionType`},
+			},
 		},
 		{
 			Name: "repository_policy", ID: "home-$n", Find: `repository_id = (SELECT id FROM repository WHERE repository_name = '$id')`,

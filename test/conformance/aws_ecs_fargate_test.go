@@ -49,6 +49,11 @@ var awsECSFargate = Module{
 				tags(`ecs list-tags-for-resource --resource-arn $id --query tags`, `ecs tag-resource --resource-arn $id --tags key=by,value=cli`),
 			},
 			Replace: Replace{Column: "container_definitions", SQL: `'` + containers("api") + `'`},
+			Fixed: []Change{
+				{Column: "family", SQL: `'task-renamed'`, See: `ecs describe-task-definition --task-definition $id --query taskDefinition.family`},
+				{Column: "cpu", SQL: `512`, See: `ecs describe-task-definition --task-definition $id --query taskDefinition.cpu`},
+				{Column: "memory", SQL: `1024`, See: `ecs describe-task-definition --task-definition $id --query taskDefinition.memory`},
+			},
 		},
 		{
 			Name: "service", Identity: "name", ID: "service-$n",

@@ -32,6 +32,7 @@ var awsELB = Module{
 	Tables: []Table{
 		{
 			Name: "target_group", Identity: "target_group_arn",
+			Bound:  true, // its VPC
 			Insert: `(target_group_name, target_type, protocol, port, vpc) SELECT 'group-$n', 'ip', 'HTTP', 80, id FROM vpc WHERE cidr_block = '10.1.0.0/16'`,
 			See:    `elbv2 describe-target-groups --target-group-arns $id`,
 			Create: run(`elbv2 create-target-group --name group-$n --target-type ip --protocol HTTP --port 80 --vpc-id $vpc --query TargetGroups[0].TargetGroupArn`),
@@ -55,9 +56,17 @@ var awsELB = Module{
 				},
 			},
 			Replace: Replace{Column: "port", SQL: `81`},
+			Fixed: []Change{
+				{Column: "target_group_name", SQL: `'group-renamed'`, See: `elbv2 describe-target-groups --target-group-arns $id --query TargetGroups[0].TargetGroupName`},
+				{Column: "target_type", SQL: `'instance'`, See: `elbv2 describe-target-groups --target-group-arns $id --query TargetGroups[0].TargetType`},
+				{Column: "protocol", SQL: `'HTTPS'`, See: `elbv2 describe-target-groups --target-group-arns $id --query TargetGroups[0].Protocol`},
+				{Column: "protocol_version", SQL: `'HTTP2'`, See: `elbv2 describe-target-groups --target-group-arns $id --query TargetGroups[0].ProtocolVersion`},
+				{Column: "vpc", SQL: `(SELECT id FROM vpc WHERE cidr_block = '10.2.0.0/16')`, See: `elbv2 describe-target-groups --target-group-arns $id --query TargetGroups[0].VpcId`, Want: `$other_vpc`},
+			},
 		},
 		{
 			Name: "load_balancer", Identity: "load_balancer_arn",
+			Bound:  true, // its VPC
 			Insert: `(load_balancer_name, subnets) VALUES ('balancer-$n', '{$subnet,$subnet_2}')`,
 			See:    `elbv2 describe-load-balancers --load-balancer-arns $id`,
 			Create: run(`elbv2 create-load-balancer --name balancer-$n --subnets $subnet $subnet_2 --query LoadBalancers[0].LoadBalancerArn`),
@@ -85,6 +94,9 @@ var awsELB = Module{
 				Child:      `INSERT INTO listener (load_balancer_id, port, protocol, target_group_id) SELECT $row, 80, 'HTTP', id FROM target_group WHERE target_group_name = 'three'`,
 				Dependents: `SELECT id, port FROM listener WHERE load_balancer_id = $row`,
 				Away:       `DELETE FROM listener WHERE load_balancer_id = $row`,
+			},
+			Fixed: []Change{
+				{Column: "scheme", SQL: `'internal'`, See: `elbv2 describe-load-balancers --load-balancer-arns $id --query LoadBalancers[0].Scheme`},
 			},
 		},
 		{

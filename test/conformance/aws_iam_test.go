@@ -45,6 +45,9 @@ var awsIAM = Module{
 				tags(`iam list-role-tags --role-name $id --query Tags`, `iam tag-role --role-name $id --tags Key=by,Value=cli`),
 			},
 			Replace: Replace{Column: "role_name", SQL: `'role-other'`, ID: "role-other"},
+			Fixed: []Change{
+				{Column: "path", SQL: `'/by/sql/'`, See: `iam get-role --role-name $id --query Role.Path`},
+			},
 		},
 		{
 			Name: "iam_user", Identity: "user_name", ID: "user-$n",

@@ -35,6 +35,10 @@ var awsRDS = Module{
 				tags(`rds list-tags-for-resource --resource-name $arn --query TagList`, `rds add-tags-to-resource --resource-name $arn --tags Key=by,Value=cli`),
 			},
 			Replace: Replace{Column: "name", SQL: `'parameters-other'`, ID: "parameters-other"},
+			Fixed: []Change{
+				{Column: "family", SQL: `'postgres15'`, See: `rds describe-db-parameter-groups --db-parameter-group-name $id --query DBParameterGroups[0].DBParameterGroupFamily`},
+				{Column: "description", SQL: `'others'`, See: `rds describe-db-parameter-groups --db-parameter-group-name $id --query DBParameterGroups[0].Description`},
+			},
 		},
 		{
 			Name: "db_subnet_group", Identity: "name", ID: "subnets-$n",
@@ -47,6 +51,7 @@ var awsRDS = Module{
 			},
 			Replace: Replace{Column: "name", SQL: `'subnets-other'`, ID: "subnets-other"},
 			Skip: map[string]string{
+				move:                     "aws: its subnets are of one region",
 				"description by SQL":     "moto: ModifyDBSubnetGroup deletes the group",
 				"description by the CLI": "moto: ModifyDBSubnetGroup deletes the group",
 				"subnets by SQL":         "moto: ModifyDBSubnetGroup deletes the group",
@@ -95,6 +100,7 @@ var awsRDS = Module{
 		},
 		{
 			Name: "rds", Identity: "db_instance_identifier", ID: "database-$n",
+			Bound: true, // its parameter group
 			Insert: `(db_instance_identifier, engine, engine_version, db_instance_class, allocated_storage, master_username, master_user_password)
 				VALUES ('$id', 'postgres', '16.3', 'db.t4g.micro', 20, 'someone', 'Corr3ctHorse')`,
 			See: `rds describe-db-instances --db-instance-identifier $id`,
@@ -120,7 +126,13 @@ var awsRDS = Module{
 				tags(`rds list-tags-for-resource --resource-name $arn --query TagList`, `rds add-tags-to-resource --resource-name $arn --tags Key=by,Value=cli`),
 			},
 			Replace: Replace{Column: "db_instance_identifier", SQL: `'database-other'`, With: `master_user_password = 'Corr3ctHorse'`, ID: "database-other"},
-			Skip:    map[string]string{"master_user_password by SQL": "aws: no API tells a password"},
+			Fixed: []Change{
+				{Column: "db_name", SQL: `'main'`, See: `rds describe-db-instances --db-instance-identifier $id --query DBInstances[0].DBName`},
+				{Column: "master_username", SQL: `'somebody'`, See: `rds describe-db-instances --db-instance-identifier $id --query DBInstances[0].MasterUsername`},
+				{Column: "storage_encrypted", SQL: `true`, See: `rds describe-db-instances --db-instance-identifier $id --query DBInstances[0].StorageEncrypted`},
+				{Column: "availability_zone", SQL: `'us-east-1b'`, See: `rds describe-db-instances --db-instance-identifier $id --query DBInstances[0].AvailabilityZone`},
+			},
+			Skip: map[string]string{"master_user_password by SQL": "aws: no API tells a password"},
 		},
 		{
 			Name: "rds", Kind: "in a cluster", Identity: "db_instance_identifier", ID: "member-$n",

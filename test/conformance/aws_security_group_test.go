@@ -14,6 +14,7 @@ var awsSecurityGroup = Module{
 	Tables: []Table{
 		{
 			Name: "security_group", Identity: "group_id",
+			Bound:  true, // its rules
 			Insert: `(group_name, description, vpc_id) SELECT 'group-$n', 'first', id FROM vpc WHERE cidr_block = '10.1.0.0/16'`,
 			See:    `ec2 describe-security-groups --group-ids $id`,
 			Create: run(`ec2 create-security-group --group-name group-$n --description first --vpc-id $vpc --query GroupId`),
@@ -22,6 +23,9 @@ var awsSecurityGroup = Module{
 			Replace: Replace{
 				Column: "description", SQL: `'second'`,
 				Dependents: `SELECT is_egress, ip_protocol, cidr_ipv4 FROM security_group_rule WHERE security_group_id = $row`,
+			},
+			Fixed: []Change{
+				{Column: "group_name", SQL: `'group-renamed'`, See: `ec2 describe-security-groups --group-ids $id --query SecurityGroups[0].GroupName`},
 			},
 		},
 		{
@@ -38,6 +42,10 @@ var awsSecurityGroup = Module{
 				ec2Tags,
 			},
 			Replace: Replace{Column: "cidr_ipv4", SQL: `'10.99.0.0/16'`},
+			Fixed: []Change{
+				{Column: "cidr_ipv4", SQL: `NULL`, See: `ec2 describe-security-group-rules --filters Name=security-group-rule-id,Values=$id --query SecurityGroupRules[0].CidrIpv4`, Want: `null`},
+				{Column: "cidr_ipv6", SQL: `'2001:db8::/32'`, See: `ec2 describe-security-group-rules --filters Name=security-group-rule-id,Values=$id --query SecurityGroupRules[0].CidrIpv6`},
+			},
 		},
 	},
 }

@@ -53,6 +53,7 @@ var awsVPC = Module{
 		},
 		{
 			Name: "vpc", Identity: "vpc_id",
+			Bound:  true, // what is in it
 			Insert: `(cidr_block) VALUES ('10.$i.0.0/16')`,
 			See:    `ec2 describe-vpcs --filters Name=vpc-id,Values=$id --query Vpcs`,
 			Create: run(`ec2 create-vpc --cidr-block 10.$i.0.0/16 --query Vpc.VpcId`),
@@ -72,6 +73,7 @@ var awsVPC = Module{
 		},
 		{
 			Name: "vpc", Kind: "with options", Identity: "vpc_id",
+			Bound:  true, // what is in it
 			Insert: `(cidr_block) VALUES ('10.1$i.0.0/16')`,
 			See:    `ec2 describe-vpcs --filters Name=vpc-id,Values=$id --query Vpcs`,
 			Create: run(`ec2 create-vpc --cidr-block 10.1$i.0.0/16 --query Vpc.VpcId`),
@@ -130,6 +132,9 @@ var awsVPC = Module{
 				Child:      `INSERT INTO route_table_association (subnet_id, route_table_id) SELECT $row, id FROM route_table WHERE tags ->> 'Name' = 'one'`,
 				Dependents: `SELECT id, route_table_id FROM route_table_association WHERE subnet_id = $row`,
 				Away:       `DELETE FROM route_table_association WHERE subnet_id = $row`,
+			},
+			Fixed: []Change{
+				{Column: "availability_zone", SQL: `'us-east-1c'`, See: `ec2 describe-subnets --subnet-ids $id --query Subnets[0].AvailabilityZone`},
 			},
 		},
 		{
@@ -284,6 +289,7 @@ func peering(kind string, accepted Change) Table {
 		Delete:  run(`ec2 delete-vpc-peering-connection --vpc-peering-connection-id $id`),
 		Change:  []Change{ec2Tags, accepted},
 		Replace: Replace{Column: "accepter_id", SQL: `(SELECT id FROM vpc WHERE cidr_block = '10.102.0.0/16')`},
+		Skip:    map[string]string{move: "aws: it is of its requester's region"},
 	}
 }
 

@@ -3,12 +3,15 @@ package conformance
 import (
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 )
 
 // columns is what the database says of a table.
 type columns struct {
 	insert, delete bool
+	regional       bool
+	bound          bool // it needs something of its region
 	identity       []string
 	mutable        []string
 	writeOnly      []string
@@ -22,12 +25,15 @@ func (s *suite) describedBySQL(module string) map[string]columns {
 	var rows []struct {
 		Name                       string
 		Insert, Delete             bool
+		Regional, Bound            bool
 		Identity, Mutable, Created []string
 		Secret                     []string
 	}
 	s.decode(&rows, s.admin(`
 		SELECT coalesce(jsonb_agg(jsonb_build_object('name', m.name, 'insert', m.can_insert, 'delete', m.can_delete, 'identity', m.identity,
-			'secret', m.write_only,
+			'secret', m.write_only, 'regional', m.regional,
+			'bound', EXISTS (SELECT FROM pg_constraint c WHERE c.contype = 'f' AND c.conrelid = to_regclass(quote_ident(m.name)) AND c.confrelid <> 'aws_regions'::regclass
+				AND (SELECT bool_and(a.attnotnull) AND bool_or(a.attname = 'region') FROM pg_attribute a WHERE a.attrelid = c.conrelid AND a.attnum = ANY (c.conkey))),
 			'created', (SELECT coalesce(jsonb_agg(a.attname), '[]') FROM pg_attribute a WHERE a.attrelid = to_regclass(quote_ident(m.name)) AND a.attname = ANY (m.columns)
 				AND a.attname NOT IN ('account', 'region') AND col_description(a.attrelid, a.attnum) LIKE '%(changing it replaces the object)'),
 			'mutable', (SELECT coalesce(jsonb_agg(a.attname), '[]') FROM pg_attribute a WHERE a.attrelid = to_regclass(quote_ident(m.name)) AND a.attname = ANY (m.columns)
@@ -37,7 +43,7 @@ func (s *suite) describedBySQL(module string) map[string]columns {
 		WHERE NOT m.settings AND t.module = '`+module+`'`))
 	found := map[string]columns{}
 	for _, r := range rows {
-		found[r.Name] = columns{insert: r.Insert, delete: r.Delete, identity: r.Identity, mutable: r.Mutable, writeOnly: r.Secret, createOnly: r.Created}
+		found[r.Name] = columns{insert: r.Insert, delete: r.Delete, regional: r.Regional, bound: r.Bound, identity: r.Identity, mutable: r.Mutable, writeOnly: r.Secret, createOnly: r.Created}
 	}
 	return found
 }
@@ -78,6 +84,11 @@ func (s *suite) covered(sub *suite) {
 		if byName[name][0].Listed != "" {
 			continue
 		}
+		if left := slices.DeleteFunc(slices.Clone(has.createOnly), func(column string) bool {
+			return slices.ContainsFunc(byName[name], func(table *Table) bool { return table.replaces(column) })
+		}); len(left) > 0 {
+			t.Logf("%s: replaced by no description: %s", name, strings.Join(left, ", "))
+		}
 		for _, column := range has.mutable {
 			for _, check := range []string{column + " by SQL", column + " by the CLI"} {
 				secret := slices.Contains(has.writeOnly, column) && check == column+" by the CLI" // which SQL never sees
@@ -110,6 +121,11 @@ func (s *suite) coveredTable(t *testing.T, table *Table, has columns, changes ma
 	need("See", "see", table.See != "")
 	if r := table.Replace.Column; r != "" && !slices.Contains(has.createOnly, r) {
 		t.Errorf("%s: column %s can be changed in place", table.key(), r)
+	}
+	for _, c := range table.Fixed {
+		if !slices.Contains(has.createOnly, c.Column) || c.SQL == "" || c.See == "" {
+			t.Errorf("%s: column %s is not replaced, or not told how", table.key(), c.Column)
+		}
 	}
 	for check := range table.Skip {
 		changes[check] = true

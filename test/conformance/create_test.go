@@ -34,6 +34,26 @@ func (s *suite) createdBySQL(sub *suite, table *Table) {
 	o := sub.thing(table, "sql")
 	sub.loaded(table, o)
 	sub.there(table, o, o.id)
+	if sub.tables[table.Name].insert {
+		sub.kept(table, o)
+	}
+}
+
+// kept checks that the record of a new object still has what its INSERT said, the
+// columns that nothing but their creation tells among them: the engine has read
+// them back.
+func (s *suite) kept(table *Table, o *thing) {
+	s.t.Helper()
+	lost := s.admin(fmt.Sprintf(`
+		SELECT said.key, said.value, to_jsonb(t) -> said.key FROM %[1]s t
+		JOIN iasql_audit_log l ON l.table_name = '%[1]s' AND l.record_id = t.id AND l.change_type = 'INSERT'
+		JOIN iasql_internal.managed_table m ON m.name = l.table_name
+		CROSS JOIN jsonb_each(l.change -> 'change') said
+		WHERE t.id = %[2]s AND said.key = ANY (m.columns) AND NOT said.key = ANY (m.assigned || m.write_only)
+		AND said.value <> 'null' AND said.value IS DISTINCT FROM to_jsonb(t) -> said.key`, table.Name, o.record))
+	if lost != "" {
+		s.t.Errorf("what was inserted has become something else: %s", lost)
+	}
 }
 
 func (s *suite) insert(table *Table, o *thing, columns string) {

@@ -1,6 +1,9 @@
 package conformance
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Module describes a module's tables to the suite.
 //
@@ -53,6 +56,12 @@ type Table struct {
 
 	Change  []Change
 	Replace Replace
+	// Fixed are further columns that cannot be changed in place. One replacement
+	// sets all of them, and See tells what the new object has.
+	Fixed []Change
+	// Bound says that objects cannot leave their region because of what belongs
+	// to them. That a table's rows need something of their region needs no saying.
+	Bound bool
 	// Listed is for tables in which nobody can make anything: it prints the
 	// list of all identities.
 	Listed string
@@ -66,6 +75,11 @@ type Table struct {
 }
 
 func (t *Table) key() string { return strings.TrimSpace(t.Name + " " + t.Kind) }
+
+// replaces reports whether the description replaces objects by the column.
+func (t *Table) replaces(column string) bool {
+	return t.Replace.Column == column || slices.ContainsFunc(t.Fixed, func(c Change) bool { return c.Column == column })
+}
 
 // Change is a column that can be changed, and how it is on both sides.
 type Change struct {
@@ -95,6 +109,7 @@ const (
 	createBySQL = "create by SQL"
 	createByCLI = "create by the CLI"
 	replace     = "replace"
+	move        = "replace by region"
 	deleteBySQL = "delete by SQL"
 	deleteByCLI = "delete by the CLI"
 	adopt       = "adopt"

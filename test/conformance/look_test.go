@@ -72,7 +72,11 @@ func (s *suite) see(table *Table, o *thing, id string) (out string, there bool) 
 	s.t.Helper()
 	of := *o
 	of.id = id
-	out, err := s.cli.run(s.expand(table.See, table, &of))
+	command := s.expand(table.See, table, &of)
+	if o.region != "" {
+		command = in(o.region, command)
+	}
+	out, err := s.cli.run(command)
 	switch {
 	case err != nil && absent.MatchString(err.Error()):
 		return "", false
