@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"strings"
 	gosync "sync"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -120,6 +118,7 @@ type finished struct {
 // finish writes a batch of outcomes and lets the operations that wait for them
 // go on.
 func (c *cycle) finish(ctx context.Context, batch []finished) error {
+	c.describe(ctx, batch)
 	var outcomes []Outcome
 	var waiting []Waiting
 	for _, f := range batch {
@@ -296,80 +295,15 @@ func (c *cycle) runOp(ctx context.Context, r *running, ops map[*Op]*running) (*O
 	object, err := c.call(modules.WithMutations(ctx, j), r, ops, scope, j.call.Token)
 	out := &Outcome{Calls: j.calls, Subject: s, Kind: r.Kind, Replaces: r.Replaces, Result: ResultOK, Err: err}
 	if err == nil {
-		err = c.succeed(ctx, r, out, scope, object)
-		if err == nil {
-			return out, nil
-		}
-		// The object exists and cannot be described: look for it again.
-		err = &modules.Error{Class: modules.MayHaveHappened, Message: err.Error(), Err: err}
-		out.Err = err
+		c.succeed(r, out, scope, object)
+		return out, nil
 	}
 	if j.err != nil && len(j.calls) == 0 && (errors.Is(j.err, ErrRefused) || errors.Is(j.err, ErrLeaseLost)) {
 		return nil, nil // nothing was called: the next cycle looks again
 	}
-	out.Result = ResultFailed
 	r.doubt = j.err != nil
-	if len(j.calls) > 0 && inDoubt(r.Op, err) {
-		out.Result = ResultUnknown
-	}
-	out.State = c.failed(s, stateOf(r.Op), err)
+	c.unsuccessful(r, out, err)
 	return out, nil
-}
-
-// inDoubt reports whether a failed operation may have had its effect: its answer
-// was lost, or it asked for a name that exists, which may be the work of its own
-// first delivery.
-func inDoubt(op *Op, err error) bool {
-	switch modules.ClassOf(err) {
-	case modules.MayHaveHappened:
-		return true
-	case modules.Exists:
-		return op.Kind == OpCreate && !op.Replaces && op.Subject.Table.Creation == modules.ByName
-	}
-	return false
-}
-
-// succeed fills in the outcome of an operation that was answered with success.
-func (c *cycle) succeed(ctx context.Context, r *running, out *Outcome, scope modules.Scope, object modules.Row) error {
-	s := r.Subject
-	st := s.remember(State{Name: stateOf(r.Op), Due: true})
-	switch r.Kind {
-	case OpCreate:
-		fillScope(s.Table, scope, object)
-		r.created = object
-		db := object.Clone()
-		if _, err := c.Database.ToDatabase(ctx, s.Table, scope, []modules.Row{db}); err != nil {
-			return fmt.Errorf("translate the created object: %w", err)
-		}
-		if _, ok := s.Table.Key(db); !ok {
-			return errors.New("the creation was answered without an identity")
-		}
-		out.Object = db
-		st.Identity, st.Replacing = identityOf(s.Table, db), false
-		if r.Replaces { // a successor that is no more as it should be must not be replaced without end
-			st.Unconfirmed++
-		}
-	case OpUpdate:
-		st.Unconfirmed++
-	case OpDelete:
-		if r.Replaces {
-			st.Identity, st.Replacing = nil, true
-		}
-	}
-	out.State = st
-	return nil
-}
-
-// identityOf returns the identity columns of a row, with account and region.
-func identityOf(t *modules.Table, row modules.Row) modules.Row {
-	id := modules.Row{}
-	for i := range t.Columns {
-		c := &t.Columns[i]
-		if c.Identity || c.Name == modules.ColumnAccount || c.Name == modules.ColumnRegion {
-			id[c.Name] = row[c.Name]
-		}
-	}
-	return id
 }
 
 // call makes the operation's calls.
@@ -426,78 +360,4 @@ func (c *cycle) token(ref RecordRef) string {
 		return token
 	}
 	return uuid.NewString()
-}
-
-func stateOf(op *Op) StateName {
-	switch {
-	case op.Replaces:
-		return StateReplacing
-	case op.Kind == OpCreate:
-		return StateCreating
-	case op.Kind == OpUpdate:
-		return StateUpdating
-	}
-	return StateRemoving
-}
-
-// failed returns what to remember of a record whose operation failed: healing
-// errors back off, others wait for a person (design.md §6).
-func (c *cycle) failed(s *Subject, name StateName, err error) *State {
-	class := modules.ClassOf(err)
-	st := State{Name: name, Message: message(err), Code: class.String()}
-	if s.State != nil {
-		st.Attempts = s.State.Attempts
-	}
-	st.Attempts++
-	if class.Heals() {
-		st.Backoff = c.backoff(st.Attempts, err)
-		return s.remember(st)
-	}
-	st.Review = true
-	if class == modules.Exists && name == StateCreating {
-		// Once it can be read it is adopted.
-		st.Backoff = c.backoff(st.Attempts, err)
-	}
-	switch name {
-	case StateCreating:
-		st.Name = StateCreatingFailed
-	case StateUpdating:
-		st.Name = StateUpdatingFailed
-	case StateRemoving:
-		st.Name = StateRemovingFailed
-	}
-	return s.remember(st)
-}
-
-// The limits of a record's backoff.
-const (
-	backoffBase = time.Second
-	backoffCap  = 5 * time.Minute
-)
-
-// backoff returns how long to wait after the n-th failure: exponential with
-// full jitter on its upper half, capped, and never less than the API asked for.
-func (c *cycle) backoff(n int, err error) time.Duration {
-	d := backoffCap
-	if n < 10 {
-		d = min(backoffBase<<(n-1), backoffCap)
-	}
-	d = d/2 + time.Duration(c.random()*float64(d/2))
-	var e *modules.Error
-	if errors.As(err, &e) && e.RetryAfter > d {
-		d = e.RetryAfter
-	}
-	return d
-}
-
-// maxMessage bounds the error texts that are kept, in bytes.
-const maxMessage = 2000
-
-// message returns an error's text, fit for a column.
-func message(err error) string {
-	text := strings.ToValidUTF8(strings.ReplaceAll(err.Error(), "\x00", "\uFFFD"), "\uFFFD")
-	if len(text) > maxMessage {
-		text = strings.ToValidUTF8(text[:maxMessage], "") + " … (cut)"
-	}
-	return text
 }

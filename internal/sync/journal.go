@@ -131,6 +131,7 @@ func (c *cycle) repeatCreation(ctx context.Context, t *modules.Table, op LoggedO
 	r := &running{Op: &Op{Kind: OpCreate, Subject: s, Replaces: op.Replaces}}
 	out, _ := c.runOp(ctx, r, nil)
 	delete(c.tokens, op.Record)
+	c.describe(ctx, []finished{{run: r, outcome: out}})
 	switch {
 	case out == nil: // refused: TRACK has come, or a batch
 		if !op.Settled {
