@@ -14,7 +14,7 @@ import (
 func TestElapsed(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	b.exec(`UPDATE iasql_settings SET value = '1 second' WHERE name = 'consistency_window'`)
+	b.exec(`UPDATE iasql_settings SET value = '3 seconds' WHERE name = 'consistency_window'`)
 	b.exec(`INSERT INTO box (label) VALUES ('a')`)
 	// call journals a call by one engine, and leaves it without an end if unknown.
 	call := func(db *postgres.Database, result sync.Result) {
@@ -69,11 +69,11 @@ func TestElapsed(t *testing.T) {
 			t.Errorf("the clock jumps by %s: %d recent writes, settled: %v", jump, n, settled)
 		}
 	}
-	time.Sleep(1200 * time.Millisecond)
+	time.Sleep(3200 * time.Millisecond)
 	if n, settled := look(one); n != 0 || settled {
 		t.Errorf("after more than the window: %d recent writes, settled: %v", n, settled)
 	}
-	time.Sleep(1200 * time.Millisecond)
+	time.Sleep(3200 * time.Millisecond)
 	if _, settled := look(one); !settled {
 		t.Error("after more than twice the window it is not settled")
 	}
@@ -84,11 +84,11 @@ func TestElapsed(t *testing.T) {
 	}
 	call(one, sync.ResultOK)
 	three := engine() // time has stood still since that call
-	time.Sleep(1200 * time.Millisecond)
+	time.Sleep(3200 * time.Millisecond)
 	if n, _ := look(three); n != 1 {
 		t.Errorf("an engine that has just come: %d recent writes", n)
 	}
-	time.Sleep(1200 * time.Millisecond)
+	time.Sleep(5 * time.Second)
 	if n, _ := look(three); n != 0 {
 		t.Errorf("after it has been there for more than the window: %d recent writes", n)
 	}
