@@ -83,7 +83,7 @@ func (e *Engine) nextAttempt(ctx context.Context, account string) (*time.Duratio
 			      UNION ALL SELECT account, next_attempt_at FROM iasql_internal.garbage) waiting
 			WHERE account = $1 AND next_attempt_at < 'infinity'
 			UNION ALL
-			SELECT clock_timestamp() + min(greatest(iasql_internal.setting('consistency_window')::interval - make_interval(secs => coalesce($2 - elapsed, 0)), '1 second'))
+			SELECT clock_timestamp() + min(greatest(iasql_internal.setting('consistency_window')::interval - make_interval(secs => greatest(coalesce($2 - elapsed, 0), 0)), '1 second'))
 			FROM public.iasql_operations WHERE account = $1 AND ended IS NULL AND kind <> 'call'
 		) due`, account, e.database.Elapsed(account)).Scan(&seconds)
 	if err != nil || seconds == nil {
