@@ -84,7 +84,7 @@ func newKiller(w *world) *killer { return &killer{w: w, points: killPoints()} }
 // act kills: every now and then whoever it may be, and otherwise the first that
 // comes by one of the kill points that were hit least.
 func (k *killer) act(random *rand.Rand, stop <-chan struct{}) {
-	for pause(stop, time.Duration(random.IntN(400))*time.Millisecond) {
+	for pause(stop, time.Duration(random.IntN(300))*time.Millisecond) {
 		if k.w.connected() == 0 { // an engine that starts cannot do anything worth killing it for
 			for _, e := range k.w.engines {
 				e.ensure()
@@ -92,7 +92,7 @@ func (k *killer) act(random *rand.Rand, stop <-chan struct{}) {
 			continue
 		}
 		var victim *engine
-		if random.IntN(2) == 0 {
+		if random.IntN(5) < 3 {
 			victim = k.w.engines[random.IntN(len(k.w.engines))]
 			victim.kill()
 		} else if victim = k.atPoint(stop); victim == nil {

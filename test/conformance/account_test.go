@@ -31,6 +31,9 @@ func TestDefaultAccount(t *testing.T) {
 	w.Serve()
 	w.Install([]string{"us-east-1"}, strings.Fields(w.PSQL(`SELECT module_name FROM iasql_modules_list()`))...)
 	s := inWorld(t, w, calls)
+	for _, m := range described {
+		s.Tables = append(s.Tables, m.Tables...)
+	}
 	s.admin(`UPDATE iasql_settings SET value = '1 hour' WHERE name = 'sync_interval'`)
 	s.sync()
 	for query, command := range map[string]string{

@@ -136,6 +136,7 @@ var awsRDS = Module{
 		},
 		{
 			Name: "rds", Kind: "in a cluster", Identity: "db_instance_identifier", ID: "member-$n",
+			Bound:  true, // its cluster
 			Insert: `(db_instance_identifier, db_cluster_id, engine, db_instance_class) SELECT '$id', id, engine, 'db.r6g.large' FROM db_cluster WHERE db_cluster_identifier = 'home'`,
 			See:    `rds describe-db-instances --db-instance-identifier $id`,
 			Create: run(`rds create-db-instance --db-instance-identifier $id --db-cluster-identifier home --engine aurora-postgresql --db-instance-class db.r6g.large`),
