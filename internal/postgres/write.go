@@ -58,8 +58,12 @@ func (d *Database) finish(ctx context.Context, tx pgx.Tx, account string, outcom
 		states  []sync.Settlement
 		created = map[*modules.Table][]sync.Outcome{}
 		cleared = map[*modules.Table][]int64{}
+		batch   = &pgx.Batch{}
 	)
 	for _, o := range outcomes {
+		if secrets := o.Subject.Table.ColumnFlags().WriteOnly; o.ByName && len(secrets) > 0 {
+			batch.Queue(`UPDATE public.iasql_operations SET columns = columns - $2::text[] WHERE id = ANY ($1)`, o.Calls, secrets)
+		}
 		var text, key *string
 		if o.Err != nil {
 			message := clip(o.Err.Error())
@@ -96,7 +100,6 @@ func (d *Database) finish(ctx context.Context, tx pgx.Tx, account string, outcom
 			return err
 		}
 	}
-	batch := &pgx.Batch{}
 	batch.Queue(`
 		UPDATE public.iasql_operations o
 		SET result = v.result, error = v.error, key = coalesce(v.key, o.key),

@@ -153,7 +153,11 @@ type Outcome struct {
 	// Replaces: the creation's record had another object before (now garbage),
 	// or the deletion made room for one.
 	Replaces bool
-	State    *State // what to remember of the record; nil leaves it
+	// ByName: the object was found by its name alone and need not be the one that
+	// the creation was to make. The journal then no longer says that the creation
+	// has sent secrets.
+	ByName bool
+	State  *State // what to remember of the record; nil leaves it
 }
 
 // Result of an operation.

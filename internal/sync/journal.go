@@ -232,7 +232,7 @@ func (c *cycle) recoverCreations(ctx context.Context, t *modules.Table, scope mo
 			if _, err := c.Database.ToDatabase(ctx, t, scope, []modules.Row{db}); err != nil {
 				return nil, fmt.Errorf("translate a recovered %s: %w", t.Name, err)
 			}
-			o.Result, o.Object = ResultOK, db
+			o.Result, o.Object, o.ByName = ResultOK, db, t.Creation == modules.ByName
 			o.State = subjects[i].remember(State{Name: StateCreating, Due: true})
 			o.State.Identity, o.State.Replacing = identityOf(t, db), false
 			if old, named := subjects[i].Identity(); named && op.Replaces {

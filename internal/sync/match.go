@@ -8,9 +8,9 @@ import (
 )
 
 // matchPage pairs a page of listed objects with their records, decides, and
-// pulls what is to be pulled. It adds the records it saw to seen, and returns
-// the steps that push.
-func (c *cycle) matchPage(ctx context.Context, t *modules.Table, scope modules.Scope, cloud []modules.Row, seen map[int64]struct{}) ([]Step, error) {
+// pulls what is to be pulled. It adds what it saw to seen, and returns the steps
+// that push.
+func (c *cycle) matchPage(ctx context.Context, t *modules.Table, scope modules.Scope, cloud []modules.Row, seen *sighting) ([]Step, error) {
 	objects := cloud
 	if translated(t) {
 		objects = make([]modules.Row, len(cloud))
@@ -36,12 +36,13 @@ func (c *cycle) matchPage(ctx context.Context, t *modules.Table, scope modules.S
 	var pulls, pushes []Step
 	for i, s := range subjects {
 		if s.Record != nil {
-			seen[s.RecordID] = struct{}{}
+			seen.records[s.RecordID] = struct{}{}
 		}
 		if s.Change != nil || s.State != nil || s.Garbage || c.undecided[s.Ref()] {
 			continue // the snapshot's, or nobody's yet
 		}
-		if _, named := t.Key(objects[i]); !named {
+		key, named := t.Key(objects[i])
+		if !named {
 			continue // its identity names a parent that has no record yet
 		}
 		if s.Record == nil && c.hold[objectRef{table: t.Name, scope: scope}] {
@@ -55,6 +56,9 @@ func (c *cycle) matchPage(ctx context.Context, t *modules.Table, scope modules.S
 		}
 		step := Step{s, Decide(s, c.policy(s))}
 		switch {
+		case step.Decision.Action == InsertRecord:
+			seen.insert(key)
+			pulls = append(pulls, step)
 		case step.Decision.Action.Pushes():
 			pushes = append(pushes, step)
 			if len(step.Decision.Pull) > 0 {

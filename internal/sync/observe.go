@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	gosync "sync"
 
 	"golang.org/x/sync/errgroup"
@@ -217,7 +218,7 @@ func (e *listingError) Error() string { return e.err.Error() }
 func (c *cycle) scanScope(ctx context.Context, t *modules.Table, scope modules.Scope) ([]Step, error) {
 	var (
 		steps []Step
-		seen  = map[int64]struct{}{}
+		seen  = newSighting()
 		fatal error
 	)
 	res := c.Registry.Resource(t.Name)
@@ -247,6 +248,28 @@ func (c *cycle) scanScope(ctx context.Context, t *modules.Table, scope modules.S
 	return append(steps, gone...), err
 }
 
+// sighting is what a listing has shown: the records of objects that have one,
+// and the keys of those that are given one, as hashes, which take less memory.
+type sighting struct {
+	records map[int64]struct{}
+	keys    map[uint64]struct{}
+	seed    maphash.Seed
+}
+
+func newSighting() *sighting {
+	return &sighting{map[int64]struct{}{}, map[uint64]struct{}{}, maphash.MakeSeed()}
+}
+
+func (s *sighting) insert(key string) { s.keys[maphash.String(s.seed, key)] = struct{}{} }
+
+func (s *sighting) has(id int64, key string) bool {
+	if _, ok := s.records[id]; ok {
+		return true
+	}
+	_, ok := s.keys[maphash.String(s.seed, key)]
+	return ok
+}
+
 // pageBuffer gathers small pages of a listing into large ones.
 type pageBuffer struct {
 	size int
@@ -273,10 +296,10 @@ func (b *pageBuffer) flush() error {
 
 // unseen looks at the scope's records that a complete listing did not show:
 // each is read directly before it is taken for gone (R5).
-func (c *cycle) unseen(ctx context.Context, t *modules.Table, scope modules.Scope, seen map[int64]struct{}) ([]Step, error) {
+func (c *cycle) unseen(ctx context.Context, t *modules.Table, scope modules.Scope, seen *sighting) ([]Step, error) {
 	var missing []int64
-	err := c.Database.Records(ctx, t, scope, func(id int64, _ string) error {
-		if _, ok := seen[id]; !ok {
+	err := c.Database.Records(ctx, t, scope, func(id int64, key string) error {
+		if !seen.has(id, key) {
 			missing = append(missing, id)
 		}
 		return nil

@@ -35,6 +35,14 @@ func TestRegressions(t *testing.T) {
 			{Do: CloudRemove, A: 2, B: 16, C: 35, D: 41},
 			{Do: Edit, Slot: 2, A: 2, B: 56, C: 55, D: 45},
 		}},
+		"a rename to a name that somebody took meanwhile, and a secret": {Seed: 7076004, Constrained: true, MaxDeletes: 100, Ratio: 0.4, Rows: 3, Actions: []Action{
+			{Do: Cycle, Seed: 9982331501042345862},
+			{Do: Edit, Slot: 2, A: 2, B: 20, C: 55, D: 45},
+			{Do: CloudCreate, A: 2, B: 23, C: 27, D: 43},
+			{Do: Cycle, Seed: 15116989586692674619, Inject: []Action{
+				{Do: Cycle, At: 2, Seed: 14540798984992375468, Faults: 0.3},
+			}},
+		}},
 		"a name given up and taken, with a conflict resolved": &Schedule{Seed: 206469, Constrained: true, MaxDeletes: 100, Ratio: 1, Rows: 3, Actions: []Action{
 			{Do: Cycle, Seed: 10647402059139540407},
 			{Do: Edit, Slot: 1, A: 6, B: 36, C: 59, D: 15},

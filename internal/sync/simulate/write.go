@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -46,6 +47,10 @@ func (db *database) finish(lease sync.Lease, outcomes []sync.Outcome) error {
 			}
 			op := db.ops[id-1]
 			op.result = o.Result
+			if o.ByName {
+				op.Columns = maps.Clone(op.Columns)
+				maps.DeleteFunc(op.Columns, func(name string, _ sync.ValueChange) bool { return o.Subject.Table.Column(name).WriteOnly })
+			}
 			if o.Object != nil {
 				if k, ok := o.Subject.Table.Key(o.Object); ok {
 					op.Key = k
