@@ -232,7 +232,9 @@ func TestQuietCycleWritesNothing(t *testing.T) {
 		id := fmt.Sprintf("box-%04d", i)
 		b.cloud.boxes[id] = modules.Row{"account": modules.Text("main"), "box_id": modules.Text(id), "label": modules.Text("x"), "size": modules.Int(i), "tags": modules.StringMap(map[string]string{"n": id})}
 	}
-	b.mustCycle(sync.Full)
+	if imported := b.mustCycle(sync.Full); imported.Read != 0 || imported.Listed != 2500 {
+		t.Errorf("the import has listed %d objects and read %d of them once more", imported.Listed, imported.Read)
+	}
 	writes := func() string {
 		return b.query(`SELECT string_agg(relname || n_tup_ins + n_tup_upd + n_tup_del, ',' ORDER BY relname) FROM pg_stat_xact_user_tables WHERE false`) +
 			b.query(`SELECT count(*) || '/' || max(id) FROM iasql_audit_log`) + b.query(`SELECT count(*) FROM iasql_operations`) + b.query(`SELECT count(*) FROM iasql_internal.record_state`) +

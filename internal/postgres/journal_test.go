@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	gosync "sync"
 	"testing"
 	"time"
@@ -148,6 +149,38 @@ func TestSettleTheSameTwice(t *testing.T) {
 	settle(&sync.State{Name: sync.StateWaiting, Attempts: 4}, nil)
 	if got := b.query(names); got != "" {
 		t.Error(got)
+	}
+	if err := lease.Release(sync.Report{}, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The end of a creation that was found by its name alone takes the secrets from
+// what the journal says was sent, and leaves the rest.
+func TestFoundByName(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.exec(`INSERT INTO box (label) VALUES ('a')`)
+	lease, err := b.db.Acquire(t.Context(), "main", "test", postgres.CycleOptions{Kind: "push"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret := *boxTable
+	secret.Columns = slices.Clone(boxTable.Columns)
+	secret.Column("label").WriteOnly = true
+	for _, byName := range []bool{false, true} {
+		id, err := b.db.Begin(t.Context(), lease.Lease, sync.LoggedCall{Record: sync.RecordRef{Table: "box", ID: 1}, Kind: sync.OpCreate, Scope: modules.Scope{Account: "main"},
+			Columns: map[string]sync.ValueChange{"label": {}, "size": {To: modules.Int(1)}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		subject := &sync.Subject{Table: &secret, Scope: modules.Scope{Account: "main"}, RecordID: 1}
+		if err := b.db.Resolve(t.Context(), lease.Lease, []sync.Outcome{{Calls: []int64{id}, Subject: subject, Kind: sync.OpCreate, Result: sync.ResultAbandoned, ByName: byName}}); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := b.query(`SELECT string_agg(c, ',' ORDER BY c) FROM iasql_operations, jsonb_object_keys(columns) c WHERE id = $1`, id), map[bool]string{false: "label,size", true: "size"}[byName]; got != want {
+			t.Errorf("by name: %v: sent %s, want %s", byName, got, want)
+		}
 	}
 	if err := lease.Release(sync.Report{}, nil); err != nil {
 		t.Fatal(err)
