@@ -210,6 +210,7 @@ func (c *cycle) expandReplacements(ctx context.Context, steps []Step) ([]Step, e
 		have[step.Subject.Ref()] = i
 	}
 	done := map[RecordRef]bool{}
+	fetched := map[RecordRef]bool{} // only here, in this or an earlier round
 	for {
 		replaced := map[string][]int64{}
 		for _, step := range steps {
@@ -258,9 +259,8 @@ func (c *cycle) expandReplacements(ctx context.Context, steps []Step) ([]Step, e
 		if err := c.observe(ctx, fresh); err != nil {
 			return nil, err
 		}
-		isFresh := map[RecordRef]bool{}
 		for _, s := range fresh {
-			isFresh[s.Ref()] = true
+			fetched[s.Ref()] = true
 			have[s.Ref()] = len(steps)
 			steps = append(steps, Step{Subject: s})
 		}
@@ -280,7 +280,7 @@ func (c *cycle) expandReplacements(ctx context.Context, steps []Step) ([]Step, e
 				}
 			}
 			steps[i].Decision = Decide(s, c.policy(s))
-			if isFresh[ref] && !steps[i].Decision.Action.Pushes() {
+			if fetched[ref] && !steps[i].Decision.Action.Pushes() {
 				steps[i].Decision = Decision{} // the scan's: it knows whether its listing was complete (R5)
 			}
 		}

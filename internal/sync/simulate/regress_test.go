@@ -43,6 +43,14 @@ func TestRegressions(t *testing.T) {
 				{Do: Cycle, At: 2, Seed: 14540798984992375468, Faults: 0.3},
 			}},
 		}},
+		"what follows what follows a replacement, after a failed listing": {Seed: 20046247, Constrained: false, MaxDeletes: 100, Ratio: 1, Rows: 3, Actions: []Action{
+			{Do: Cycle, Seed: 953240775273879429},
+			{Do: CloudCreate, Slot: 1, A: 21, B: 13, C: 26, D: 27},
+			{Do: Edit, A: 38, B: 16, C: 10, D: 28},
+			{Do: Cycle, Seed: 1718865014360324590, Faults: 0.15},
+			{Do: Edit, Slot: 1, A: 16, B: 7, C: 29, D: 39},
+			{Do: Cycle, Seed: 10817210772423035413, Faults: 0.15, Stale: 0.5},
+		}},
 		"a name given up and taken, with a conflict resolved": &Schedule{Seed: 206469, Constrained: true, MaxDeletes: 100, Ratio: 1, Rows: 3, Actions: []Action{
 			{Do: Cycle, Seed: 10647402059139540407},
 			{Do: Edit, Slot: 1, A: 6, B: 36, C: 59, D: 15},
