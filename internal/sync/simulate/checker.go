@@ -38,11 +38,17 @@ type checker struct {
 	unwantedBy map[*object]sync.RecordRef
 	// replaced are objects that got a successor, since when.
 	replaced map[*object]time.Duration
+	// found are objects that were found by the new name of a renamed record, after
+	// the answer of its creation was lost: whether it made them or somebody else
+	// did in that moment cannot be told. The user wanted an object of that name
+	// with all the record says.
+	found map[*object]sync.RecordRef
 }
 
 func newChecker(w *world) *checker {
 	return &checker{w: w, wishes: map[columnRef]wish{}, owned: map[sync.RecordRef]map[*object]bool{},
-		keys: map[sync.RecordRef]map[string]bool{}, unwanted: map[*object]time.Duration{}, unwantedBy: map[*object]sync.RecordRef{}, replaced: map[*object]time.Duration{}}
+		keys: map[sync.RecordRef]map[string]bool{}, unwanted: map[*object]time.Duration{}, unwantedBy: map[*object]sync.RecordRef{}, replaced: map[*object]time.Duration{},
+		found: map[*object]sync.RecordRef{}}
 }
 
 func (c *checker) wanted(o *object) {
@@ -544,7 +550,7 @@ func (c *checker) updating(r *run, call *sync.LoggedCall, o *object, have, set m
 // been seen to agree.
 func (c *checker) made(at sync.RecordRef, o *object) bool {
 	st := c.w.db.states[at]
-	return o.by == at && st != nil && st.Identity != nil
+	return (o.by == at || c.found[o] == at) && st != nil && st.Identity != nil
 }
 
 // removed: an object was deleted.
