@@ -22,9 +22,10 @@ func (w *world) preview(a *Action) {
 	}
 	listed := map[sync.RecordRef]bool{}
 	for _, step := range w.report.Steps {
-		// That an object without a record follows what it belongs to into a
-		// successor is seen only when it has one: a preview shows its import alone.
-		if step.Decision.Action == sync.InsertRecord {
+		// That an object without a record, or one whose record does not say yet
+		// what it belongs to, follows that into a successor is seen only when the
+		// record says so: a preview shows the pull alone.
+		if step.Decision.Action == sync.InsertRecord || pullsReference(step) {
 			return
 		}
 		// What backs off or waits for a person is left alone.
@@ -52,4 +53,14 @@ func (w *world) preview(a *Action) {
 			w.violate("R10", "%v: was listed by the preview at %s and not done", at, now)
 		}
 	}
+}
+
+// pullsReference reports whether a step pulls what its object belongs to.
+func pullsReference(step sync.Step) bool {
+	for name := range step.Decision.Pull {
+		if step.Subject.Table.Column(name).References != nil {
+			return true
+		}
+	}
+	return false
 }
