@@ -38,10 +38,10 @@ type checker struct {
 	unwantedBy map[*object]sync.RecordRef
 	// replaced are objects that got a successor, since when.
 	replaced map[*object]time.Duration
-	// found are objects that were found by the new name of a renamed record, after
-	// the answer of its creation was lost: whether it made them or somebody else
-	// did in that moment cannot be told. The user wanted an object of that name
-	// with all the record says.
+	// found are objects that were found by the name of a record that is being
+	// replaced, after the answer of its creation was lost or said that the name is
+	// taken: whether it made them or somebody else did in that moment cannot be
+	// told. The user wanted an object of that name with all the record says.
 	found map[*object]sync.RecordRef
 }
 
