@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -125,10 +126,7 @@ func (e *Engine) runCycle(ctx context.Context, account string, kind sync.Kind, o
 		}
 	}
 	cycle := &sync.Engine{Database: e.database, Registry: e.registry, Log: e.log, Concurrency: e.options.Concurrency}
-	report, failure := cycle.Cycle(ctx, lease.Lease, kind)
-	if err := lease.Release(report, failure); err != nil {
-		e.log.Warn("cycle could not be closed", "account", account, "error", err)
-	}
+	report, failure := e.underLease(ctx, lease, cycle, kind)
 	for _, problem := range report.Errors {
 		e.log.Warn("failed", "account", account, "table", problem.Record.Table, "record", problem.Record.ID, "scope", problem.Scope.String(), "error", problem.Err)
 	}
@@ -136,6 +134,21 @@ func (e *Engine) runCycle(ctx context.Context, account string, kind sync.Kind, o
 		e.log.Warn("cycle stopped for review", "account", account, "why", report.Stopped)
 	}
 	return report, failure
+}
+
+// underLease runs a cycle and gives the lease back, come what may: a panic ends
+// the cycle with an error, and no account waits for it for ever.
+func (e *Engine) underLease(ctx context.Context, lease *postgres.Lease, cycle *sync.Engine, kind sync.Kind) (report sync.Report, failure error) {
+	defer func() {
+		if p := recover(); p != nil {
+			failure = fmt.Errorf("the engine has a defect: %v", p)
+			e.log.Error("cycle panicked", "account", lease.Account, "panic", p, "stack", string(debug.Stack()))
+		}
+		if err := lease.Release(report, failure); err != nil {
+			e.log.Warn("cycle could not be closed", "account", lease.Account, "kind", kind, "error", err)
+		}
+	}()
+	return cycle.Cycle(ctx, lease.Lease, kind)
 }
 
 // accounts returns the names of all accounts.

@@ -51,10 +51,7 @@ func (e *Engine) preview(ctx context.Context, own *postgres.OwnEdits, batch int6
 		}
 		cycle := &sync.Engine{Registry: e.registry, Log: e.log, Concurrency: e.options.Concurrency, ReadOnly: true,
 			Database: &postgres.Overlay{Database: e.database, Own: own}}
-		report, failure := cycle.Cycle(ctx, lease.Lease, sync.Full)
-		if err := lease.Release(report, failure); err != nil {
-			e.log.Warn("preview could not be closed", "account", account, "error", err)
-		}
+		report, failure := e.underLease(ctx, lease, cycle, sync.Full)
 		if failure != nil {
 			return nil, failure
 		}
