@@ -38,10 +38,11 @@ type checker struct {
 	unwantedBy map[*object]sync.RecordRef
 	// replaced are objects that got a successor, since when.
 	replaced map[*object]time.Duration
-	// found are objects that were found by the name of a record that is being
-	// replaced, after the answer of its creation was lost or said that the name is
-	// taken: whether it made them or somebody else did in that moment cannot be
-	// told. The user wanted an object of that name with all the record says.
+	// found are objects that were found by the name of a record that is created
+	// once more, replaced, renamed or under ENFORCE, after the answer of that
+	// creation was lost or said that the name is taken: whether it made them or
+	// somebody else did in that moment cannot be told. The object of that name is
+	// to be all the record says. (What an INSERT meets is adopted instead.)
 	found map[*object]sync.RecordRef
 }
 

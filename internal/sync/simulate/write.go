@@ -49,7 +49,7 @@ func (db *database) finish(lease sync.Lease, outcomes []sync.Outcome) error {
 			op.result = o.Result
 			if o.ByName {
 				key, _ := o.Subject.Table.Key(o.Object)
-				if found := db.w.cloud.find(o.Subject.Table, o.Subject.Table.Scope(o.Object), key); found != nil && (o.Replaces && o.Result == sync.ResultOK || db.w.check.replacing(op.Record)) {
+				if found := db.w.cloud.find(o.Subject.Table, o.Subject.Table.Scope(o.Object), key); found != nil && (o.Subject.Change == nil || !o.Subject.Change.Insert) {
 					db.w.check.found[found] = op.Record
 				}
 				op.Columns = maps.Clone(op.Columns)
