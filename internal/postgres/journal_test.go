@@ -186,3 +186,27 @@ func TestFoundByName(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// Of an operation that recovery has found the end of, the record may be gone,
+// and with it all that is known but its calls.
+func TestResolveWithoutSubject(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	lease, err := b.db.Acquire(t.Context(), "main", "test", postgres.CycleOptions{Kind: "push"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, err := b.db.Begin(t.Context(), lease.Lease, sync.LoggedCall{Record: sync.RecordRef{Table: "box", ID: 1}, Kind: sync.OpUpdate, Scope: modules.Scope{Account: "main"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.db.Resolve(t.Context(), lease.Lease, []sync.Outcome{{Calls: []int64{id}, Kind: sync.OpUpdate, Result: sync.ResultAbandoned}}); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.query(`SELECT result FROM iasql_operations WHERE id = $1`, id); got != "abandoned" {
+		t.Error(got)
+	}
+	if err := lease.Release(sync.Report{}, nil); err != nil {
+		t.Fatal(err)
+	}
+}

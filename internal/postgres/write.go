@@ -61,7 +61,8 @@ func (d *Database) finish(ctx context.Context, tx pgx.Tx, account string, outcom
 		batch   = &pgx.Batch{}
 	)
 	for _, o := range outcomes {
-		if secrets := o.Subject.Table.ColumnFlags().WriteOnly; o.ByName && len(secrets) > 0 {
+		if o.ByName { // of other calls the subject may not be known
+			secrets := o.Subject.Table.ColumnFlags().WriteOnly
 			batch.Queue(`UPDATE public.iasql_operations SET columns = columns - $2::text[] WHERE id = ANY ($1)`, o.Calls, secrets)
 		}
 		var text, key *string
