@@ -92,7 +92,7 @@ func (k *killer) act(random *rand.Rand, stop <-chan struct{}) {
 			continue
 		}
 		var victim *engine
-		if random.IntN(5) < 3 {
+		if random.IntN(2) == 0 {
 			victim = k.w.engines[random.IntN(len(k.w.engines))]
 			victim.kill()
 		} else if victim = k.atPoint(stop); victim == nil {
