@@ -79,7 +79,7 @@ set +m
 echo "demo: starting PostgreSQL on port $pg_port, an AWS emulator on port $aws_port and the engine; data in $data"
 url=
 for ((i = 0; i < 1200; i++)); do # 120 s
-	url=$(sed -n 's|^ready: \(postgres.*\)$|\1|p' "$logs/stdout" | head -n 1)
+	url=$(sed -n '/^ready: postgres/{s/^ready: //p;q;}' "$logs/stdout")
 	[[ -z $url ]] || break
 	if ! kill -0 "$engine" 2>/dev/null; then
 		echo "demo: the engine did not start:" >&2
