@@ -299,6 +299,11 @@ func (s *Subject) remember(st State) *State {
 			st.Unconfirmed = s.State.Unconfirmed
 		}
 	}
+	if st.Identity == nil && st.Name.stands() && s.inserted() && s.Presence == Present && !s.Table.AssignedIdentity() {
+		// The INSERT met this object. Its row may be given another name before
+		// both are seen to agree.
+		st.Identity = identityOf(s.Table, s.Object)
+	}
 	if st.FailedAt == 0 {
 		st.FailedAt = s.Change.Latest()
 	}

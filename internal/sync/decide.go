@@ -241,14 +241,7 @@ func (s *Subject) everStood() bool {
 	if s.Table.AssignedIdentity() || len(s.Own) > 0 {
 		return true
 	}
-	if s.State == nil {
-		return false
-	}
-	switch s.State.Name {
-	case StateUpdating, StateUpdatingFailed, StateReplacing, StateConflict, StateRemoving, StateRemovingFailed:
-		return true
-	}
-	return s.State.Identity != nil
+	return s.State != nil && s.State.Identity != nil
 }
 
 // decideUnrecorded: an object without a record, and nobody deleted one.

@@ -121,6 +121,15 @@ const (
 	StateConflict           StateName = "Conflict"
 )
 
+// stands reports whether a record of that state stands for an object.
+func (n StateName) stands() bool {
+	switch n {
+	case StateUpdating, StateUpdatingFailed, StateReplacing, StateConflict, StateRemoving, StateRemovingFailed:
+		return true
+	}
+	return false
+}
+
 // Subject is the unit of deciding: everything both sides know about one
 // identity.
 type Subject struct {

@@ -51,6 +51,14 @@ func TestRegressions(t *testing.T) {
 			{Do: Edit, Slot: 1, A: 16, B: 7, C: 29, D: 39},
 			{Do: Cycle, Seed: 10817210772423035413, Faults: 0.15, Stale: 0.5},
 		}},
+		"a name asked for last by a record that met an object, and taken by somebody": {Seed: 30519162, MaxDeletes: 100, Ratio: 0.4, Rows: 3, Actions: []Action{
+			{Do: Insert, A: 2, B: 5, C: 3, D: 60},
+			{Do: Edit, Slot: 1, Open: true, A: 2, B: 55, C: 20, D: 45},
+			{Do: Cycle, Push: true, Seed: 9248442701447079167, Inject: []Action{
+				{Do: Remove, At: 7, Slot: 1, A: 2, B: 13, C: 33, D: 14},
+			}},
+			{Do: CloudCreate, Slot: 1, A: 2, B: 5, C: 12, D: 26},
+		}},
 		"a name given up and taken, with a conflict resolved": &Schedule{Seed: 206469, Constrained: true, MaxDeletes: 100, Ratio: 1, Rows: 3, Actions: []Action{
 			{Do: Cycle, Seed: 10647402059139540407},
 			{Do: Edit, Slot: 1, A: 6, B: 36, C: 59, D: 15},
