@@ -254,9 +254,10 @@ func (d *Database) Load(ctx context.Context, t *modules.Table, ids []int64) ([]*
 	refs := referenceColumns(t)
 	list := sh.columns
 	for _, c := range refs {
-		name := namedBy(c.References, d.Registry.Table(c.References.Table))
-		list += fmt.Sprintf(`, (SELECT coalesce(%s, %s) FROM public.%s p LEFT JOIN iasql_internal.record_state s ON s.table_name = %s AND s.record_id = p.id WHERE p.id = t.%s)`,
-			name.row, name.state, quote(c.References.Table), literal(c.References.Table), quote(c.Name))
+		parent := d.Registry.Table(c.References.Table)
+		name := namedBy(c.References, parent).current(c.References, parent)
+		list += fmt.Sprintf(`, (SELECT %s FROM public.%s p LEFT JOIN iasql_internal.record_state s ON s.table_name = %s AND s.record_id = p.id WHERE p.id = t.%s)`,
+			name, quote(c.References.Table), literal(c.References.Table), quote(c.Name))
 	}
 	err := d.snapshot(ctx, func(tx pgx.Tx) error {
 		batch := &pgx.Batch{}

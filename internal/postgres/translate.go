@@ -37,6 +37,21 @@ func namedBy(ref *modules.Reference, parent *modules.Table) named {
 	return n
 }
 
+// current is the SQL expression of the cloud's name for a record p of the
+// referenced table, with its state s: by its row or, if that does not say it yet,
+// by its state, unless another record stands for that object by its row.
+func (n named) current(ref *modules.Reference, parent *modules.Table) string {
+	if n.state == "NULL::text" {
+		return n.row
+	}
+	scope := `q.account = p.account`
+	if parent.Reach == modules.PerRegion {
+		scope += ` AND q.region = p.region`
+	}
+	return fmt.Sprintf(`coalesce(%s, CASE WHEN NOT EXISTS (SELECT FROM %s q WHERE %s AND q.%s = %s) THEN %[5]s END)`,
+		n.row, shapeOf(parent).name, scope, quote(ref.Key), n.state)
+}
+
 func literal(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 
 // ToDatabase implements [sync.Database].
@@ -142,14 +157,14 @@ func (d *Database) ToCloud(ctx context.Context, t *modules.Table, rows []modules
 		parent := d.Registry.Table(c.References.Table)
 		name := namedBy(c.References, parent)
 		batch.Queue(fmt.Sprintf(`
-			SELECT p.id, coalesce(%[1]s, %[4]s) FROM %[2]s p
+			SELECT p.id, %[1]s FROM %[2]s p
 			LEFT JOIN iasql_internal.record_state s ON s.table_name = %[3]s AND s.record_id = p.id
 			WHERE p.id = ANY ($1)
-			UNION ALL SELECT l.record_id, (array_agg(%[5]s ORDER BY l.id DESC))[1] FROM public.iasql_audit_log l
-			WHERE l.table_name = %[3]s AND l.change_type = 'DELETE' AND %[5]s IS NOT NULL AND l.record_id = ANY ($1)
+			UNION ALL SELECT l.record_id, (array_agg(%[4]s ORDER BY l.id DESC))[1] FROM public.iasql_audit_log l
+			WHERE l.table_name = %[3]s AND l.change_type = 'DELETE' AND %[4]s IS NOT NULL AND l.record_id = ANY ($1)
 			AND NOT EXISTS (SELECT FROM %[2]s p WHERE p.id = l.record_id)
 			GROUP BY l.record_id`,
-			name.row, shapeOf(parent).name, literal(parent.Name), name.state, name.log), ids).
+			name.current(c.References, parent), shapeOf(parent).name, literal(parent.Name), name.log), ids).
 			Query(func(found pgx.Rows) error {
 				keys := map[string]*string{}
 				var id int64

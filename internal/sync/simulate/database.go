@@ -153,7 +153,8 @@ func (db *database) byKey(t *modules.Table, scope modules.Scope, key string) *ro
 	return nil
 }
 
-// keyOf returns the cloud's name for a record: its row's, or its state's.
+// keyOf returns the cloud's name for a record: its row's, or its state's, unless
+// another record stands for that object by its row.
 func (db *database) keyOf(t *modules.Table, id int64) (string, bool) {
 	r := db.rows[t.Name][id]
 	if r == nil {
@@ -162,7 +163,7 @@ func (db *database) keyOf(t *modules.Table, id int64) (string, bool) {
 	if k, ok := t.Key(r.vals); ok {
 		return k, true
 	}
-	if st := db.states[ref(t, id)]; st != nil && st.key != "" {
+	if st := db.states[ref(t, id)]; st != nil && st.key != "" && db.byKey(t, t.Scope(r.vals), st.key) == nil {
 		return st.key, true
 	}
 	return "", false
