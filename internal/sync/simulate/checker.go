@@ -38,18 +38,11 @@ type checker struct {
 	unwantedBy map[*object]sync.RecordRef
 	// replaced are objects that got a successor, since when.
 	replaced map[*object]time.Duration
-	// found are objects that were found by the name of a record that is created
-	// once more, replaced, renamed or under ENFORCE, after the answer of that
-	// creation was lost or said that the name is taken: whether it made them or
-	// somebody else did in that moment cannot be told. The object of that name is
-	// to be all the record says. (What an INSERT meets is adopted instead.)
-	found map[*object]sync.RecordRef
 }
 
 func newChecker(w *world) *checker {
 	return &checker{w: w, wishes: map[columnRef]wish{}, owned: map[sync.RecordRef]map[*object]bool{},
-		keys: map[sync.RecordRef]map[string]bool{}, unwanted: map[*object]time.Duration{}, unwantedBy: map[*object]sync.RecordRef{}, replaced: map[*object]time.Duration{},
-		found: map[*object]sync.RecordRef{}}
+		keys: map[sync.RecordRef]map[string]bool{}, unwanted: map[*object]time.Duration{}, unwantedBy: map[*object]sync.RecordRef{}, replaced: map[*object]time.Duration{}}
 }
 
 func (c *checker) wanted(o *object) {
@@ -548,10 +541,16 @@ func (c *checker) updating(r *run, call *sync.LoggedCall, o *object, have, set m
 }
 
 // made reports whether the object was made for the record, and the two have not
-// been seen to agree.
+// been seen to agree. What bears the name of an object that was made for a record
+// is taken for it, since nothing tells whether somebody else has made it, or made
+// it once more. (What an INSERT meets is adopted instead.)
 func (c *checker) made(at sync.RecordRef, o *object) bool {
 	st := c.w.db.states[at]
-	return (o.by == at || c.found[o] == at) && st != nil && st.Identity != nil
+	if st == nil || st.Identity == nil {
+		return false
+	}
+	inserted := slices.ContainsFunc(c.w.db.pending[at], func(a *auditRow) bool { return a.Type == "INSERT" })
+	return o.by == at || !inserted && st.key == o.key && o.table.Scope(st.Identity) == o.scope
 }
 
 // removed: an object was deleted.

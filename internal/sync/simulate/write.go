@@ -48,10 +48,6 @@ func (db *database) finish(lease sync.Lease, outcomes []sync.Outcome) error {
 			op := db.ops[id-1]
 			op.result = o.Result
 			if o.ByName {
-				key, _ := o.Subject.Table.Key(o.Object)
-				if found := db.w.cloud.find(o.Subject.Table, o.Subject.Table.Scope(o.Object), key); found != nil && (o.Subject.Change == nil || !o.Subject.Change.Insert) {
-					db.w.check.found[found] = op.Record
-				}
 				op.Columns = maps.Clone(op.Columns)
 				maps.DeleteFunc(op.Columns, func(name string, _ sync.ValueChange) bool { return o.Subject.Table.Column(name).WriteOnly })
 			}
