@@ -26,7 +26,7 @@ func TestSecurityGroupsOfFunctionsAndServices(t *testing.T) {
 	} {
 		insert := fmt.Sprintf(`INSERT INTO %s (%s, security_group_id) SELECT o.id, g.id FROM %s o, security_group g WHERE o.name = 'worker' AND g.group_name = 'web'`, c.groups, c.column, table)
 		w.PSQL(`INSERT INTO security_group (group_name, description, vpc_id) SELECT 'web', 'Web', id FROM vpc WHERE is_default`)
-		if got := w.Refused(insert); !strings.Contains(got, table+" worker (id 1) is in no VPC and cannot have security groups") || !strings.Contains(got, "HINT:  Put it into subnets, in the same transaction") {
+		if got := w.Refused(insert); !strings.Contains(got, table+" worker (id 1) is in no VPC and cannot have security groups") || !strings.Contains(got, "HINT:  Set its subnets, in the same transaction") {
 			t.Errorf("refused with %s", got)
 		}
 		// The order within the transaction does not matter.

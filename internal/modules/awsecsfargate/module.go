@@ -20,12 +20,8 @@ import (
 	"iasql/internal/modules"
 )
 
-var (
-	//go:embed sql/after.sql
-	after string
-	//go:embed sql/drop.sql
-	drop string
-)
+//go:embed sql/after.sql
+var after string
 
 // inactive is the status of what has been deleted and is still told of.
 const inactive = "INACTIVE"
@@ -41,7 +37,6 @@ func Module(c *aws.Clients) *modules.Module {
 		Resources:    []modules.Resource{newCluster(c), newTaskDefinition(c), newService(c, groups), groups},
 		Functions:    []*modules.Function{runTask(c), deployService(c)},
 		Migrations:   map[int]string{1: after},
-		Drop:         drop,
 	}
 }
 

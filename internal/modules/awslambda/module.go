@@ -19,12 +19,8 @@ import (
 	"iasql/internal/modules"
 )
 
-var (
-	//go:embed sql/after.sql
-	after string
-	//go:embed sql/drop.sql
-	drop string
-)
+//go:embed sql/after.sql
+var after string
 
 // Module returns the module aws_lambda, whose calls go through c.
 func Module(c *aws.Clients) *modules.Module {
@@ -37,7 +33,6 @@ func Module(c *aws.Clients) *modules.Module {
 		Resources:    []modules.Resource{newFunction(c, groups), groups},
 		Functions:    []*modules.Function{invoke(c)},
 		Migrations:   map[int]string{1: after},
-		Drop:         drop,
 	}
 }
 

@@ -1,1 +1,0 @@
-DROP FUNCTION IF EXISTS iasql_internal.aws_lambda_groups_in_vpc();
