@@ -16,6 +16,8 @@ type wish struct {
 	byInsert bool
 	// only is the object that has to get it: the successor of one that had it.
 	only *object
+	// inherited: no user has said so, but its predecessor had it.
+	inherited bool
 }
 
 type columnRef struct {
@@ -122,7 +124,23 @@ func (c *checker) inherits(o *object) {
 	for i := range o.table.Columns {
 		col := &o.table.Columns[i]
 		if v := r.vals[col.Name]; !col.Assigned && !col.WriteOnly && !col.CreateOnly && !v.IsNull() {
-			c.wishes[columnRef{o.by, col.Name}] = wish{value: v, at: c.w.now, only: o}
+			said, known := c.wishes[columnRef{o.by, col.Name}]
+			c.wishes[columnRef{o.by, col.Name}] = wish{value: v, at: c.w.now, only: o, inherited: !known || said.inherited || said.value != v}
+		}
+	}
+}
+
+// disinherit: a successor stands for another record now, and the one it was made
+// for goes back to its predecessor.
+func (c *checker) disinherit(o *object) {
+	for at, w := range c.wishes {
+		switch {
+		case w.only != o:
+		case w.inherited:
+			delete(c.wishes, at)
+		default:
+			w.only = nil
+			c.wishes[at] = w
 		}
 	}
 }
@@ -165,6 +183,7 @@ func (c *checker) committed(at sync.RecordRef, a *auditRow) {
 					delete(c.replaced, o)
 					if o.by.ID != 0 && a.table.AssignedIdentity() { // whoever it was made for, it is this one's now
 						o.by = at
+						c.disinherit(o)
 					}
 				}
 			}
