@@ -326,6 +326,9 @@ func (c *checker) inserted(p sync.Pull, id int64, vals modules.Row) {
 	if since, ok := c.unwanted[o]; ok && since < c.run().started && !o.held(since-o.lag(), func(r modules.Row) bool { return r == nil }) && !c.track(c.run(), ref(t, id), "") && !c.everTracked(t) {
 		c.w.violate("R2", "%s: a user deleted the record of %s, and it came back as record %d", t.Name, key, id)
 	}
+	if o.now() == nil && !c.track(c.run(), ref(t, id), "") && c.deletedByEngine(o) {
+		c.w.violate("R13", "%s: a stale read of %s, which the engine had deleted, made record %d", t.Name, key, id)
+	}
 	c.wanted(o)
 	if at, ok := c.replaced[o]; ok && !o.held(at-o.lag(), func(r modules.Row) bool { return r == nil }) && !c.everTracked(t) && p.Subject.Change == nil {
 		c.w.violate("R14", "%s: %s was replaced and came back as record %d", t.Name, key, id)
@@ -336,6 +339,18 @@ func (c *checker) inserted(p sync.Pull, id int64, vals modules.Row) {
 	if o.now() != nil && o.by.ID != 0 && o.by != ref(t, id) && !c.track(c.run(), o.by, "") && c.w.db.rows[t.Name][o.by.ID] != nil && c.standsFor(o.by, o) {
 		c.w.violate("R6", "%s: %s was created for record %d and inserted as record %d", t.Name, key, o.by.ID, id)
 	}
+}
+
+// deletedByEngine reports whether the last thing the engine did to the object,
+// within what it can know, was to delete it.
+func (c *checker) deletedByEngine(o *object) bool {
+	deleted := false
+	for _, op := range c.w.db.ops {
+		if op.Record.Table == o.table.Name && op.Scope == o.scope && op.Key == o.key && op.result == sync.ResultOK && op.Kind != sync.OpUpdate {
+			deleted = op.Kind == sync.OpDelete && op.ended > c.recent()-(window-lag)
+		}
+	}
+	return deleted
 }
 
 // everTracked: a TRACK rule has held for the table, so that a deletion may
