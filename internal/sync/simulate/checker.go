@@ -567,8 +567,9 @@ func (c *checker) updating(r *run, call *sync.LoggedCall, o *object, have, set m
 			c.w.violate("contract", "%v: %s cannot be updated", at, n)
 		}
 		// (A secret still in its row has not gone out; TRACK may have held it. And
-		// what was made anew has to become as its record is.)
-		if col.References == nil && !col.WriteOnly && !c.made(at, o) && !c.enforced(r, at, n) && !c.asked(at, r.started, n, "INSERT", "UPDATE") {
+		// what was made anew has to become as its record is, by a call that is late
+		// as well.)
+		if col.References == nil && !col.WriteOnly && !r.made && !c.made(at, o) && !c.enforced(r, at, n) && !c.asked(at, r.started, n, "INSERT", "UPDATE") {
 			c.w.violate("R4", "%v: nobody asked for %s = %q", at, n, v)
 		}
 	}

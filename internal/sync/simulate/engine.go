@@ -34,6 +34,7 @@ type run struct {
 	depth   int
 	rules   modes.Rules // as the cycle read them
 	begun   *sync.LoggedCall
+	made    bool // the object of that call was the record's own, not yet seen to agree, when it began
 	// What this cycle saw, for the checker.
 	listed  map[objectKey]bool // complete listings, by table and scope
 	failed  map[objectKey]bool // failed ones
@@ -323,6 +324,9 @@ func (r *run) Begin(_ context.Context, lease sync.Lease, call sync.LoggedCall) (
 	if err != nil {
 		return 0, err
 	}
+	t := registry.Table(call.Record.Table)
+	o := r.w.cloud.live(t, call.Scope, call.Key)
+	r.made = o != nil && r.w.check.made(call.Record, o)
 	if err := r.after(); err != nil {
 		return 0, err
 	}
