@@ -81,6 +81,20 @@ var awsRDS = Module{
 			Skip:    map[string]string{"master_user_password by SQL": "aws: no API tells a password"},
 		},
 		{
+			Name: "db_cluster", Kind: "Aurora", Identity: "db_cluster_identifier", ID: "aurora-$n",
+			Insert: `(db_cluster_identifier, engine, master_username, master_user_password, serverless_min_capacity, serverless_max_capacity)
+				VALUES ('$id', 'aurora-postgresql', 'someone', 'Corr3ctHorse', 0.5, 2)`,
+			See: `rds describe-db-clusters --db-cluster-identifier $id`,
+			Create: run(`rds create-db-cluster --db-cluster-identifier $id --engine aurora-postgresql --master-username someone --master-user-password Corr3ctHorse
+				--serverless-v2-scaling-configuration MinCapacity=0.5,MaxCapacity=2`),
+			Delete: run(`rds delete-db-cluster --db-cluster-identifier $id --skip-final-snapshot`),
+			Change: []Change{
+				capacity("serverless_min_capacity", `1.5`, "MinCapacity", `2.5`),
+				capacity("serverless_max_capacity", `16`, "MaxCapacity", `32`),
+			},
+			Replace: Replace{Column: "db_cluster_identifier", SQL: `'aurora-other'`, With: `master_user_password = 'Corr3ctHorse'`, ID: "aurora-other"},
+		},
+		{
 			Name: "db_cluster_security_groups", ID: `SELECT group_id FROM security_group WHERE group_name = '$n'`,
 			Find:   `security_group_id = (SELECT id FROM security_group WHERE group_id = '$id')`,
 			Insert: `(db_cluster_id, security_group_id) SELECT c.id, g.id FROM db_cluster c, security_group g WHERE c.db_cluster_identifier = 'home' AND g.group_id = '$id'`,
@@ -177,6 +191,13 @@ func databaseSetting(column, sql, member, option, then string) Change {
 
 // clusterSetting is a setting of a cluster, all of which the CLI changes at once.
 // (AWS would refuse another port.)
+func capacity(column, sql, member, then string) Change {
+	return Change{
+		column, sql, `rds describe-db-clusters --db-cluster-identifier $id --query DBClusters[0].ServerlessV2ScalingConfiguration.` + member, "",
+		run(`rds modify-db-cluster --apply-immediately --db-cluster-identifier $id --serverless-v2-scaling-configuration MinCapacity=2.5,MaxCapacity=32`), then,
+	}
+}
+
 func clusterSetting(column, sql, member, then string) Change {
 	return Change{
 		column, sql, `rds describe-db-clusters --db-cluster-identifier $id --query DBClusters[0].` + member, "",

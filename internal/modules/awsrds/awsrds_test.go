@@ -198,7 +198,30 @@ func TestClusterLifecycle(t *testing.T) {
 			"deletion_protection":       {modules.Bool(false)},
 			"tags":                      tags,
 		},
-		Calls: map[string]int{"tags": 2},
+		Calls:     map[string]int{"tags": 2},
+		Elsewhere: []string{"serverless_min_capacity", "serverless_max_capacity"},
+	})
+}
+
+// What only an Aurora cluster has.
+func TestAuroraLifecycle(t *testing.T) {
+	t.Parallel()
+	awstest.Lifecycle(t, awstest.Case{
+		Resource: newCluster(awstest.Clients(t)), Scope: awstest.Scope("us-west-2"),
+		Want: modules.Row{
+			"db_cluster_identifier": modules.Text("aurora-life"), "engine": modules.Text("aurora-postgresql"),
+			"master_username": modules.Text("someone"), "master_user_password": modules.Text("not-a-secret"),
+			"storage_encrypted": modules.Bool(true), "publicly_accessible": modules.Bool(false), "deletion_protection": modules.Bool(false),
+			"backup_retention_period": modules.Int(1), "serverless_min_capacity": modules.Text("0.5"), "serverless_max_capacity": modules.Int(2),
+			"tags": modules.StringMap(map[string]string{"env": "test"}),
+		},
+		Changes: map[string][]modules.Value{
+			"serverless_min_capacity": {modules.Text("1.5")},
+			"serverless_max_capacity": {modules.Int(16)},
+		},
+		Elsewhere: []string{
+			"engine_version", "db_cluster_instance_class", "allocated_storage", "iops", "storage_type", "port", "backup_retention_period", "deletion_protection", "tags",
+		},
 	})
 }
 

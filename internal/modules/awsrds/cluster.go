@@ -56,6 +56,10 @@ func describeCluster() *modules.Table {
 				Doc: "How many input and output operations a second the storage of each instance of a Multi-AZ DB cluster is made for. NULL for Aurora."},
 			modules.Column{Name: "storage_type", Type: modules.TypeText, Chosen: true,
 				Doc: "The kind of storage: io1, io2 or gp3 for a Multi-AZ DB cluster, aurora or aurora-iopt1 for Aurora. The first of them if left out."},
+			modules.Column{Name: "serverless_min_capacity", Type: modules.TypeDouble, Chosen: true, Check: "serverless_min_capacity BETWEEN 0 AND 256",
+				Doc: "The least capacity of an Aurora cluster's instances of class db.serverless, in Aurora capacity units (2 GiB of memory each), in steps of a half."},
+			modules.Column{Name: "serverless_max_capacity", Type: modules.TypeDouble, Chosen: true, Check: "serverless_max_capacity BETWEEN 1 AND 256",
+				Doc: "The most capacity of these instances, in the same units. Once set, AWS has no way to take the two away: NULL leaves what there is."},
 			encrypted,
 			modules.Column{Name: "database_name", Type: modules.TypeText, CreateOnly: true, Chosen: true,
 				Doc: "The database that is made with it."},
@@ -85,7 +89,12 @@ func describeCluster() *modules.Table {
 				Doc: "Its Amazon Resource Name (ARN)."},
 			aws.TagsColumn(),
 		),
-		Checks:              []string{"db_cluster_instance_class IS NOT NULL OR NOT publicly_accessible"},
+		Checks: []string{
+			"db_cluster_instance_class IS NOT NULL OR NOT publicly_accessible",
+			"db_cluster_instance_class IS NULL OR serverless_max_capacity IS NULL",
+			"(serverless_min_capacity IS NULL) = (serverless_max_capacity IS NULL)",
+			"serverless_min_capacity <= serverless_max_capacity",
+		},
 		DestroyBeforeCreate: true,
 	}
 }
@@ -157,6 +166,10 @@ func clusterRow(c rdstypes.DBCluster) modules.Row {
 		"arn":                       modules.TextPtr(c.DBClusterArn),
 		"tags":                      rdsTags.Value(c.TagList),
 	}
+	row["serverless_min_capacity"], row["serverless_max_capacity"] = modules.Null, modules.Null
+	if v2 := c.ServerlessV2ScalingConfiguration; v2 != nil {
+		row["serverless_min_capacity"], row["serverless_max_capacity"] = modules.FloatPtr(v2.MinCapacity), modules.FloatPtr(v2.MaxCapacity)
+	}
 	if p := c.PendingModifiedValues; p != nil {
 		underWay(row, modules.Row{
 			"engine_version":          modules.TextPtr(p.EngineVersion),
@@ -201,6 +214,7 @@ func (r *cluster) Create(ctx context.Context, scope modules.Scope, want modules.
 		DeletionProtection:     boolPtr(want["deletion_protection"]),
 		Tags:                   rdsTags.List(aws.TagsOf(want, "")),
 	}
+	in.ServerlessV2ScalingConfiguration = capacity(want)
 	// Aurora knows no such setting, and the default of others depends on the
 	// subnet group.
 	if want["publicly_accessible"].Bool() || in.DBClusterInstanceClass != nil {
@@ -210,6 +224,16 @@ func (r *cluster) Create(ctx context.Context, scope modules.Scope, want modules.
 		return nil, err
 	}
 	return modules.Row{"db_cluster_identifier": want["db_cluster_identifier"]}, nil
+}
+
+// capacity returns the range of capacity a row asks for, nil if it does not.
+func capacity(want modules.Row) *rdstypes.ServerlessV2ScalingConfiguration {
+	if want["serverless_max_capacity"].IsNull() {
+		return nil
+	}
+	return &rdstypes.ServerlessV2ScalingConfiguration{
+		MinCapacity: want["serverless_min_capacity"].Float64Ptr(), MaxCapacity: want["serverless_max_capacity"].Float64Ptr(),
+	}
 }
 
 // Update changes everything but tags in one call.
@@ -239,6 +263,8 @@ func (r *cluster) Update(ctx context.Context, scope modules.Scope, have, want mo
 		case "storage_type":
 			in.StorageType = v.Ptr()
 			in.Iops = want["iops"].Int32Ptr() // required with it (page ModifyDBCluster)
+		case "serverless_min_capacity", "serverless_max_capacity":
+			in.ServerlessV2ScalingConfiguration = capacity(want)
 		case "master_user_password":
 			in.MasterUserPassword = v.Ptr()
 		case "port":
