@@ -283,13 +283,13 @@ func entries(port string) string {
 func peering(kind string, accepted Change) Table {
 	return Table{
 		Name: "peering_connection", Kind: kind, Identity: "peering_connection_id",
+		Bound:   true, // the VPC that asks
 		Insert:  `(requester_id, accepter_id, accepted) SELECT a.id, b.id, false FROM vpc a, vpc b WHERE a.cidr_block = '10.100.0.0/16' AND b.cidr_block = '10.101.0.0/16'`,
 		See:     `ec2 describe-vpc-peering-connections --query VpcPeeringConnections[?VpcPeeringConnectionId==\'$id\'&&Status.Code!=\'deleted\']`,
 		Create:  run(`ec2 create-vpc-peering-connection --vpc-id $vpc --peer-vpc-id $spare_vpc --query VpcPeeringConnection.VpcPeeringConnectionId`),
 		Delete:  run(`ec2 delete-vpc-peering-connection --vpc-peering-connection-id $id`),
 		Change:  []Change{ec2Tags, accepted},
 		Replace: Replace{Column: "accepter_id", SQL: `(SELECT id FROM vpc WHERE cidr_block = '10.102.0.0/16')`},
-		Skip:    map[string]string{move: "aws: it is of its requester's region"},
 	}
 }
 

@@ -47,7 +47,7 @@ func describePeering() *modules.Table {
 			modules.Column{Name: "peering_connection_id", Type: modules.TypeText, Identity: true, Assigned: true,
 				Doc: "The connection's id, such as pcx-0a1b2c3d; NULL until it is created."},
 			modules.Column{Name: "requester_id", Type: modules.TypeBigint, CreateOnly: true,
-				References: &modules.Reference{Table: "vpc", Key: "vpc_id", AnyScope: true},
+				References: &modules.Reference{Table: "vpc", Key: "vpc_id"},
 				Doc:        "The VPC that asks for the connection, of the same region. NULL only where another account asks."},
 			modules.Column{Name: "accepter_id", Type: modules.TypeBigint, CreateOnly: true,
 				References: &modules.Reference{Table: "vpc", Key: "vpc_id", AnyScope: true},
