@@ -193,7 +193,11 @@ func (w *world) finalRecord(t *modules.Table, at sync.RecordRef, r *row, recorde
 		case c.References != nil:
 			target := registry.Table(c.References.Table)
 			if p := w.cloud.live(target, t.Scope(r.vals), cloud.String()); p != nil && w.db.byKey(target, t.Scope(r.vals), cloud.String()) == nil && w.db.pending[at] == nil && !w.check.isGarbage(p) {
-				continue // what it names has no record, and finalObject wants to know why
+				// What it names has no record, and finalObject wants to know why. If a
+				// user has deleted that, the record may say why it cannot get away.
+				_, unwanted := w.check.unwanted[p]
+				left = left || unwanted
+				continue
 			}
 			if p := w.cloud.live(target, t.Scope(r.vals), cloud.String()); p != nil && w.check.isGarbage(p) && w.db.pending[at] == nil {
 				if modes.New(w.db.rules).Of(t.Name, at.ID, "") == modes.Track {
