@@ -3,7 +3,7 @@ ALTER TABLE iasql_internal.lease ADD COLUMN elapsed double precision NOT NULL DE
 COMMENT ON COLUMN iasql_internal.lease.elapsed IS 'The account''s own time: seconds during which engines have looked after it. Stands still while none does; does not jump with the server''s clock.';
 
 ALTER TABLE public.iasql_operations ADD COLUMN elapsed double precision;
-COMMENT ON COLUMN public.iasql_operations.elapsed IS 'The account''s own time, in seconds, when the call succeeded, otherwise when it was made; the consistency_window is measured by it.';
+COMMENT ON COLUMN public.iasql_operations.elapsed IS 'The account''s own time, in seconds, when the call was answered or its answer was lost, otherwise when it was about to be made; the consistency_window is measured by it.';
 CREATE INDEX iasql_operations_elapsed ON public.iasql_operations (account, elapsed);
 DROP INDEX public.iasql_operations_recent;
 -- Of engines of an earlier version, which may still be running.

@@ -415,6 +415,40 @@ func TestTimeout(t *testing.T) {
 	}
 }
 
+// A call that has waited for too long since it was journaled is not sent.
+func TestLate(t *testing.T) {
+	t.Parallel()
+	throttle := ec2Error(503, "RequestLimitExceeded", "slow")
+	for what, within := range map[string]time.Duration{"at once": 0, "when it is tried again": 200 * time.Millisecond} {
+		s := serve(t, throttle)
+		c := clientsOf(s.URL, func(o *Options) { o.MaxAttempts = 3 })
+		if within > 0 {
+			answer := s.answer
+			s.answer = func(w http.ResponseWriter, r *http.Request) {
+				time.Sleep(within)
+				answer(w, r)
+			}
+		}
+		j := &journal{}
+		err := ec2Mutation(modules.SendWithin(modules.WithMutations(t.Context(), j), within), c)
+		var e *modules.Error
+		if !errors.As(err, &e) || e.Class != modules.Throttled || e.Code != codeLate {
+			t.Errorf("%s: got %#v", what, err)
+		}
+		if n := s.requests.Load(); (n > 0) != (within > 0) || n > 1 {
+			t.Errorf("%s: %d requests", what, n)
+		}
+		if len(j.begun) != 1 || len(j.ended) != 1 || j.ended[0] == nil {
+			t.Errorf("%s: journaled %v, ended %v", what, j.begun, j.ended)
+		}
+	}
+	// Reads have no entry, and may take their time.
+	s := serve(t, status(200, "<DescribeVpcsResponse/>"))
+	if err := ec2Read(modules.SendWithin(t.Context(), 0), clientsOf(s.URL, func(*Options) {})); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestRetryAfterStopsCalls(t *testing.T) {
 	t.Parallel()
 	s := serve(t, ec2Error(503, "RequestLimitExceeded", "slow", "Retry-After", "120"))

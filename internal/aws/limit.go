@@ -29,6 +29,10 @@ const (
 // to be called for longer than a call should wait.
 const codePaused = "Paused"
 
+// codeLate is the code of calls that are not made because too much time has passed
+// since they were journaled. They are journaled again when they are tried again.
+const codeLate = "Late"
+
 // limitKey is what AWS counts calls by.
 type limitKey struct{ account, region, service, action string }
 

@@ -112,7 +112,7 @@ func (s *stack) attempt(ctx context.Context, in middleware.FinalizeInput, next m
 	switch {
 	case e.Class == modules.MayHaveHappened:
 		op.unsure = true
-	case e.Class == modules.Throttled && e.Code != codePaused && e.Code != codeCredentials:
+	case e.Class == modules.Throttled && !isOwn(e.Code):
 		s.limit(op).throttled(e.RetryAfter)
 	}
 	return out, metadata, e
@@ -130,6 +130,9 @@ func (s *stack) send(ctx context.Context, in middleware.FinalizeInput, next midd
 		defer func() { <-s.account.slots }()
 	case <-ctx.Done():
 		return out, metadata, ctx.Err()
+	}
+	if op.mutates && modules.Late(ctx) {
+		return out, metadata, &modules.Error{Class: modules.Throttled, Code: codeLate, Message: "not called: " + op.service + ":" + op.action + " waited for its turn for too long"}
 	}
 	// A request can only have been sent on a connection that was got. Not
 	// having got one is the proof that nothing happened; WroteRequest would
@@ -164,8 +167,7 @@ func retryByClass(err error) awssdk.Ternary {
 	}
 	switch e.Class {
 	case modules.Throttled, modules.Transient:
-		// The login has had its own attempts.
-		if e.Code == codePaused || e.Code == codeCredentials {
+		if isOwn(e.Code) {
 			return awssdk.FalseTernary
 		}
 		return awssdk.BoolTernary(!isContextError(err))
@@ -173,6 +175,12 @@ func retryByClass(err error) awssdk.Ternary {
 		return awssdk.FalseTernary
 	}
 	return awssdk.UnknownTernary
+}
+
+// isOwn reports whether the code is of this package: the call was not made, and
+// trying again at once would not help. (The login has had its own attempts.)
+func isOwn(code string) bool {
+	return code == codePaused || code == codeLate || code == codeCredentials
 }
 
 func isContextError(err error) bool {

@@ -2,6 +2,7 @@ package modules
 
 import (
 	"context"
+	"time"
 )
 
 // Resource is one table's counterpart in the cloud: how to find and read its
@@ -92,6 +93,38 @@ func WithMutations(ctx context.Context, j Journal) context.Context {
 	return context.WithValue(ctx, journalKey{}, j)
 }
 
+type (
+	sendKey  struct{}
+	entryKey struct{}
+)
+
+// entry is when a call was about to be journaled, and within what time of that it
+// has to be sent.
+type entry struct {
+	began  time.Time
+	within time.Duration
+}
+
+// SendWithin sets a limit below ctx to how long after its journal entry a mutating
+// call may still be sent: whoever looks for its effect later has to know when it
+// can have had it (R6). What is too late says [Late].
+func SendWithin(ctx context.Context, d time.Duration) context.Context {
+	return context.WithValue(ctx, sendKey{}, d)
+}
+
+// Late reports whether it is too late to send the call that ctx belongs to,
+// because it has waited for its turn, or the process for the CPU, for longer than
+// [SendWithin] allows. Every transport asks it before it sends a mutating call.
+func Late(ctx context.Context) bool {
+	e, ok := ctx.Value(entryKey{}).(entry)
+	if !ok {
+		return false
+	}
+	// A machine that sleeps stops the monotonic clock, on Linux, and not the other.
+	now := time.Now()
+	return now.Sub(e.began) > e.within || now.Round(0).Sub(e.began.Round(0)) > e.within
+}
+
 // Mutate makes a mutating call: it journals the call first, and refuses it
 // with an [Error] of class [ReadOnly] when ctx does not come from
 // [WithMutations]. That is how previews, open batches and TRACK are kept from
@@ -105,9 +138,13 @@ func Mutate(ctx context.Context, call Call, do func(context.Context) error) erro
 			Message: "refused: this part of the engine only reads, and " + call.Action + " is not known to be a read",
 		}
 	}
+	began := time.Now()
 	end, err := j.Begin(ctx, call)
 	if err != nil {
 		return err
+	}
+	if within, ok := ctx.Value(sendKey{}).(time.Duration); ok {
+		ctx = context.WithValue(ctx, entryKey{}, entry{began, within})
 	}
 	err = do(ctx)
 	end(err)

@@ -17,7 +17,7 @@ func TestElapsed(t *testing.T) {
 	b.exec(`UPDATE iasql_settings SET value = '3 seconds' WHERE name = 'consistency_window'`)
 	b.exec(`INSERT INTO box (label) VALUES ('a')`)
 	// call journals a call by one engine, and leaves it without an end if unknown.
-	call := func(db *postgres.Database, result sync.Result) {
+	call := func(db *postgres.Database, result sync.Result, takes time.Duration) {
 		t.Helper()
 		lease, err := db.Acquire(t.Context(), "main", "one", postgres.CycleOptions{Kind: "push"})
 		if err != nil {
@@ -28,6 +28,7 @@ func TestElapsed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		time.Sleep(takes)
 		subjects, err := db.Load(t.Context(), boxTable, []int64{1})
 		if err != nil {
 			t.Fatal(err)
@@ -61,8 +62,9 @@ func TestElapsed(t *testing.T) {
 	}
 	engine := func() *postgres.Database { return &postgres.Database{Pool: b.engine, Registry: b.registry} }
 	one := engine()
-	call(one, sync.ResultOK)
-	call(one, sync.ResultUnknown) // an update of a known object: it may have been made
+	// An update of a known object: it may have been made just before its answer was lost.
+	call(one, sync.ResultUnknown, 3200*time.Millisecond)
+	call(one, sync.ResultOK, 0)
 	for _, jump := range []string{"-2 days", "4 days", "-2 days"} {
 		b.exec(`UPDATE iasql_operations SET started = started - $1::interval, ended = ended - $1::interval`, jump)
 		if n, settled := look(one); n != 2 || settled {
@@ -82,7 +84,7 @@ func TestElapsed(t *testing.T) {
 	if n, settled := look(two); n != 0 || !settled {
 		t.Errorf("another engine: %d recent writes, settled: %v", n, settled)
 	}
-	call(one, sync.ResultOK)
+	call(one, sync.ResultOK, 0)
 	three := engine() // time has stood still since that call
 	time.Sleep(3200 * time.Millisecond)
 	if n, _ := look(three); n != 1 {

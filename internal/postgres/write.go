@@ -105,7 +105,7 @@ func (d *Database) finish(ctx context.Context, tx pgx.Tx, account string, outcom
 		UPDATE public.iasql_operations o
 		SET result = v.result, error = v.error, key = coalesce(v.key, o.key),
 		    ended = CASE WHEN v.result = 'unknown' THEN NULL ELSE clock_timestamp() END,
-		    elapsed = CASE WHEN v.result = 'ok' THEN $5 ELSE o.elapsed END
+		    elapsed = CASE WHEN v.result IN ('ok', 'unknown') THEN $5 ELSE o.elapsed END
 		FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[]) v (id, result, error, key)
 		WHERE o.id = v.id`, calls, results, errs, keys, d.clocks.now(account))
 	return d.settle(ctx, tx, batch, states)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	gosync "sync"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -266,6 +267,10 @@ func (j *opJournal) Begin(ctx context.Context, call modules.Call) (func(error), 
 	return func(error) {}, nil
 }
 
+// leastToSend is how long a call may always wait for its turn. A window that is
+// shorter than twice that is for clouds that are not loaded.
+const leastToSend = 5 * time.Second
+
 // runOp makes the calls of one operation and says how it ended. It returns a
 // Waiting instead when something it depends on did not succeed.
 func (c *cycle) runOp(ctx context.Context, r *running, ops map[*Op]*running) (*Outcome, *Waiting) {
@@ -292,7 +297,10 @@ func (c *cycle) runOp(ctx context.Context, r *running, ops map[*Op]*running) (*O
 	if r.Kind == OpCreate {
 		j.call.Token = c.token(s.Ref())
 	}
-	object, err := c.call(modules.WithMutations(ctx, j), r, ops, scope, j.call.Token)
+	// Half of the window in which it is to have its effect (see LoggedOp.Settled)
+	// is for sending it.
+	ctx = modules.SendWithin(modules.WithMutations(ctx, j), max(c.settings.ConsistencyWindow/2, leastToSend))
+	object, err := c.call(ctx, r, ops, scope, j.call.Token)
 	out := &Outcome{Calls: j.calls, Subject: s, Kind: r.Kind, Replaces: r.Replaces, Result: ResultOK, Err: err}
 	if err == nil {
 		c.succeed(r, out, scope, object)

@@ -135,9 +135,9 @@ type LoggedCall struct {
 type LoggedOp struct {
 	LoggedCall
 	IDs []int64 // its calls
-	// Settled: twice the consistency window has passed since it began, once for
-	// the call to take effect and once for that to be seen, so that not finding
-	// its effect means that it had none.
+	// Settled: twice the consistency window has passed since its last sign of life
+	// (it began, or its answer was lost), once for the call to take effect and once
+	// for that to be seen, so that not finding its effect means that it had none.
 	Settled bool
 }
 

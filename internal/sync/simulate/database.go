@@ -61,7 +61,8 @@ type opRow struct {
 	sync.LoggedCall
 	id             int64
 	started, ended time.Duration
-	result         sync.Result // "" and unknown: not ended
+	lost           time.Duration // when its answer was lost, if it was
+	result         sync.Result   // "" and unknown: not ended
 }
 
 // never is the next attempt of what waits for a person.
@@ -400,7 +401,7 @@ func (db *database) ownWrites() []sync.LoggedWrite {
 	var list []sync.LoggedWrite
 	for _, op := range db.ops {
 		unsure := op.Key != "" && (op.result == sync.ResultUnknown || op.result == sync.ResultAbandoned)
-		if op.result == sync.ResultOK && op.ended > db.w.now-window || unsure && op.started > db.w.now-window {
+		if op.result == sync.ResultOK && op.ended > db.w.now-window || unsure && max(op.started, op.lost) > db.w.now-window {
 			list = append(list, sync.LoggedWrite{
 				OwnWrite: sync.OwnWrite{Kind: op.Kind, Unsure: unsure, Columns: op.Columns, UpTo: op.UpTo},
 				ID:       op.id, Record: op.Record, Scope: op.Scope, Key: op.Key,
@@ -435,7 +436,7 @@ func (db *database) unfinished() []sync.LoggedOp {
 		o := &list[i]
 		o.IDs = append(o.IDs, op.id)
 		o.UpTo, o.Replaces = max(o.UpTo, op.UpTo), o.Replaces || op.Replaces
-		o.Settled = o.Settled && op.started < db.w.now-2*window
+		o.Settled = o.Settled && max(op.started, op.lost) < db.w.now-2*window
 	}
 	return list
 }

@@ -172,8 +172,13 @@ func (r *run) look(o *object) modules.Row {
 // before and after the effect.
 func (r *run) mutate(ctx context.Context, action string, t *modules.Table, effect func(*sync.LoggedCall) error) error {
 	return modules.Mutate(ctx, modules.Call{Service: "Sim", Action: action + t.Name}, func(context.Context) error {
+		began := r.w.now
 		if err := r.call(action + " " + t.Name); err != nil {
 			return err
+		}
+		if r.w.now-began > window/2 { // as modules.Late has it, in the time of this world
+			r.begun = nil
+			return failure(modules.Throttled, "Late")
 		}
 		if r.begun == nil {
 			r.w.violate("R6", "%s of %s without a journal entry", action, t.Name)

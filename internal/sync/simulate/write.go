@@ -56,9 +56,9 @@ func (db *database) finish(lease sync.Lease, outcomes []sync.Outcome) error {
 					op.Key = k
 				}
 			}
-			op.ended = 0
-			if o.Result != sync.ResultUnknown {
-				op.ended = db.w.now
+			op.ended, op.lost = db.w.now, 0
+			if o.Result == sync.ResultUnknown {
+				op.ended, op.lost = 0, db.w.now
 			}
 			db.wrote("journal end")
 		}
