@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"runtime"
 	"slices"
@@ -52,6 +53,10 @@ func TestConformance(t *testing.T) {
 			s.step("change by the CLI", nil, s.changeByCLI, s.changedByCLI)
 			s.step(replace, nil, s.replace, s.replaced)
 			s.step(replace+" by other columns", nil, s.replaceFixed, s.replacedFixed)
+			for round := range s.aparts() {
+				s.step(fmt.Sprintf("%s apart %d", replace, round+1), nil, s.replaceApart(round), s.replacedApart(round))
+				s.step(fmt.Sprintf("%s apart %d to the end", replace, round+1), nil, s.deleteApart(round), s.deletedApart(round))
+			}
 			s.step(deleteBySQL, nil, s.deleteBySQL, s.deletedBySQL)
 			s.step(deleteByCLI, nil, s.deleteByCLI, s.deletedByCLI)
 			s.step(adopt, nil, s.adopt, s.adopted)
