@@ -104,6 +104,7 @@ var awsELB = Module{
 			Fixed: []Change{
 				{Column: "scheme", SQL: `'internal'`, See: `elbv2 describe-load-balancers --load-balancer-arns $id --query LoadBalancers[0].Scheme`},
 			},
+			Skip: map[string]string{"customer_owned_ipv4_pool replaced": "moto: CreateLoadBalancer does not keep CustomerOwnedIpv4Pool"},
 			Apart: []Apart{{
 				With: `attributes = NULL`,
 				Set: []Change{

@@ -38,6 +38,7 @@ var awsVPC = Module{
 		"endpoint":       `SELECT vpc_endpoint_id FROM endpoint_interface WHERE tags ->> 'Name' = 'one'`,
 		"endpoint_two":   `SELECT vpc_endpoint_id FROM endpoint_interface WHERE tags ->> 'Name' = 'two'`,
 		"address":        `SELECT allocation_id FROM elastic_ip WHERE tags ->> 'Name' = 'one'`,
+		"farther_vpc":    `stranger ec2 create-vpc --region us-east-2 --cidr-block 10.201.0.0/16 --query Vpc.VpcId`,
 		"far_vpc":        `ec2 create-vpc --region us-west-2 --cidr-block 10.200.0.0/16 --query Vpc.VpcId`,
 		"vpn_gateway":    `ec2 create-vpn-gateway --type ipsec.1 --query VpnGateway.VpnGatewayId`,
 		"egress_gateway": `ec2 create-egress-only-internet-gateway --vpc-id $vpc --query EgressOnlyInternetGateway.EgressOnlyInternetGatewayId`,
@@ -321,7 +322,16 @@ func peering(kind string, accepted Change) Table {
 		Change:  []Change{ec2Tags, accepted},
 		Replace: Replace{Column: "accepter_id", SQL: `(SELECT id FROM vpc WHERE cidr_block = '10.102.0.0/16')`},
 		Fixed:   []Change{peeringEnd("requester_id", `(SELECT id FROM vpc WHERE cidr_block = '10.101.0.0/16')`, "Requester", "VpcId", `$spare_vpc`)},
-		Skip:    map[string]string{move: "aws: it is of its requester's region"},
+		Apart: []Apart{{
+			// VPCs without records: no other region is enabled.
+			Insert: `(requester_id, accepter_vpc_id, accepter_region, accepted) SELECT id, '$far_vpc', 'us-west-2', false FROM vpc WHERE cidr_block = '10.100.0.0/16'`,
+			Set: []Change{
+				peeringEnd("accepter_vpc_id", `'$farther_vpc'`, "Accepter", "VpcId", ""),
+				peeringEnd("accepter_region", `'us-east-2'`, "Accepter", "Region", ""),
+				peeringEnd("accepter_owner_id", `'$stranger'`, "Accepter", "OwnerId", `$stranger`),
+			},
+		}},
+		Skip: map[string]string{move: "aws: it is of its requester's region"},
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"iasql/internal/testaws"
 	"iasql/test/harness"
 )
 
@@ -105,9 +106,10 @@ func newSuite(t *testing.T, m Module) *suite {
 
 // inWorld is a suite of no module yet.
 func inWorld(t *testing.T, w *harness.World, calls *calls) *suite {
+	stranger := testaws.NewAccount(t)
 	s := &suite{
-		t: t, cli: &cli{w.AWS}, calls: calls, user: startPSQL(t, w.UserURL), superuser: startPSQL(t, w.AdminURL),
-		vars: map[string]string{"account": w.AWS.ID}, things: map[string]map[string]*thing{}, dead: map[string]bool{},
+		t: t, cli: &cli{w.AWS, stranger}, calls: calls, user: startPSQL(t, w.UserURL), superuser: startPSQL(t, w.AdminURL),
+		vars: map[string]string{"account": w.AWS.ID, "stranger": stranger.ID}, things: map[string]map[string]*thing{}, dead: map[string]bool{},
 	}
 	s.sql(`SET statement_timeout = '60s'`)
 	return s

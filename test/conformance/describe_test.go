@@ -15,11 +15,11 @@ import (
 // $id is what names the object in the cloud (see Table.Identity), $old what named
 // it before it was replaced, $row the record's id, and $column what the
 // record has in a column. Module.Vars and $account, the account's twelve
-// digits, are there for all of them.
+// digits, are there for all of them, and $stranger, those of another account.
 //
 // Commands are those of the aws command without "aws", split at spaces outside
 // of 'single quotes'; \' is a quote. "name := command" keeps what it prints as
-// $name for those that follow.
+// $name for those that follow; "stranger command" is one of the other account.
 type Module struct {
 	Name string
 	Also []string // modules that provide parents, beyond the module's dependencies
