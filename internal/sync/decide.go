@@ -379,13 +379,14 @@ func decideColumns(s *Subject, p Policy) Decision {
 			continue
 		}
 		cloud, known := s.Object[c.Name] // C
+		unrecorded := false
 		if !known && !s.Cloud[c.Name].IsNull() {
 			// It names an object without a record. That cannot be pulled, but it
 			// is not what a user asks for either.
 			if _, pending := pendingBase(s, c, have); m == modes.Normal && !pending {
 				continue
 			}
-			cloud, known = modules.Text("object:"+s.Cloud[c.Name].String()), m != modes.Track
+			cloud, known, unrecorded = modules.Text("object:"+s.Cloud[c.Name].String()), m != modes.Track, true
 		}
 		if !known || s.Stranded[c.Name] && m == modes.Track {
 			continue
@@ -395,6 +396,9 @@ func decideColumns(s *Subject, p Policy) Decision {
 			continue // it names what a user has deleted; nobody asked for anything else
 		}
 		v, base := compare(s, c, m, have, cloud, p.HoldConflicts)
+		if unrecorded && v == verdictPull {
+			continue // the cloud may choose it, and the row has no word for it
+		}
 		switch v {
 		case verdictPull:
 			if m == modes.Normal && s.leftToCloud(c, have) {
@@ -411,7 +415,9 @@ func decideColumns(s *Subject, p Policy) Decision {
 			replace = replace || c.CreateOnly
 		case verdictPullConflict:
 			d.Conflicts = append(d.Conflicts, Conflict{Column: c.Name, Database: have, Cloud: cloud, Base: base, PulledAnyway: true})
-			d.Pull[c.Name] = cloud
+			if !unrecorded {
+				d.Pull[c.Name] = cloud
+			}
 		case verdictHold:
 			d.Conflicts = append(d.Conflicts, Conflict{Column: c.Name, Database: have, Cloud: cloud, Base: base, Open: true})
 			held = true

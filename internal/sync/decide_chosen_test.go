@@ -44,3 +44,42 @@ func TestDecideChosenIsPulledLast(t *testing.T) {
 		t.Errorf("the cloud has chosen: %s, pull %v", d.Action, d.Pull)
 	}
 }
+
+// A user leaves a reference to the cloud, and the cloud chooses what has no record.
+func TestDecideChosenWithoutRecord(t *testing.T) {
+	parent := &modules.Table{
+		Name: "settings", Doc: "Settings.", Creation: modules.ByName,
+		Columns: []modules.Column{
+			{Name: "account", Type: modules.TypeText, Doc: "a", Required: true, CreateOnly: true},
+			{Name: "name", Type: modules.TypeText, Doc: "n", Required: true, Identity: true, CreateOnly: true},
+		},
+	}
+	server := &modules.Table{
+		Name: "server", Doc: "Servers.", Creation: modules.ByName,
+		Columns: []modules.Column{
+			{Name: "account", Type: modules.TypeText, Doc: "a", Required: true, CreateOnly: true},
+			{Name: "name", Type: modules.TypeText, Doc: "n", Required: true, Identity: true, CreateOnly: true},
+			{Name: "settings_id", Type: modules.TypeBigint, Doc: "s", Chosen: true, References: &modules.Reference{Table: "settings", Key: "name"}},
+		},
+	}
+	for _, table := range []*modules.Table{parent, server} {
+		if err := table.Validate(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	row := modules.Row{"account": modules.Text("acct"), "name": modules.Text("s"), "settings_id": modules.Null}
+	object := row.Clone()
+	delete(object, "settings_id")
+	cloud := row.Clone()
+	cloud["settings_id"] = modules.Text("default")
+	s := &Subject{
+		Table: server, RecordID: 1, Presence: Present, CanCreate: true, CanUpdate: true, CanDelete: true,
+		Record: &Record{ID: 1, Version: "1", Row: row}, Object: object, Cloud: cloud,
+		Change: &Change{AuditIDs: []int64{7}, Base: modules.Row{"settings_id": modules.Int(3)}},
+	}
+	for _, m := range []modes.Mode{modes.Normal, modes.Enforce, modes.Track} {
+		if d := Decide(s, mode(m)); d.Action != Nothing || !d.Settle || len(d.Pull) > 0 {
+			t.Errorf("%s: %s, settle %t, pull %v, push %v", m, d.Action, d.Settle, d.Pull, d.Push)
+		}
+	}
+}

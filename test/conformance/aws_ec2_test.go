@@ -1,8 +1,13 @@
 package conformance
 
+import "strings"
+
 const (
 	publicKey = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIPcXVGCQmBKFHkGfbkPlmdPXo0rTAd6hhsbYuMLF+uI8"
+	otherKey  = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIEFmVYf8S/zhVDyKwyUw6eDGE7rSo0szM8njck+aniFd"
 	image     = "ami-1e749f67" // one of moto's, whose root device is where moto puts it
+
+	otherImage = "ami-785db401" // another
 )
 
 var awsEC2 = Module{
@@ -10,14 +15,19 @@ var awsEC2 = Module{
 	Setup: []string{
 		`INSERT INTO iam_role (role_name, assume_role_policy_document) VALUES ('first', '` + trust("ec2") + `')`,
 		`INSERT INTO key_pair (name, public_key) VALUES ('key', '` + publicKey + `'), ('other-key', '` + publicKey + `')`,
-		`INSERT INTO security_group (group_name, description) SELECT name, 'of a test' FROM unnest('{sql,cli,adopted,tracked,other}'::text[]) name`,
-		`INSERT INTO target_group (target_group_name, protocol, port, vpc) SELECT 'for-' || name, 'HTTP', 80, id FROM vpc, unnest('{sql,cli,adopted,tracked,other}'::text[]) name WHERE is_default`,
-		`INSERT INTO instance (ami, instance_type, key_pair_name, tags) VALUES ('` + image + `', 't3.micro', 'key', '{"Name": "home"}')`,
+		`INSERT INTO security_group (group_name, description) SELECT name, 'of a test' FROM unnest('{sql,cli,adopted,tracked,other,apart}'::text[]) name`,
+		`INSERT INTO target_group (target_group_name, protocol, port, vpc) SELECT 'for-' || name, 'HTTP', 80, id FROM vpc, unnest('{sql,cli,adopted,tracked,other,apart}'::text[]) name WHERE is_default`,
+		`INSERT INTO instance (ami, instance_type, key_pair_name, tags) VALUES ('` + image + `', 't3.micro', 'key', '{"Name": "home"}'), ('` + image + `', 't3.micro', 'key', '{"Name": "other-home"}')`,
 		`SELECT iasql_wait_for_all(30)`,
 		`INSERT INTO general_purpose_volume (availability_zone, tags) SELECT availability_zone, jsonb_build_object('for', name)
-			FROM instance, unnest('{sql,cli,adopted,tracked}'::text[]) name WHERE tags ->> 'Name' = 'home'`,
+			FROM instance, unnest('{sql,cli,adopted,tracked,apart,other}'::text[]) name WHERE tags ->> 'Name' = 'home'`,
 	},
-	Vars: map[string]string{"home": `SELECT instance_id FROM instance WHERE tags ->> 'Name' = 'home'`},
+	Vars: map[string]string{
+		"home":       `SELECT instance_id FROM instance WHERE tags ->> 'Name' = 'home'`,
+		"other_home": `SELECT instance_id FROM instance WHERE tags ->> 'Name' = 'other-home'`,
+		"copied":     `SELECT volume_id FROM general_purpose_volume WHERE tags ->> 'for' = 'other'`,
+		"snapshot":   `ec2 create-snapshot --volume-id $copied --query SnapshotId`,
+	},
 	Tables: []Table{
 		{
 			Name: "key_pair", Identity: "name", ID: "key-$n",
@@ -27,6 +37,12 @@ var awsEC2 = Module{
 			Delete:  run(`ec2 delete-key-pair --key-name $id`),
 			Change:  []Change{tags(`ec2 describe-key-pairs --key-names $id --query KeyPairs[0].Tags`, `ec2 create-tags --resources $key_pair_id --tags Key=by,Value=cli`)},
 			Replace: Replace{Column: "name", SQL: `'key-renamed'`, ID: "key-renamed"},
+			Fixed: []Change{
+				{
+					Column: "public_key", SQL: `'` + otherKey + `'`,
+					See: `ec2 describe-key-pairs --key-names $id --include-public-key --query starts_with(KeyPairs[0].PublicKey,\'` + strings.ReplaceAll(otherKey, " ", `' '`) + `\')`, Want: "true",
+				},
+			},
 		},
 		{
 			Name: "instance", Identity: "instance_id",
@@ -63,7 +79,17 @@ var awsEC2 = Module{
 			Replace: Replace{Column: "key_pair_name", SQL: `'other-key'`},
 			Fixed: []Change{
 				{Column: "subnet_id", SQL: `(SELECT id FROM subnet WHERE default_for_az AND availability_zone = 'us-east-1c')`, See: `ec2 describe-instances --instance-ids $id --query Reservations[0].Instances[0].Placement.AvailabilityZone`, Want: `us-east-1c`},
+				{Column: "ami", SQL: `'` + otherImage + `'`, See: instanceMember("ImageId")},
 			},
+			// Not from false to true: moto's images have root volumes of the type
+			// standard, which have no record, and the record of the old volume is kept
+			// by the mapping, which has nothing else to refer to.
+			Apart: []Apart{{
+				Insert: `(ami, instance_type, key_pair_name, hibernation_enabled) VALUES ('` + image + `', 't3.micro', 'key', true)`,
+				Set: []Change{
+					{Column: "hibernation_enabled", SQL: `false`, See: instanceMember(`HibernationOptions.Configured||\'no\'`), Want: "no"},
+				},
+			}},
 			Skip: map[string]string{
 				"monitoring by SQL":     "moto: there is no MonitorInstances",
 				"monitoring by the CLI": "moto: there is no MonitorInstances",
@@ -88,6 +114,13 @@ var awsEC2 = Module{
 				Column: "security_group_id", SQL: `(SELECT id FROM security_group WHERE group_name = 'other')`,
 				ID: `SELECT group_id FROM security_group WHERE group_name = 'other'`,
 			},
+			Apart: []Apart{{
+				Left: true,
+				Set: []Change{{
+					Column: "instance_id", SQL: `(SELECT id FROM instance WHERE tags ->> 'Name' = 'other-home')`,
+					See: `ec2 describe-instances --instance-ids $other_home --query Reservations[0].Instances[0].SecurityGroups[?GroupId==\'$id\']|[0].GroupId`, Want: `$id`,
+				}},
+			}},
 		},
 		{
 			Name: "general_purpose_volume", Identity: "volume_id",
@@ -112,6 +145,11 @@ var awsEC2 = Module{
 			Change: []Change{ec2Tags, volumeSetting("volume_type", `'gp2'`, "VolumeType", `--volume-type gp3`, `'gp3'`)},
 			Fixed: []Change{
 				{Column: "encrypted", SQL: `true`, See: `ec2 describe-volumes --volume-ids $id --query Volumes[0].Encrypted`},
+				{
+					Column: "kms_key_id", SQL: `'arn:aws:kms:us-east-1:$account:key/0b5f5b5e-0000-4000-8000-000000000001'`,
+					See: `ec2 describe-volumes --volume-ids $id --query Volumes[0].KmsKeyId`,
+				},
+				{Column: "snapshot_id", SQL: `'$snapshot'`, See: `ec2 describe-volumes --volume-ids $id --query Volumes[0].SnapshotId`, Want: `$snapshot`},
 			},
 			Replace: Replace{Column: "availability_zone", SQL: `'us-east-1b'`},
 		},
@@ -134,6 +172,18 @@ var awsEC2 = Module{
 				run(`ec2 modify-instance-attribute --instance-id $home --block-device-mappings '[{"DeviceName": "$id", "Ebs": {"DeleteOnTermination": true}}]'`), `true`,
 			}},
 			Replace: Replace{Column: "device_name", SQL: `'/dev/sdf9'`, ID: "/dev/sdf9"},
+			Apart: []Apart{{
+				Set: []Change{
+					{
+						Column: "instance_id", SQL: `(SELECT id FROM instance WHERE tags ->> 'Name' = 'other-home')`,
+						See: `ec2 describe-volumes --query Volumes[].Attachments[?Device==\'$id\'][]|[0].InstanceId`, Want: `$other_home`,
+					},
+					{
+						Column: "volume_id", SQL: `(SELECT id FROM general_purpose_volume WHERE tags ->> 'for' = 'other')`,
+						See: `ec2 describe-volumes --query Volumes[].Attachments[?Device==\'$id\'][]|[0].VolumeId`, Want: `$copied`,
+					},
+				},
+			}},
 		},
 		{
 			Name: "registered_instance", ID: `SELECT target_group_arn FROM target_group WHERE target_group_name = 'for-$n'`,
@@ -150,6 +200,13 @@ var awsEC2 = Module{
 			Fixed: []Change{
 				{Column: "port", SQL: `81`, See: `elbv2 describe-target-health --target-group-arn $id --query TargetHealthDescriptions[?Target.Id==\'$home\']|[0].Target.Port`},
 			},
+			Apart: []Apart{{
+				Left: true,
+				Set: []Change{{
+					Column: "instance", SQL: `(SELECT id FROM instance WHERE tags ->> 'Name' = 'other-home')`,
+					See: `elbv2 describe-target-health --target-group-arn $id --query TargetHealthDescriptions[].Target.Id|[0]`, Want: `$other_home`,
+				}},
+			}},
 		},
 	},
 }

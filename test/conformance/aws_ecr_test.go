@@ -38,6 +38,10 @@ var awsECR = Module{
 			Replace: Replace{Column: "repository_name", SQL: `'repository-other'`, ID: "repository-other"},
 			Fixed: []Change{
 				{Column: "encryption_type", SQL: `'KMS'`, See: `ecr describe-repositories --repository-names $id --query repositories[0].encryptionConfiguration.encryptionType`},
+				{
+					Column: "kms_key", SQL: `'arn:aws:kms:us-east-1:$account:key/0b5f5b5e-0000-4000-8000-000000000001'`,
+					See: `ecr describe-repositories --repository-names $id --query repositories[0].encryptionConfiguration.kmsKey`,
+				},
 			},
 		},
 		{

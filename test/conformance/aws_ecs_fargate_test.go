@@ -7,11 +7,12 @@ var awsECSFargate = Module{
 	Setup: []string{
 		`INSERT INTO cluster (cluster_name) VALUES ('home'), ('other-home')`,
 		`INSERT INTO task_definition (family, cpu, memory, container_definitions) SELECT 'app-' || n, 256, 512, '` + containers("app") + `' FROM generate_series(1, 3) n`,
-		`INSERT INTO security_group (group_name, description, vpc_id) SELECT name, 'of a test', id FROM vpc, unnest('{base,sql,cli,adopted,tracked,other}'::text[]) name WHERE is_default`,
+		`INSERT INTO security_group (group_name, description, vpc_id) SELECT name, 'of a test', id FROM vpc, unnest('{base,sql,cli,adopted,tracked,other,apart}'::text[]) name WHERE is_default`,
 		`INSERT INTO target_group (target_group_name, target_type, protocol, port, vpc) SELECT name, 'ip', 'HTTP', 80, id FROM vpc, unnest('{one,two,three}'::text[]) name WHERE is_default`,
-		`INSERT INTO service (cluster_id, name, task_definition_id, desired_count, subnets) SELECT c.id, 'home', t.id, 0, array[s.subnet_id]
-			FROM cluster c, task_definition t, subnet s WHERE c.cluster_name = 'home' AND t.family = 'app-1' AND s.default_for_az AND s.availability_zone = 'us-east-1a'`,
-		`INSERT INTO service_security_groups (service_id, security_group_id) SELECT s.id, g.id FROM service s, security_group g WHERE s.name = 'home' AND g.group_name = 'base'`,
+		`INSERT INTO service (cluster_id, name, task_definition_id, desired_count, subnets) SELECT c.id, name, t.id, 0, array[s.subnet_id]
+			FROM cluster c, task_definition t, subnet s, unnest('{home,other-home}'::text[]) name WHERE c.cluster_name = 'home' AND t.family = 'app-1' AND s.default_for_az AND s.availability_zone = 'us-east-1a'`,
+		`INSERT INTO service_security_groups (service_id, security_group_id) SELECT s.id, g.id FROM service s, security_group g WHERE s.name LIKE '%home' AND g.group_name = 'base'`,
+		`INSERT INTO iam_role (role_name, assume_role_policy_document) SELECT name, '` + trust("ecs-tasks") + `' FROM unnest('{task,execution}'::text[]) name`,
 	},
 	Vars: map[string]string{
 		"subnet":       `SELECT subnet_id FROM subnet WHERE default_for_az AND availability_zone = 'us-east-1a'`,
@@ -53,6 +54,10 @@ var awsECSFargate = Module{
 				{Column: "family", SQL: `'task-renamed'`, See: `ecs describe-task-definition --task-definition $id --query taskDefinition.family`},
 				{Column: "cpu", SQL: `512`, See: `ecs describe-task-definition --task-definition $id --query taskDefinition.cpu`},
 				{Column: "memory", SQL: `1024`, See: `ecs describe-task-definition --task-definition $id --query taskDefinition.memory`},
+				{Column: "network_mode", SQL: `'bridge'`, See: `ecs describe-task-definition --task-definition $id --query taskDefinition.networkMode`},
+				{Column: "requires_compatibilities", SQL: `'{EC2}'`, See: `ecs describe-task-definition --task-definition $id --query taskDefinition.requiresCompatibilities`, Want: `["EC2"]`},
+				{Column: "task_role_name", SQL: `'task'`, See: `ecs describe-task-definition --task-definition $id --query taskDefinition.taskRoleArn`, Want: `arn:aws:iam::$account:role/task`},
+				{Column: "execution_role_name", SQL: `'execution'`, See: `ecs describe-task-definition --task-definition $id --query taskDefinition.executionRoleArn`, Want: `arn:aws:iam::$account:role/execution`},
 			},
 		},
 		{
@@ -82,6 +87,13 @@ var awsECSFargate = Module{
 				Child:      `INSERT INTO service_security_groups (service_id, security_group_id) SELECT $row, id FROM security_group WHERE group_name = 'sql'`,
 				Dependents: `SELECT string_agg(group_name, ' ' ORDER BY group_name) FROM service_security_groups m JOIN security_group g ON g.id = m.security_group_id WHERE service_id = $row`,
 			},
+			Apart: []Apart{{
+				Left: true,
+				Set: []Change{{
+					Column: "cluster_id", SQL: `(SELECT id FROM cluster WHERE cluster_name = 'other-home')`,
+					See: `ecs describe-services --cluster other-home --services $id --query services[?status==\'ACTIVE\']|[0].clusterArn`, Want: `arn:aws:ecs:us-east-1:$account:cluster/other-home`,
+				}},
+			}},
 		},
 		{
 			Name: "service", Kind: "with several target groups", Identity: "name", ID: "several-$n",
@@ -113,6 +125,13 @@ var awsECSFargate = Module{
 				Column: "security_group_id", SQL: `(SELECT id FROM security_group WHERE group_name = 'other')`,
 				ID: `SELECT group_id FROM security_group WHERE group_name = 'other'`,
 			},
+			Apart: []Apart{{
+				Left: true,
+				Set: []Change{{
+					Column: "service_id", SQL: `(SELECT id FROM service WHERE name = 'other-home')`,
+					See: `ecs describe-services --cluster home --services other-home --query services[0].networkConfiguration.awsvpcConfiguration.securityGroups[?@==\'$id\']|[0]`, Want: `$id`,
+				}},
+			}},
 		},
 	},
 }

@@ -7,27 +7,28 @@ var awsELB = Module{
 		`INSERT INTO subnet (vpc_id, cidr_block, availability_zone) SELECT id, format('10.1.%s.0/24', i)::cidr, 'us-east-1' || substr('abc', i, 1)
 			FROM vpc, generate_series(1, 3) i WHERE cidr_block = '10.1.0.0/16'`,
 		`INSERT INTO security_group (group_name, description, vpc_id) SELECT name, 'of a test', id
-			FROM vpc, unnest('{base,sql,cli,adopted,tracked,other}'::text[]) name WHERE cidr_block = '10.1.0.0/16'`,
+			FROM vpc, unnest('{base,sql,cli,adopted,tracked,other,apart}'::text[]) name WHERE cidr_block = '10.1.0.0/16'`,
 		`INSERT INTO certificate (domain_name) VALUES ('one.example.com'), ('two.example.com')`,
 		`INSERT INTO target_group (target_group_name, protocol, port, vpc) SELECT name, 'HTTP', 80, id FROM vpc, unnest('{one,two,three}'::text[]) name WHERE cidr_block = '10.1.0.0/16'`,
 		`SELECT iasql_wait_for_all(30)`,
 		`INSERT INTO load_balancer (load_balancer_name, subnets) SELECT name, array_agg(subnet_id) FROM subnet, unnest('{home,other-home}'::text[]) name
 			WHERE cidr_block IN ('10.1.1.0/24', '10.1.2.0/24') GROUP BY name`,
 		`INSERT INTO load_balancer_security_groups (load_balancer_id, security_group_id) SELECT b.id, g.id FROM load_balancer b, security_group g
-			WHERE b.load_balancer_name = 'home' AND g.group_name = 'base'`,
+			WHERE b.load_balancer_name LIKE '%home' AND g.group_name = 'base'`,
 	},
 	Vars: map[string]string{
-		"vpc":       `SELECT vpc_id FROM vpc WHERE cidr_block = '10.1.0.0/16'`,
-		"subnet":    `SELECT subnet_id FROM subnet WHERE cidr_block = '10.1.1.0/24'`,
-		"subnet_2":  `SELECT subnet_id FROM subnet WHERE cidr_block = '10.1.2.0/24'`,
-		"subnet_3":  `SELECT subnet_id FROM subnet WHERE cidr_block = '10.1.3.0/24'`,
-		"home":      `SELECT load_balancer_arn FROM load_balancer WHERE load_balancer_name = 'home'`,
-		"one":       `SELECT target_group_arn FROM target_group WHERE target_group_name = 'one'`,
-		"two":       `SELECT target_group_arn FROM target_group WHERE target_group_name = 'two'`,
-		"three":     `SELECT target_group_arn FROM target_group WHERE target_group_name = 'three'`,
-		"cert_two":  `SELECT arn FROM certificate WHERE domain_name = 'two.example.com'`,
-		"cert_one":  `SELECT arn FROM certificate WHERE domain_name = 'one.example.com'`,
-		"other_vpc": `SELECT vpc_id FROM vpc WHERE cidr_block = '10.2.0.0/16'`,
+		"vpc":        `SELECT vpc_id FROM vpc WHERE cidr_block = '10.1.0.0/16'`,
+		"subnet":     `SELECT subnet_id FROM subnet WHERE cidr_block = '10.1.1.0/24'`,
+		"subnet_2":   `SELECT subnet_id FROM subnet WHERE cidr_block = '10.1.2.0/24'`,
+		"subnet_3":   `SELECT subnet_id FROM subnet WHERE cidr_block = '10.1.3.0/24'`,
+		"home":       `SELECT load_balancer_arn FROM load_balancer WHERE load_balancer_name = 'home'`,
+		"other_home": `SELECT load_balancer_arn FROM load_balancer WHERE load_balancer_name = 'other-home'`,
+		"one":        `SELECT target_group_arn FROM target_group WHERE target_group_name = 'one'`,
+		"two":        `SELECT target_group_arn FROM target_group WHERE target_group_name = 'two'`,
+		"three":      `SELECT target_group_arn FROM target_group WHERE target_group_name = 'three'`,
+		"cert_two":   `SELECT arn FROM certificate WHERE domain_name = 'two.example.com'`,
+		"cert_one":   `SELECT arn FROM certificate WHERE domain_name = 'one.example.com'`,
+		"other_vpc":  `SELECT vpc_id FROM vpc WHERE cidr_block = '10.2.0.0/16'`,
 	},
 	Tables: []Table{
 		{
@@ -63,6 +64,11 @@ var awsELB = Module{
 				{Column: "protocol_version", SQL: `'HTTP2'`, See: `elbv2 describe-target-groups --target-group-arns $id --query TargetGroups[0].ProtocolVersion`},
 				{Column: "vpc", SQL: `(SELECT id FROM vpc WHERE cidr_block = '10.2.0.0/16')`, See: `elbv2 describe-target-groups --target-group-arns $id --query TargetGroups[0].VpcId`, Want: `$other_vpc`},
 			},
+			Apart: []Apart{{
+				Set: []Change{
+					{Column: "ip_address_type", SQL: `'ipv6'`, See: `elbv2 describe-target-groups --target-group-arns $id --query TargetGroups[0].IpAddressType`},
+				},
+			}},
 		},
 		{
 			Name: "load_balancer", Identity: "load_balancer_arn",
@@ -98,6 +104,14 @@ var awsELB = Module{
 			Fixed: []Change{
 				{Column: "scheme", SQL: `'internal'`, See: `elbv2 describe-load-balancers --load-balancer-arns $id --query LoadBalancers[0].Scheme`},
 			},
+			Skip: map[string]string{"customer_owned_ipv4_pool replaced": "moto: CreateLoadBalancer does not keep CustomerOwnedIpv4Pool"},
+			Apart: []Apart{{
+				With: `attributes = NULL`,
+				Set: []Change{
+					{Column: "load_balancer_type", SQL: `'network'`, See: `elbv2 describe-load-balancers --load-balancer-arns $id --query LoadBalancers[0].Type`},
+					{Column: "has_security_groups", SQL: `true`, See: `elbv2 describe-load-balancers --load-balancer-arns $id --query LoadBalancers[0].SecurityGroups[0]!=null`},
+				},
+			}},
 		},
 		{
 			Name: "load_balancer_security_groups", ID: `SELECT group_id FROM security_group WHERE group_name = '$n'`,
@@ -116,6 +130,13 @@ var awsELB = Module{
 				Column: "security_group_id", SQL: `(SELECT id FROM security_group WHERE group_name = 'other')`,
 				ID: `SELECT group_id FROM security_group WHERE group_name = 'other'`,
 			},
+			Apart: []Apart{{
+				Left: true,
+				Set: []Change{{
+					Column: "load_balancer_id", SQL: `(SELECT id FROM load_balancer WHERE load_balancer_name = 'other-home')`,
+					See: `elbv2 describe-load-balancers --load-balancer-arns $other_home --query LoadBalancers[0].SecurityGroups[?@==\'$id\']|[0]`, Want: `$id`,
+				}},
+			}},
 		},
 		{
 			Name: "listener", Identity: "listener_arn",

@@ -83,7 +83,10 @@ var awsIAM = Module{
 				"status", `'Inactive'`, `iam list-access-keys --user-name holder --query AccessKeyMetadata[?AccessKeyId==\'$id\']|[0].Status`, "",
 				run(`iam update-access-key --user-name holder --access-key-id $id --status Active`), `'Active'`,
 			}},
-			Skip: map[string]string{replace: "aws: a key stays its user's, and is not created by SQL"},
+			Skip: map[string]string{
+				replace:              "aws: a key stays its user's, and is not created by SQL",
+				"user_name replaced": "aws: a key stays its user's, and is not created by SQL",
+			},
 		},
 	},
 }

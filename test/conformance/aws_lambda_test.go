@@ -11,10 +11,10 @@ var awsLambda = Module{
 	Name: "aws_lambda",
 	Setup: []string{
 		`INSERT INTO iam_role (role_name, assume_role_policy_document) SELECT name, '` + trust("lambda") + `' FROM unnest('{first,second,third}'::text[]) name`,
-		`INSERT INTO security_group (group_name, description, vpc_id) SELECT name, 'of a test', id FROM vpc, unnest('{base,sql,cli,adopted,tracked,other}'::text[]) name WHERE is_default`,
-		`INSERT INTO lambda_function (name, role_name, runtime, handler, zip_b64, subnets) SELECT 'home', 'first', 'python3.12', 'index.handler', '` + zipped("0") + `', array_agg(subnet_id)
-			FROM subnet WHERE default_for_az AND availability_zone = 'us-east-1a'`,
-		`INSERT INTO lambda_function_security_groups (lambda_function_id, security_group_id) SELECT f.id, g.id FROM lambda_function f, security_group g WHERE f.name = 'home' AND g.group_name = 'base'`,
+		`INSERT INTO security_group (group_name, description, vpc_id) SELECT name, 'of a test', id FROM vpc, unnest('{base,sql,cli,adopted,tracked,other,apart}'::text[]) name WHERE is_default`,
+		`INSERT INTO lambda_function (name, role_name, runtime, handler, zip_b64, subnets) SELECT name, 'first', 'python3.12', 'index.handler', '` + zipped("0") + `', ARRAY[subnet_id]
+			FROM subnet, unnest('{home,other-home}'::text[]) name WHERE default_for_az AND availability_zone = 'us-east-1a'`,
+		`INSERT INTO lambda_function_security_groups (lambda_function_id, security_group_id) SELECT f.id, g.id FROM lambda_function f, security_group g WHERE f.name LIKE '%home' AND g.group_name = 'base'`,
 	},
 	Vars: map[string]string{
 		"subnet":       `SELECT subnet_id FROM subnet WHERE default_for_az AND availability_zone = 'us-east-1a'`,
@@ -78,6 +78,13 @@ var awsLambda = Module{
 				Column: "security_group_id", SQL: `(SELECT id FROM security_group WHERE group_name = 'other')`,
 				ID: `SELECT group_id FROM security_group WHERE group_name = 'other'`,
 			},
+			Apart: []Apart{{
+				Left: true,
+				Set: []Change{{
+					Column: "lambda_function_id", SQL: `(SELECT id FROM lambda_function WHERE name = 'other-home')`,
+					See: `lambda get-function-configuration --function-name other-home --query VpcConfig.SecurityGroupIds[?@==\'$id\']|[0]`, Want: `$id`,
+				}},
+			}},
 		},
 	},
 }

@@ -3,16 +3,22 @@ package conformance
 var awsRDS = Module{
 	Name: "aws_rds",
 	Setup: []string{
+		`INSERT INTO db_subnet_group (name, description, subnets) SELECT 'home', 'subnets', array_agg(subnet_id) FROM subnet WHERE default_for_az`,
 		`INSERT INTO parameter_group (name, family, description) SELECT 'group-' || n, 'postgres16', 'parameters' FROM generate_series(1, 3) n`,
+		`INSERT INTO parameter_group (name, family, description) VALUES ('group-mysql', 'mysql8.0', 'parameters')`,
 		// A database and its security group, in one transaction.
 		`WITH base AS (INSERT INTO security_group (group_name, description) VALUES ('base', 'of a test') RETURNING id),
 				home AS (INSERT INTO rds (db_instance_identifier, engine, db_instance_class, allocated_storage, master_username, master_user_password)
 					VALUES ('home', 'postgres', 'db.t4g.micro', 20, 'someone', 'Corr3ctHorse') RETURNING id)
 			INSERT INTO rds_security_groups (rds_id, security_group_id) SELECT home.id, base.id FROM home, base`,
 		`INSERT INTO db_cluster (db_cluster_identifier, engine, master_username, master_user_password) VALUES ('home', 'aurora-postgresql', 'someone', 'Corr3ctHorse')`,
+		`INSERT INTO db_cluster (db_cluster_identifier, engine, master_username, master_user_password) VALUES ('other-home', 'aurora-postgresql', 'someone', 'Corr3ctHorse')`,
+		`INSERT INTO rds (db_instance_identifier, engine, db_instance_class, allocated_storage, master_username, master_user_password)
+			VALUES ('other-home', 'postgres', 'db.t4g.micro', 20, 'someone', 'Corr3ctHorse')`,
 		`INSERT INTO db_cluster_security_groups (db_cluster_id, security_group_id)
-			SELECT c.id, g.id FROM db_cluster c, security_group g WHERE c.db_cluster_identifier = 'home' AND g.group_name = 'base'`,
-		`INSERT INTO security_group (group_name, description) SELECT name, 'of a test' FROM unnest('{sql,cli,adopted,tracked,other}'::text[]) name`,
+			SELECT c.id, g.id FROM db_cluster c, security_group g WHERE c.db_cluster_identifier LIKE '%home' AND g.group_name = 'base'`,
+		`INSERT INTO rds_security_groups (rds_id, security_group_id) SELECT d.id, g.id FROM rds d, security_group g WHERE d.db_instance_identifier = 'other-home' AND g.group_name = 'base'`,
+		`INSERT INTO security_group (group_name, description) SELECT name, 'of a test' FROM unnest('{sql,cli,adopted,tracked,other,apart}'::text[]) name`,
 	},
 	Vars: map[string]string{
 		"subnet": `ec2 describe-subnets --query Subnets[0].SubnetId`, "other_subnet": `ec2 describe-subnets --query Subnets[1].SubnetId`,
@@ -78,7 +84,15 @@ var awsRDS = Module{
 				tags(`rds list-tags-for-resource --resource-name $arn --query TagList`, `rds add-tags-to-resource --resource-name $arn --tags Key=by,Value=cli`),
 			},
 			Replace: Replace{Column: "db_cluster_identifier", SQL: `'cluster-other'`, With: `master_user_password = 'Corr3ctHorse'`, ID: "cluster-other"},
-			Skip:    map[string]string{"master_user_password by SQL": "aws: no API tells a password"},
+			Fixed: []Change{
+				clusterFixed("engine", `'mysql'`, "Engine", ""),
+				clusterFixed("storage_encrypted", `true`, "StorageEncrypted", ""),
+				clusterFixed("database_name", `'main'`, "DatabaseName", ""),
+				clusterFixed("master_username", `'somebody'`, "MasterUsername", ""),
+				clusterFixed("subnet_group_id", `(SELECT id FROM db_subnet_group WHERE name = 'home')`, "DBSubnetGroup", "home"),
+				clusterFixed("publicly_accessible", `true`, "PubliclyAccessible", ""),
+			},
+			Skip: map[string]string{"master_user_password by SQL": "aws: no API tells a password"},
 		},
 		{
 			Name: "db_cluster", Kind: "Aurora", Identity: "db_cluster_identifier", ID: "aurora-$n",
@@ -111,6 +125,13 @@ var awsRDS = Module{
 				Column: "security_group_id", SQL: `(SELECT id FROM security_group WHERE group_name = 'other')`,
 				ID: `SELECT group_id FROM security_group WHERE group_name = 'other'`,
 			},
+			Apart: []Apart{{
+				Left: true,
+				Set: []Change{{
+					Column: "db_cluster_id", SQL: `(SELECT id FROM db_cluster WHERE db_cluster_identifier = 'other-home')`,
+					See: `rds describe-db-clusters --db-cluster-identifier other-home --query DBClusters[0].VpcSecurityGroups[?VpcSecurityGroupId==\'$id\']|[0].VpcSecurityGroupId`, Want: `$id`,
+				}},
+			}},
 		},
 		{
 			Name: "rds", Identity: "db_instance_identifier", ID: "database-$n",
@@ -145,7 +166,14 @@ var awsRDS = Module{
 				{Column: "master_username", SQL: `'somebody'`, See: `rds describe-db-instances --db-instance-identifier $id --query DBInstances[0].MasterUsername`},
 				{Column: "storage_encrypted", SQL: `true`, See: `rds describe-db-instances --db-instance-identifier $id --query DBInstances[0].StorageEncrypted`},
 				{Column: "availability_zone", SQL: `'us-east-1b'`, See: `rds describe-db-instances --db-instance-identifier $id --query DBInstances[0].AvailabilityZone`},
+				{Column: "db_subnet_group_id", SQL: `(SELECT id FROM db_subnet_group WHERE name = 'home')`, See: `rds describe-db-instances --db-instance-identifier $id --query DBInstances[0].DBSubnetGroup.DBSubnetGroupName`, Want: `home`},
 			},
+			Apart: []Apart{{
+				With: `engine_version = '8.0.35', parameter_group_id = (SELECT id FROM parameter_group WHERE name = 'group-mysql'), master_user_password = 'Corr3ctHorse'`,
+				Set: []Change{
+					{Column: "engine", SQL: `'mysql'`, See: `rds describe-db-instances --db-instance-identifier $id --query DBInstances[0].Engine`},
+				},
+			}},
 			Skip: map[string]string{"master_user_password by SQL": "aws: no API tells a password"},
 		},
 		{
@@ -160,6 +188,12 @@ var awsRDS = Module{
 				databaseSetting("publicly_accessible", `true`, "PubliclyAccessible", `--no-publicly-accessible`, `false`),
 			},
 			Replace: Replace{Column: "db_instance_identifier", SQL: `'member-other'`, ID: "member-other"},
+			Fixed: []Change{
+				{
+					Column: "db_cluster_id", SQL: `(SELECT id FROM db_cluster WHERE db_cluster_identifier = 'other-home')`,
+					See: `rds describe-db-instances --db-instance-identifier $id --query DBInstances[0].DBClusterIdentifier`, Want: `other-home`,
+				},
+			},
 		},
 		{
 			Name: "rds_security_groups", ID: `SELECT group_id FROM security_group WHERE group_name = '$n'`,
@@ -178,8 +212,19 @@ var awsRDS = Module{
 				Column: "security_group_id", SQL: `(SELECT id FROM security_group WHERE group_name = 'other')`,
 				ID: `SELECT group_id FROM security_group WHERE group_name = 'other'`,
 			},
+			Apart: []Apart{{
+				Left: true,
+				Set: []Change{{
+					Column: "rds_id", SQL: `(SELECT id FROM rds WHERE db_instance_identifier = 'other-home')`,
+					See: `rds describe-db-instances --db-instance-identifier other-home --query DBInstances[0].VpcSecurityGroups[?VpcSecurityGroupId==\'$id\']|[0].VpcSecurityGroupId`, Want: `$id`,
+				}},
+			}},
 		},
 	},
+}
+
+func clusterFixed(column, sql, member, want string) Change {
+	return Change{Column: column, SQL: sql, See: `rds describe-db-clusters --db-cluster-identifier $id --query DBClusters[0].` + member, Want: want}
 }
 
 func databaseSetting(column, sql, member, option, then string) Change {

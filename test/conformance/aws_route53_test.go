@@ -4,8 +4,11 @@ import "strings"
 
 var awsRoute53 = Module{
 	Name:  "aws_route53",
-	Setup: []string{`INSERT INTO hosted_zone (domain_name) VALUES ('records.test.')`},
-	Vars:  map[string]string{"zone": `SELECT hosted_zone_id FROM hosted_zone WHERE domain_name = 'records.test.'`},
+	Setup: []string{`INSERT INTO hosted_zone (domain_name) VALUES ('records.test.'), ('others.test.')`},
+	Vars: map[string]string{
+		"zone":       `SELECT hosted_zone_id FROM hosted_zone WHERE domain_name = 'records.test.'`,
+		"other_zone": `SELECT hosted_zone_id FROM hosted_zone WHERE domain_name = 'others.test.'`,
+	},
 	Tables: []Table{
 		{
 			Name: "hosted_zone", Identity: "hosted_zone_id",
@@ -59,6 +62,16 @@ func record(kind, label, insert, made, changed, gone string, changes ...recordCh
 		Create:  recordSet("CREATE", `"Name": "$id", `+made),
 		Delete:  recordSet("DELETE", `"Name": "$id", `+gone),
 		Replace: Replace{Column: "name", SQL: `'other-$old'`, ID: `other-$old`},
+	}
+	if kind == "" {
+		const see = `route53 list-resource-record-sets --hosted-zone-id $other_zone --query ResourceRecordSets[?Name==\'$id\']|[0].`
+		t.Apart = []Apart{{
+			With: `name = 'plain.others.test.', record = 'by sql'`, Left: true,
+			Set: []Change{
+				{Column: "parent_hosted_zone_id", SQL: `(SELECT id FROM hosted_zone WHERE domain_name = 'others.test.')`, See: see + `Name`, Want: `plain.others.test.`},
+				{Column: "record_type", SQL: `'TXT'`, See: see + `Type`},
+			},
+		}}
 	}
 	for _, c := range changes {
 		t.Change = append(t.Change, Change{c.column, c.sql, t.See + `|[0].` + c.member, c.want, recordSet("UPSERT", `"Name": "$id", `+changed), c.then})

@@ -73,7 +73,11 @@ var awsS3 = Module{
 			See:    `s3api head-object --bucket site-sql-$account --key $id`,
 			Create: run(`s3api put-object --bucket site-sql-$account --key $id`),
 			Delete: run(`s3api delete-object --bucket site-sql-$account --key $id`),
-			Skip:   map[string]string{replace: "aws: an object's key is not changed, another is uploaded"},
+			Skip: map[string]string{
+				replace:                "aws: an object's key is not changed, another is uploaded",
+				"bucket_name replaced": "aws: an object stays in its bucket, another is uploaded",
+				"key replaced":         "aws: an object's key is not changed, another is uploaded",
+			},
 		},
 	},
 }

@@ -3,13 +3,16 @@ package conformance
 var awsSecurityGroup = Module{
 	Name: "aws_security_group",
 	Setup: []string{
-		`INSERT INTO vpc (cidr_block) VALUES ('10.1.0.0/16')`,
+		`INSERT INTO vpc (cidr_block) VALUES ('10.1.0.0/16'), ('10.2.0.0/16')`,
 		`INSERT INTO security_group (group_name, description, vpc_id) SELECT 'base', 'for rules', id FROM vpc WHERE cidr_block = '10.1.0.0/16'`,
 		`INSERT INTO security_group (group_name, description, vpc_id) SELECT 'other-base', 'for rules', id FROM vpc WHERE cidr_block = '10.1.0.0/16'`,
 	},
 	Vars: map[string]string{
-		"vpc":   `SELECT vpc_id FROM vpc WHERE cidr_block = '10.1.0.0/16'`,
-		"group": `SELECT group_id FROM security_group WHERE group_name = 'base'`,
+		"vpc":         `SELECT vpc_id FROM vpc WHERE cidr_block = '10.1.0.0/16'`,
+		"other_vpc":   `SELECT vpc_id FROM vpc WHERE cidr_block = '10.2.0.0/16'`,
+		"group":       `SELECT group_id FROM security_group WHERE group_name = 'base'`,
+		"other_group": `SELECT group_id FROM security_group WHERE group_name = 'other-base'`,
+		"prefixes":    `ec2 create-managed-prefix-list --prefix-list-name prefixes --address-family IPv4 --max-entries 5 --query PrefixList.PrefixListId`,
 	},
 	Tables: []Table{
 		{
@@ -26,6 +29,10 @@ var awsSecurityGroup = Module{
 			},
 			Fixed: []Change{
 				{Column: "group_name", SQL: `'group-renamed'`, See: `ec2 describe-security-groups --group-ids $id --query SecurityGroups[0].GroupName`},
+				{
+					Column: "vpc_id", SQL: `(SELECT id FROM vpc WHERE cidr_block = '10.2.0.0/16')`,
+					See: `ec2 describe-security-groups --group-ids $id --query SecurityGroups[0].VpcId`, Want: `$other_vpc`,
+				},
 			},
 		},
 		{
@@ -46,6 +53,17 @@ var awsSecurityGroup = Module{
 				{Column: "cidr_ipv4", SQL: `NULL`, See: `ec2 describe-security-group-rules --filters Name=security-group-rule-id,Values=$id --query SecurityGroupRules[0].CidrIpv4`, Want: `null`},
 				{Column: "cidr_ipv6", SQL: `'2001:db8::/32'`, See: `ec2 describe-security-group-rules --filters Name=security-group-rule-id,Values=$id --query SecurityGroupRules[0].CidrIpv6`},
 			},
+			Apart: []Apart{
+				{
+					With: `cidr_ipv4 = NULL`,
+					Set: []Change{
+						ruleFixed("security_group_id", `(SELECT id FROM security_group WHERE group_name = 'other-base')`, "GroupId", `$other_group`),
+						ruleFixed("is_egress", `true`, "IsEgress", ""),
+						ruleFixed("source_security_group", `(SELECT id FROM security_group WHERE group_name = 'base')`, "ReferencedGroupInfo.GroupId", `$group`),
+					},
+				},
+				{With: `cidr_ipv4 = NULL`, Set: []Change{ruleFixed("prefix_list_id", `'$prefixes'`, "PrefixListId", "")}},
+			},
 		},
 	},
 }
@@ -56,6 +74,10 @@ func ruleSetting(column, sql, member, then string) Change {
 		run(`ec2 modify-security-group-rules --group-id $group --security-group-rules
 			'SecurityGroupRuleId=$id,SecurityGroupRule={IpProtocol=tcp,FromPort=54,ToPort=56,CidrIpv4=$cidr_ipv4,Description="by cli"}'`), then,
 	}
+}
+
+func ruleFixed(column, sql, member, want string) Change {
+	return Change{Column: column, SQL: sql, See: `ec2 describe-security-group-rules --filters Name=security-group-rule-id,Values=$id --query SecurityGroupRules[0].` + member, Want: want}
 }
 
 // ec2Tags is the change of an EC2 object's tags.

@@ -26,6 +26,13 @@ var awsSNS = Module{
 				"signature_version by the CLI": "moto: SetTopicAttributes does not keep SignatureVersion",
 			},
 			Replace: Replace{Column: "name", SQL: `'topic-other.fifo'`, ID: "topic-other.fifo"},
+			Apart: []Apart{{
+				Insert: `(name) VALUES ('topic-$n')`,
+				With:   `name = 'topic-apart.fifo'`,
+				Set: []Change{
+					{Column: "fifo_topic", SQL: `true`, See: `sns get-topic-attributes --topic-arn $arn --query Attributes.FifoTopic`},
+				},
+			}},
 		},
 		{
 			Name: "subscription", Identity: "endpoint", ID: "arn:aws:firehose:us-east-1:$account:deliverystream/$n",
@@ -42,9 +49,18 @@ var awsSNS = Module{
 				subscriptionAttribute("subscription_role_arn", "SubscriptionRoleArn", `'arn:aws:iam::$account:role/a'`, `'arn:aws:iam::$account:role/b'`),
 			},
 			Replace: Replace{Column: "endpoint", SQL: `'arn:aws:firehose:us-east-1:$account:deliverystream/another'`, ID: "arn:aws:firehose:us-east-1:$account:deliverystream/another"},
+			Fixed: []Change{
+				{Column: "topic", SQL: `'other-news'`, See: `sns get-subscription-attributes --subscription-arn $arn --query Attributes.TopicArn`, Want: `arn:aws:sns:us-east-1:$account:other-news`},
+			},
+			Apart: []Apart{{
+				With: `endpoint = 'arn:aws:sqs:us-east-1:$account:dead', subscription_role_arn = NULL`,
+				Set: []Change{
+					{Column: "protocol", SQL: `'sqs'`, See: `sns list-subscriptions --query Subscriptions[?Endpoint==\'$id\']|[0].Protocol`},
+				},
+			}},
 		},
 	},
-	Setup: []string{`INSERT INTO topic (name) VALUES ('news')`},
+	Setup: []string{`INSERT INTO topic (name) VALUES ('news'), ('other-news')`},
 	CLI:   []string{`sqs create-queue --queue-name dead`, `sqs create-queue --queue-name other`},
 }
 

@@ -23,6 +23,12 @@ var awsSQS = Module{
 			tags(`sqs list-queue-tags --queue-url $url --query Tags`, `sqs tag-queue --queue-url $url --tags by=cli`),
 		},
 		Replace: Replace{Column: "name", SQL: `'queue-other'`, ID: "queue-other"},
+		Apart: []Apart{{
+			With: `name = 'queue-other.fifo'`,
+			Set: []Change{
+				{Column: "fifo_queue", SQL: `true`, See: `sqs get-queue-attributes --queue-url $url --attribute-names All --query Attributes.FifoQueue`},
+			},
+		}},
 	}},
 }
 

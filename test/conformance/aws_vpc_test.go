@@ -9,7 +9,7 @@ var awsVPC = Module{
 		// A subnet for each of the objects that are in one, and some more.
 		`INSERT INTO subnet (vpc_id, cidr_block, availability_zone, tags)
 			SELECT v.id, format('10.100.%s.0/24', i)::cidr, 'us-east-1' || substr('abcdef', i::int, 1), jsonb_build_object('for', name)
-			FROM vpc v, unnest('{sql,cli,adopted,tracked,other,child}'::text[]) WITH ORDINALITY n (name, i) WHERE v.cidr_block = '10.100.0.0/16'`,
+			FROM vpc v, unnest('{sql,cli,adopted,tracked,other,apart}'::text[]) WITH ORDINALITY n (name, i) WHERE v.cidr_block = '10.100.0.0/16'`,
 		`INSERT INTO route_table (vpc_id, tags) SELECT v.id, jsonb_build_object('Name', name) FROM vpc v, unnest('{one,two,three,for-cli,for-adopted,for-tracked}'::text[]) name WHERE v.cidr_block = '10.100.0.0/16'`,
 		`INSERT INTO internet_gateway (vpc_id, tags) SELECT id, '{"Name": "one"}' FROM vpc WHERE cidr_block = '10.100.0.0/16'`,
 		`INSERT INTO network_acl (vpc_id, tags) SELECT v.id, jsonb_build_object('Name', name) FROM vpc v, unnest('{one,two}'::text[]) name WHERE v.cidr_block = '10.100.0.0/16'`,
@@ -17,7 +17,9 @@ var awsVPC = Module{
 			jsonb_build_object('Name', name) FROM unnest('{one,two}'::text[]) name`,
 		`INSERT INTO nat_gateway (subnet_id, connectivity_type, tags) SELECT id, 'private', '{"Name": "one"}' FROM subnet WHERE tags ->> 'for' = 'other'`,
 		`INSERT INTO peering_connection (requester_id, accepter_id, tags) SELECT a.id, b.id, '{"Name": "one"}' FROM vpc a, vpc b WHERE a.cidr_block = '10.100.0.0/16' AND b.cidr_block = '10.101.0.0/16'`,
-		`INSERT INTO endpoint_interface (vpc_id, service, tags) SELECT id, 'ec2', '{"Name": "one"}' FROM vpc WHERE cidr_block = '10.100.0.0/16'`,
+		`INSERT INTO endpoint_interface (vpc_id, service, tags) SELECT v.id, service, jsonb_build_object('Name', name)
+			FROM vpc v, (VALUES ('ec2', 'one'), ('sts', 'two')) e (service, name) WHERE v.cidr_block = '10.100.0.0/16'`,
+		`INSERT INTO elastic_ip (tags) VALUES ('{"Name": "one"}')`,
 	},
 	Vars: map[string]string{
 		"vpc":            `SELECT vpc_id FROM vpc WHERE cidr_block = '10.100.0.0/16'`,
@@ -34,6 +36,10 @@ var awsVPC = Module{
 		"nat":            `SELECT nat_gateway_id FROM nat_gateway WHERE tags ->> 'Name' = 'one'`,
 		"peering":        `SELECT peering_connection_id FROM peering_connection WHERE tags ->> 'Name' = 'one'`,
 		"endpoint":       `SELECT vpc_endpoint_id FROM endpoint_interface WHERE tags ->> 'Name' = 'one'`,
+		"endpoint_two":   `SELECT vpc_endpoint_id FROM endpoint_interface WHERE tags ->> 'Name' = 'two'`,
+		"address":        `SELECT allocation_id FROM elastic_ip WHERE tags ->> 'Name' = 'one'`,
+		"farther_vpc":    `stranger ec2 create-vpc --region us-east-2 --cidr-block 10.201.0.0/16 --query Vpc.VpcId`,
+		"far_vpc":        `ec2 create-vpc --region us-west-2 --cidr-block 10.200.0.0/16 --query Vpc.VpcId`,
 		"vpn_gateway":    `ec2 create-vpn-gateway --type ipsec.1 --query VpnGateway.VpnGatewayId`,
 		"egress_gateway": `ec2 create-egress-only-internet-gateway --vpc-id $vpc --query EgressOnlyInternetGateway.EgressOnlyInternetGatewayId`,
 		"interface":      `ec2 create-network-interface --subnet-id $subnet --query NetworkInterface.NetworkInterfaceId`,
@@ -136,6 +142,12 @@ var awsVPC = Module{
 			Fixed: []Change{
 				{Column: "availability_zone", SQL: `'us-east-1c'`, See: `ec2 describe-subnets --subnet-ids $id --query Subnets[0].AvailabilityZone`},
 			},
+			Apart: []Apart{{
+				With: `cidr_block = '10.101.105.0/24'`,
+				Set: []Change{
+					{Column: "vpc_id", SQL: `(SELECT id FROM vpc WHERE cidr_block = '10.101.0.0/16')`, See: `ec2 describe-subnets --subnet-ids $id --query Subnets[0].VpcId`, Want: `$spare_vpc`},
+				},
+			}},
 		},
 		{
 			Name: "internet_gateway", Identity: "internet_gateway_id",
@@ -168,6 +180,13 @@ var awsVPC = Module{
 			Delete:  run(`ec2 delete-nat-gateway --nat-gateway-id $id`),
 			Change:  []Change{ec2Tags},
 			Replace: Replace{Column: "subnet_id", SQL: `(SELECT id FROM subnet WHERE tags ->> 'for' = 'other')`},
+			Fixed: []Change{
+				{Column: "connectivity_type", SQL: `'public'`, See: `ec2 describe-nat-gateways --nat-gateway-ids $id --query NatGateways[0].ConnectivityType`},
+				{
+					Column: "elastic_ip_id", SQL: `(SELECT id FROM elastic_ip WHERE tags ->> 'Name' = 'one')`,
+					See: `ec2 describe-nat-gateways --nat-gateway-ids $id --query NatGateways[0].NatGatewayAddresses[0].AllocationId`, Want: `$address`,
+				},
+			},
 		},
 		peering("", Change{
 			"accepted", `true`, `ec2 describe-vpc-peering-connections --vpc-peering-connection-ids $id --query VpcPeeringConnections[0].Status.Code`, "active",
@@ -237,6 +256,7 @@ var awsVPC = Module{
 				run(`ec2 modify-vpc-endpoint --vpc-endpoint-id $id --remove-route-table-ids $table_three`), `'{$table}'`,
 			}),
 			Replace: Replace{Column: "service", SQL: `'dynamodb'`},
+			Apart:   []Apart{{With: `route_table_ids = NULL`, Set: []Change{endpointVPC}}},
 		},
 		{
 			Name: "endpoint_interface", Identity: "vpc_endpoint_id",
@@ -246,6 +266,7 @@ var awsVPC = Module{
 			Delete:  run(`ec2 delete-vpc-endpoints --vpc-endpoint-ids $id`),
 			Change:  endpointChanges("ecr:GetDownloadUrlForLayer", "ecr:BatchGetImage"),
 			Replace: Replace{Column: "service", SQL: `'ecr.dkr'`},
+			Fixed:   []Change{endpointVPC},
 			Skip: map[string]string{
 				"private_dns_enabled by SQL":      "moto: ModifyVpcEndpoint does not keep PrivateDnsEnabled",
 				"private_dns_enabled by the CLI":  "moto: ModifyVpcEndpoint does not keep PrivateDnsEnabled",
@@ -261,8 +282,19 @@ var awsVPC = Module{
 			Create:  run(`ec2 modify-vpc-endpoint --vpc-endpoint-id $endpoint --add-subnet-ids $id`),
 			Delete:  run(`ec2 modify-vpc-endpoint --vpc-endpoint-id $endpoint --remove-subnet-ids $id`),
 			Replace: Replace{Column: "subnet_id", SQL: `(SELECT id FROM subnet WHERE tags ->> 'for' = 'other')`, ID: `SELECT subnet_id FROM subnet WHERE tags ->> 'for' = 'other'`},
+			Apart: []Apart{{
+				Left: true,
+				Set: []Change{{
+					Column: "endpoint_interface_id", SQL: `(SELECT id FROM endpoint_interface WHERE tags ->> 'Name' = 'two')`,
+					See: `ec2 describe-vpc-endpoints --vpc-endpoint-ids $endpoint_two --query VpcEndpoints[0].SubnetIds[?@==\'$id\']|[0]`, Want: `$id`,
+				}},
+			}},
 		},
 	},
+}
+
+var endpointVPC = Change{
+	Column: "vpc_id", SQL: `(SELECT id FROM vpc WHERE cidr_block = '10.101.0.0/16')`, See: `ec2 describe-vpc-endpoints --vpc-endpoint-ids $id --query VpcEndpoints[0].VpcId`, Want: `$spare_vpc`,
 }
 
 func vpcAttribute(column, attribute, member string, value bool, option string) Change {
@@ -290,6 +322,28 @@ func peering(kind string, accepted Change) Table {
 		Delete:  run(`ec2 delete-vpc-peering-connection --vpc-peering-connection-id $id`),
 		Change:  []Change{ec2Tags, accepted},
 		Replace: Replace{Column: "accepter_id", SQL: `(SELECT id FROM vpc WHERE cidr_block = '10.102.0.0/16')`},
+		Fixed:   []Change{peeringEnd("requester_id", `(SELECT id FROM vpc WHERE cidr_block = '10.101.0.0/16')`, "Requester", "VpcId", `$spare_vpc`)},
+		Apart: []Apart{{
+			// VPCs without records: no other region is enabled.
+			Insert: `(requester_id, accepter_vpc_id, accepter_region, accepted) SELECT id, '$far_vpc', 'us-west-2', false FROM vpc WHERE cidr_block = '10.100.0.0/16'`,
+			Set: []Change{
+				peeringEnd("accepter_vpc_id", `'$farther_vpc'`, "Accepter", "VpcId", ""),
+				peeringEnd("accepter_region", `'us-east-2'`, "Accepter", "Region", ""),
+				peeringEnd("accepter_owner_id", `'$stranger'`, "Accepter", "OwnerId", `$stranger`),
+			},
+		}, { // from a VPC with a record to one without
+			With: `accepter_id = NULL`,
+			Set: []Change{
+				peeringEnd("accepter_vpc_id", `'$far_vpc'`, "Accepter", "VpcId", ""),
+				peeringEnd("accepter_region", `'us-west-2'`, "Accepter", "Region", ""),
+			},
+		}},
+	}
+}
+
+func peeringEnd(column, sql, end, member, want string) Change {
+	return Change{
+		Column: column, SQL: sql, See: `ec2 describe-vpc-peering-connections --vpc-peering-connection-ids $id --query VpcPeeringConnections[0].` + end + `VpcInfo.` + member, Want: want,
 	}
 }
 
@@ -321,6 +375,13 @@ func routeTo(column string, i int, sql, member, want string) Table {
 			"core_network_arn by the CLI":   "moto: CreateRoute and ReplaceRoute do not keep CoreNetworkArn",
 		},
 		Replace: Replace{Column: "destination", SQL: fmt.Sprintf(`'192.168.%d9.0/24'`, i), ID: fmt.Sprintf(`192.168.%d9.0/24`, i)},
+		Apart: []Apart{{
+			Left: true,
+			Set: []Change{{
+				Column: "route_table_id", SQL: `(SELECT id FROM route_table WHERE tags ->> 'Name' = 'two')`,
+				See: `ec2 describe-route-tables --route-table-ids $table_two --query RouteTables[0].Routes[?DestinationCidrBlock==\'$id\']|[0].GatewayId`, Want: `$gateway`,
+			}},
+		}},
 	}
 }
 

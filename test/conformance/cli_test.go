@@ -17,8 +17,9 @@ import (
 	"iasql/internal/testaws"
 )
 
-// cli is the aws command in one account.
-type cli struct{ account testaws.Account }
+// cli is the aws command in one account, and in another for commands that begin
+// with "stranger ".
+type cli struct{ account, stranger testaws.Account }
 
 // resident is the aws command as a process. The command takes most of a second
 // to start and some milliseconds to work, so that few processes run all
@@ -99,13 +100,17 @@ func startResident() (*resident, error) {
 
 // run runs a command and returns what it prints.
 func (c *cli) run(command string) (string, error) {
+	account := c.account
+	if of, ok := strings.CutPrefix(command, "stranger "); ok {
+		account, command = c.stranger, of
+	}
 	env := map[string]string{}
-	for _, kv := range c.account.Env() {
+	for _, kv := range account.Env() {
 		name, value, _ := strings.Cut(kv, "=")
 		env[name] = value
 	}
 	line, err := json.Marshal(map[string]any{
-		"args": append([]string{"--endpoint-url", c.account.Endpoint, "--output", "json"}, split(command)...), "env": env,
+		"args": append([]string{"--endpoint-url", account.Endpoint, "--output", "json"}, split(command)...), "env": env,
 	})
 	if err != nil {
 		return "", err

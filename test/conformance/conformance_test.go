@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"runtime"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"iasql/internal/testaws"
 	"iasql/test/harness"
 )
 
@@ -52,6 +54,10 @@ func TestConformance(t *testing.T) {
 			s.step("change by the CLI", nil, s.changeByCLI, s.changedByCLI)
 			s.step(replace, nil, s.replace, s.replaced)
 			s.step(replace+" by other columns", nil, s.replaceFixed, s.replacedFixed)
+			for round := range s.aparts() {
+				s.step(fmt.Sprintf("%s apart %d", replace, round+1), nil, s.replaceApart(round), s.replacedApart(round))
+				s.step(fmt.Sprintf("%s apart %d to the end", replace, round+1), nil, s.deleteApart(round), s.deletedApart(round))
+			}
 			s.step(deleteBySQL, nil, s.deleteBySQL, s.deletedBySQL)
 			s.step(deleteByCLI, nil, s.deleteByCLI, s.deletedByCLI)
 			s.step(adopt, nil, s.adopt, s.adopted)
@@ -100,9 +106,10 @@ func newSuite(t *testing.T, m Module) *suite {
 
 // inWorld is a suite of no module yet.
 func inWorld(t *testing.T, w *harness.World, calls *calls) *suite {
+	stranger := testaws.NewAccount(t)
 	s := &suite{
-		t: t, cli: &cli{w.AWS}, calls: calls, user: startPSQL(t, w.UserURL), superuser: startPSQL(t, w.AdminURL),
-		vars: map[string]string{"account": w.AWS.ID}, things: map[string]map[string]*thing{}, dead: map[string]bool{},
+		t: t, cli: &cli{w.AWS, stranger}, calls: calls, user: startPSQL(t, w.UserURL), superuser: startPSQL(t, w.AdminURL),
+		vars: map[string]string{"account": w.AWS.ID, "stranger": stranger.ID}, things: map[string]map[string]*thing{}, dead: map[string]bool{},
 	}
 	s.sql(`SET statement_timeout = '60s'`)
 	return s

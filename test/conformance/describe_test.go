@@ -10,15 +10,16 @@ import (
 // Strings are templates. $n and $i tell the objects of a table apart: they are
 // "sql" and 1 for the one that is made by SQL, "cli" and 2 for the one that is
 // made by the aws command, "adopted" and 3 for the one that is there before its
-// record, "tracked" and 4 for the one that comes and goes under TRACK.
+// record, "tracked" and 4 for the one that comes and goes under TRACK, "apart"
+// and 5 for those that are made to be replaced (see Apart).
 // $id is what names the object in the cloud (see Table.Identity), $old what named
 // it before it was replaced, $row the record's id, and $column what the
 // record has in a column. Module.Vars and $account, the account's twelve
-// digits, are there for all of them.
+// digits, are there for all of them, and $stranger, those of another account.
 //
 // Commands are those of the aws command without "aws", split at spaces outside
 // of 'single quotes'; \' is a quote. "name := command" keeps what it prints as
-// $name for those that follow.
+// $name for those that follow; "stranger command" is one of the other account.
 type Module struct {
 	Name string
 	Also []string // modules that provide parents, beyond the module's dependencies
@@ -59,6 +60,9 @@ type Table struct {
 	// Fixed are further columns that cannot be changed in place. One replacement
 	// sets all of them, and See tells what the new object has.
 	Fixed []Change
+	// Apart are replacements by columns that do not go with Fixed, or after which
+	// the commands would not find the object any more.
+	Apart []Apart
 	// Bound says that objects cannot leave their region because of what belongs
 	// to them. That a table's rows need something of their region needs no saying.
 	Bound bool
@@ -71,6 +75,8 @@ type Table struct {
 	Missing string
 	// Skip names checks that cannot be done, and why: "moto: …" says which call
 	// it lacks or what it does not keep, "aws: …" that AWS has no way to do it.
+	// Every column that is fixed at creation is replaced by some description of its
+	// table, in Replace, Fixed or Apart, or skipped here as "column replaced".
 	Skip map[string]string
 }
 
@@ -78,7 +84,16 @@ func (t *Table) key() string { return strings.TrimSpace(t.Name + " " + t.Kind) }
 
 // replaces reports whether the description replaces objects by the column.
 func (t *Table) replaces(column string) bool {
-	return t.Replace.Column == column || slices.ContainsFunc(t.Fixed, func(c Change) bool { return c.Column == column })
+	return t.Replace.Column == column || slices.ContainsFunc(t.fixed(), func(c Change) bool { return c.Column == column })
+}
+
+// fixed returns the columns of Fixed and Apart.
+func (t *Table) fixed() []Change {
+	all := slices.Clone(t.Fixed)
+	for _, a := range t.Apart {
+		all = append(all, a.Set...)
+	}
+	return all
 }
 
 // Change is a column that can be changed, and how it is on both sides.
@@ -103,8 +118,19 @@ type Replace struct {
 	Child, Dependents, Away string
 }
 
+// Apart is a replacement of an object that is made for it by SQL, and deleted by
+// SQL after it. It has its own identity wherever there is one: $id and $old.
+type Apart struct {
+	Insert string   // "" means Table.Insert
+	With   string   // further columns that are to be set: "name = 'other'"
+	Set    []Change // all of them at once
+	// Left says that Table.See no longer shows the object: it looks for it where
+	// it was.
+	Left bool
+}
+
 // Checks that a description can skip. Those of a column are its name and
-// " by SQL" or " by the CLI".
+// " by SQL", " by the CLI" or " replaced".
 const (
 	createBySQL = "create by SQL"
 	createByCLI = "create by the CLI"

@@ -18,7 +18,7 @@ func (s *suite) thing(table *Table, n string) *thing {
 		s.things[table.key()] = all
 	}
 	if all[n] == nil {
-		o := &thing{n: n, i: strconv.Itoa(1 + slices.Index([]string{"sql", "cli", "adopted", "tracked"}, n))}
+		o := &thing{n: n, i: strconv.Itoa(1 + slices.Index([]string{"sql", "cli", "adopted", "tracked", "apart"}, n))}
 		o.id = s.chosen(table.ID, table, o)
 		all[n] = o
 	}
