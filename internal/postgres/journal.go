@@ -194,8 +194,9 @@ func (d *Database) OwnWrites(ctx context.Context, account string) ([]sync.Logged
 
 // change is the JSON form of a [sync.ValueChange].
 type change struct {
-	From json.RawMessage `json:"from"`
-	To   json.RawMessage `json:"to"`
+	From  json.RawMessage `json:"from"`
+	To    json.RawMessage `json:"to"`
+	Named *string         `json:"named,omitempty"`
 }
 
 func (d *Database) changes(table string, image []byte) (map[string]sync.ValueChange, error) {
@@ -221,6 +222,7 @@ func (d *Database) changes(table string, image []byte) (map[string]sync.ValueCha
 		if vc.To, err = auditlog.FromJSON(c, v.To); err != nil {
 			return nil, fmt.Errorf("journal of %s: column %s: %w", table, name, err)
 		}
+		vc.Named = modules.TextPtr(v.Named)
 		out[name] = vc
 	}
 	return out, nil
@@ -243,7 +245,7 @@ func (d *Database) changesJSON(table string, changes map[string]sync.ValueChange
 	raw := make(map[string]change, len(changes))
 	for name, v := range changes {
 		c := t.Column(name)
-		raw[name] = change{auditlog.ToJSON(c, known(c, v.From)), auditlog.ToJSON(c, known(c, v.To))}
+		raw[name] = change{auditlog.ToJSON(c, known(c, v.From)), auditlog.ToJSON(c, known(c, v.To)), v.Named.Ptr()}
 	}
 	return json.Marshal(raw)
 }

@@ -212,6 +212,9 @@ func (op *Op) changes() map[string]ValueChange {
 				continue
 			}
 			v = ValueChange{From: s.Object[col.Name], To: s.Record.Row[col.Name]}
+			if _, recorded := s.Object[col.Name]; col.References != nil && !col.References.ByKey && (!recorded || s.Stranded[col.Name]) {
+				v.Named = s.Cloud[col.Name]
+			}
 		case OpCreate:
 			if col.Assigned || col.Local || contains(op.Omit, col.Name) || s.Record.Row[col.Name].IsNull() {
 				continue

@@ -352,6 +352,7 @@ func decideColumns(s *Subject, p Policy) Decision {
 		replace bool
 		stale   bool
 		held    bool
+		unnamed string // a column that is to be pulled, and names an object without a record
 		rules   = p.Rules.Any()
 		given   = modules.Row{} // what the cloud has in columns that a user has left to it
 	)
@@ -414,10 +415,12 @@ func decideColumns(s *Subject, p Policy) Decision {
 			d.Push = append(d.Push, c.Name)
 			replace = replace || c.CreateOnly
 		case verdictPullConflict:
-			d.Conflicts = append(d.Conflicts, Conflict{Column: c.Name, Database: have, Cloud: cloud, Base: base, PulledAnyway: true})
-			if !unrecorded {
-				d.Pull[c.Name] = cloud
+			if unrecorded { // it may have one before long
+				unnamed = c.Name
+				continue
 			}
+			d.Conflicts = append(d.Conflicts, Conflict{Column: c.Name, Database: have, Cloud: cloud, Base: base, PulledAnyway: true})
+			d.Pull[c.Name] = cloud
 		case verdictHold:
 			d.Conflicts = append(d.Conflicts, Conflict{Column: c.Name, Database: have, Cloud: cloud, Base: base, Open: true})
 			held = true
@@ -449,6 +452,8 @@ func decideColumns(s *Subject, p Policy) Decision {
 		d.State, d.Review, d.Reason, d.Wait = StateConflict, true, "changed on both sides", true
 	case stale:
 		d.State, d.Reason, d.Wait = StateUpdating, "pushed, not visible yet", true
+	case unnamed != "":
+		d.State, d.Reason, d.Wait = StateWaiting, "its object's "+unnamed+" is fixed, and is "+s.Cloud[unnamed].String()+", which has no record", true
 	case len(d.Pull) > 0:
 		d.Action, d.Reason, d.Settle = UpdateRecord, "changed in the cloud", true
 	default:
@@ -614,7 +619,7 @@ func lastWrite(s *Subject, c *modules.Column, cloud modules.Value) (last written
 		return last, wrote, false
 	}
 	for i := range s.Own {
-		if w, ok := s.Own[i].Columns[c.Name]; ok && s.Own[i].Kind == OpUpdate && (c.Same(w.From, cloud) || c.Same(w.To, cloud)) {
+		if w, ok := s.Own[i].Columns[c.Name]; ok && s.Own[i].Kind == OpUpdate && (c.Same(w.From, cloud) || c.Same(w.To, cloud) || !w.Named.IsNull() && w.Named == s.Cloud[c.Name]) {
 			return last, true, true
 		}
 	}

@@ -69,6 +69,9 @@ type OwnWrite struct {
 // ValueChange is a column's value before and after.
 type ValueChange struct {
 	From, To modules.Value
+	// Named is the cloud's name for what a reference led to before, where that had
+	// no record, or one that a user had deleted: From cannot say it.
+	Named modules.Value
 }
 
 // State is what is remembered of a record between cycles, beyond its audit
