@@ -400,6 +400,9 @@ func decideColumns(s *Subject, p Policy) Decision {
 		if unrecorded && v == verdictPull {
 			continue // the cloud may choose it, and the row has no word for it
 		}
+		if (v == verdictPush || v == verdictPushConflict) && !s.Follows && s.sameName(c) {
+			v = verdictStale // somebody has adopted what it names since the record was read
+		}
 		switch v {
 		case verdictPull:
 			if m == modes.Normal && s.leftToCloud(c, have) {
@@ -460,6 +463,12 @@ func decideColumns(s *Subject, p Policy) Decision {
 		d.Settle = true
 	}
 	return d
+}
+
+// sameName reports whether a reference would be pushed as the very name that the
+// object has in it.
+func (s *Subject) sameName(c *modules.Column) bool {
+	return c.References != nil && !c.References.ByKey && !s.Cloud[c.Name].IsNull() && s.RefKeys[c.Name] == s.Cloud[c.Name]
 }
 
 // refuse turns the decision into one that a person has to look at; what was to
