@@ -614,10 +614,12 @@ func (s *Subject) adopting() bool {
 // consistency window: what it last wrote, and whether the value read is older
 // than that. A creation begins anew: an object may be created without a column's
 // value and be given it afterwards, and what was written before was written to
-// its predecessor.
+// its predecessor of that name. (Where the cloud assigns the identity there is
+// none, and a creation that comes later is an earlier one, made again with its
+// token to find out what it made.)
 func lastWrite(s *Subject, c *modules.Column, cloud modules.Value) (last written, wrote, stale bool) {
 	for i := range s.Own {
-		if s.Own[i].Kind == OpCreate && !s.Own[i].Unsure {
+		if s.Own[i].Kind == OpCreate && !s.Own[i].Unsure && !s.Table.AssignedIdentity() {
 			last, wrote = written{}, false
 		}
 		if w, ok := s.Own[i].Columns[c.Name]; ok && s.Own[i].Kind == OpUpdate {
