@@ -59,6 +59,75 @@ func TestRegressions(t *testing.T) {
 			}},
 			{Do: CloudCreate, Slot: 1, A: 2, B: 5, C: 12, D: 26},
 		}},
+		"a reference to what somebody else has adopted, by a state that is out of date": {Seed: 30659815, MaxDeletes: 100, Ratio: 1, Rows: 5, Actions: []Action{
+			{Do: Cycle, Seed: 90734585960885308},
+			{Do: Remove, Slot: 2, A: 1, B: 2, C: 5, D: 35},
+			{Do: CloudCreate, Slot: 1, A: 1, B: 37, C: 38, D: 62},
+			{Do: Cycle, Seed: 1997644822854868640, Faults: 0.3},
+			{Do: Cycle, Seed: 11951652717803659296, Faults: 0.3, Inject: []Action{
+				{Do: Insert, At: 5, Slot: 2, A: 1, B: 31, D: 40},
+			}},
+			{Do: Edit, A: 1, B: 49, C: 48, D: 20},
+			{Do: Insert, Slot: 2, A: 57, B: 35, C: 12, D: 60},
+			{Do: Insert, Open: true, A: 1, B: 15, C: 60, D: 49},
+			{Do: Cycle, Seed: 3085563958965969145, Faults: 0.3},
+			{Do: Adopt, Slot: 2, Open: true, A: 1, B: 35, C: 49, D: 10},
+			{Do: Cycle, Push: true, Seed: 2986189951878005341, Faults: 0.3, Inject: []Action{
+				{Do: Rule, At: 6, A: 1, B: 11, C: 42, D: 62},
+			}},
+		}},
+		"a creation that waits for its turn for longer than its effect is looked for": {Seed: 40620128, MaxDeletes: 100, Ratio: 1, Rows: 1, Actions: []Action{
+			{Do: Cycle, Seed: 11823851717772451799, Inject: []Action{
+				{Do: Insert, At: 6, Slot: 1, A: 42, C: 56, D: 45},
+			}},
+			{Do: Retry, A: 1, B: 41, C: 53, D: 62},
+			{Do: Cycle, Push: true, Seed: 5009275975555094581, Faults: 0.3, Inject: []Action{
+				{Do: Insert, At: 1, Slot: 1, A: 1, B: 34, C: 60, D: 19},
+				{Do: Wait, At: 13, Slot: 1, A: 1, B: 26, C: 37, D: 22, For: 600000000000},
+			}},
+			{Do: Cycle, Seed: 14430461234229238286, Faults: 0.3, Stale: 0.5},
+		}},
+		"a stale read of a reference to what had no record, and has one": {Seed: 50097972, MaxDeletes: 1, Ratio: 1, Rows: 6, Actions: []Action{
+			{Do: Cycle, Seed: 9146608365746738059},
+			{Do: Cycle, Seed: 11213626998559618125, Inject: []Action{
+				{Do: Edit, At: 18, Slot: 1, A: 1, B: 43, C: 49, D: 46},
+				{Do: Remove, At: 11, A: 17, B: 42, C: 63, D: 63},
+			}},
+			{Do: Reinsert, Slot: 1, A: 1, B: 18, C: 42},
+			{Do: Cycle, Seed: 15595579770703948831, Stale: 0.5},
+		}},
+		"what a record names is adopted in the middle of a pass": {Seed: 50233156, Constrained: true, MaxDeletes: 100, Ratio: 1, Rows: 5, Actions: []Action{
+			{Do: Cycle, Seed: 15638830134174009892},
+			{Do: Cycle, Seed: 9953720616869680189, Inject: []Action{
+				{Do: Remove, At: 27, Slot: 1, A: 13, B: 59, C: 52, D: 28},
+				{Do: Insert, At: 10, Open: true, A: 21, B: 4, C: 32, D: 49},
+			}},
+			{Do: Insert, Slot: 2, A: 37, B: 39, C: 15, D: 10},
+			{Do: Insert, Slot: 1, Open: true, A: 17, B: 23, C: 39, D: 23},
+			{Do: Cycle, Seed: 8067080005999552695, Stale: 0.1},
+			{Do: Commit, A: 1, B: 16, C: 58, D: 39},
+			{Do: Edit, Slot: 1, A: 5, C: 8, D: 34},
+			{Do: CloudEdit, A: 17, B: 30, C: 48, D: 19},
+			{Do: Cycle, Push: true, Seed: 14028385815251032169, Inject: []Action{
+				{Do: Adopt, At: 25, A: 1, B: 46, C: 31, D: 48},
+			}},
+		}},
+		"a creation made again after somebody has adopted what it made": {Seed: 50372625, MaxDeletes: 100, Ratio: 1, Rows: 4, Actions: []Action{
+			{Do: Cycle, Seed: 1092802513240453555},
+			{Do: Insert, Slot: 1, A: 3, B: 22, C: 54, D: 22},
+			{Do: Remove, Slot: 2, A: 3, B: 6, C: 39, D: 59},
+			{Do: Cycle, Seed: 2615530622967408710, Faults: 0.15, Stale: 0.1, Inject: []Action{
+				{Do: Insert, At: 24, Slot: 2, A: 3, B: 31, C: 21, D: 49},
+			}},
+			{Do: Insert, Slot: 2, A: 3, B: 5, C: 11, D: 22},
+			{Do: Wait, Slot: 2, A: 11, B: 16, C: 43, D: 14, For: 61000000000},
+			{Do: Adopt, Slot: 2, A: 3, B: 48, C: 37, D: 62},
+			{Do: Cycle, Seed: 1985806179055940797, Faults: 0.15, Stale: 0.1},
+			{Do: Cycle, Seed: 533787327654158564},
+			{Do: CloudRemove, Slot: 2, A: 3, B: 26, C: 4, D: 21},
+			{Do: CloudCreate, Slot: 1, A: 28, B: 40, C: 12, D: 9},
+			{Do: Cycle, Seed: 13271835368726066051, Faults: 0.15, Stale: 0.1},
+		}},
 		"a name given up and taken, with a conflict resolved": &Schedule{Seed: 206469, Constrained: true, MaxDeletes: 100, Ratio: 1, Rows: 3, Actions: []Action{
 			{Do: Cycle, Seed: 10647402059139540407},
 			{Do: Edit, Slot: 1, A: 6, B: 36, C: 59, D: 15},
