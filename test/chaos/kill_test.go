@@ -81,9 +81,13 @@ type killer struct {
 
 func newKiller(w *world) *killer { return &killer{w: w, points: killPoints()} }
 
-// act kills: every now and then whoever it may be, and otherwise the first that
-// comes by one of the kill points that were hit least.
+// pace is the time there is for a kill on average: it makes 240 in ten minutes.
+const pace = 2500 * time.Millisecond
+
+// act kills: whoever it may be while it is behind its pace, and otherwise the first
+// that comes by one of the kill points that were hit least, which takes longer.
 func (k *killer) act(random *rand.Rand, stop <-chan struct{}) {
+	began := time.Now()
 	for pause(stop, time.Duration(random.IntN(300))*time.Millisecond) {
 		if k.w.connected() == 0 { // an engine that starts cannot do anything worth killing it for
 			for _, e := range k.w.engines {
@@ -92,7 +96,7 @@ func (k *killer) act(random *rand.Rand, stop <-chan struct{}) {
 			continue
 		}
 		var victim *engine
-		if random.IntN(2) == 0 {
+		if k.kills < int(time.Since(began)/pace) {
 			victim = k.w.engines[random.IntN(len(k.w.engines))]
 			victim.kill()
 		} else if victim = k.atPoint(stop); victim == nil {
