@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	gosync "sync"
 	"testing"
 	"time"
@@ -208,5 +209,49 @@ func TestResolveWithoutSubject(t *testing.T) {
 	}
 	if err := lease.Release(sync.Report{}, nil); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A batch that is opened while a cycle runs stops the cycle's next call; the
+// commit of a batch may make its own (R11).
+func TestBeginDuringBatch(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.exec(`INSERT INTO box (label) VALUES ('a')`)
+	call := sync.LoggedCall{Record: sync.RecordRef{Table: "box", ID: 1}, Kind: sync.OpUpdate, Scope: modules.Scope{Account: "main"}, Key: "box-1"}
+	begin := func(lease sync.Lease) error {
+		_, err := b.db.Begin(t.Context(), lease, call)
+		return err
+	}
+	lease, err := b.db.Acquire(t.Context(), "main", "test", postgres.CycleOptions{Kind: "push"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := lease.Release(sync.Report{}, nil); err != nil {
+			t.Error(err)
+		}
+	}()
+	if err := begin(lease.Lease); err != nil {
+		t.Fatal(err)
+	}
+	b.exec(`SELECT iasql_internal.open_batch_for('somebody', pg_current_xact_id(), NULL)`)
+	if err := begin(lease.Lease); !errors.Is(err, sync.ErrRefused) {
+		t.Errorf("a call beside an open batch: %v", err)
+	}
+	own := lease.Lease
+	own.Batch, err = strconv.ParseInt(b.query(`SELECT iasql_internal.open_batch()`), 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := begin(own); err != nil {
+		t.Errorf("a call of the batch itself: %v", err)
+	}
+	b.exec(`UPDATE iasql_internal.batch SET phase = 'closed', closed_at = now(), outcome = 'rolled back'`)
+	if err := begin(own); !errors.Is(err, sync.ErrRefused) {
+		t.Errorf("a call of a batch that was closed: %v", err)
+	}
+	if err := begin(lease.Lease); err != nil {
+		t.Errorf("a call after the batch: %v", err)
 	}
 }

@@ -186,7 +186,7 @@ func TestFailureKeeps(t *testing.T) {
 }
 
 // Rollback restores every row, deleted ones with their old ids, while the cloud
-// cannot be reached and no engine runs.
+// cannot be reached and no engine runs (R11).
 func TestRollbackNeedsNoCloud(t *testing.T) {
 	t.Parallel()
 	w := harness.NewWorld(t)
