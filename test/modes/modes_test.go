@@ -64,7 +64,7 @@ func TestTrackOvertakesPendingChange(t *testing.T) {
 }
 
 // ENFORCE everything repairs what was changed out of band, within one cycle:
-// what was changed, what was deleted, what nobody asked for. One table and one
+// what was changed, what was deleted, what nobody asked for. Two tables and one
 // record are exceptions.
 func TestEnforceWithExceptions(t *testing.T) {
 	t.Parallel()
@@ -74,7 +74,7 @@ func TestEnforceWithExceptions(t *testing.T) {
 	w.PSQL(`UPDATE iasql_settings SET value = '0 seconds' WHERE name = 'consistency_window'`)
 	w.PSQL(`INSERT INTO queue (name, delay_seconds) VALUES ('changed', 1), ('deleted', 2), ('free', 3)`, `INSERT INTO bucket (name) VALUES ('tracked-`+suffix(w)+`')`)
 	w.Settled()
-	w.PSQL(`INSERT INTO iasql_mode (mode, table_name) VALUES ('ENFORCE', NULL), ('TRACK', 'bucket')`,
+	w.PSQL(`INSERT INTO iasql_mode (mode, table_name) VALUES ('ENFORCE', NULL), ('TRACK', 'bucket'), ('TRACK', 'bucket_object')`,
 		`INSERT INTO iasql_mode (mode, table_name, record_id) SELECT 'NORMAL', 'queue', id FROM queue WHERE name = 'free'`)
 	w.PSQL(`SELECT iasql_sync_now()`)
 	url := func(name string) string { return w.PSQL(`SELECT url FROM queue WHERE name = '` + name + `'`) }
@@ -83,6 +83,7 @@ func TestEnforceWithExceptions(t *testing.T) {
 	w.CLI("sqs", "delete-queue", "--queue-url", url("deleted"))
 	w.CLI("sqs", "create-queue", "--queue-name", "uninvited")
 	w.CLI("s3api", "create-bucket", "--bucket", "uninvited-"+suffix(w))
+	w.CLI("s3api", "put-object", "--bucket", "tracked-"+suffix(w), "--key", "uninvited")
 	w.PSQL(`SELECT iasql_sync_now()`)
 	if got := w.PSQL(`SELECT string_agg(name || delay_seconds, ',' ORDER BY name) FROM queue`); got != "changed1,deleted2,free100" {
 		t.Errorf("queues here: %s", got)
@@ -98,8 +99,13 @@ func TestEnforceWithExceptions(t *testing.T) {
 	if got := w.PSQL(`SELECT count(*) FROM bucket`); got != "2" {
 		t.Errorf("%s buckets under TRACK", got)
 	}
-	if got := w.Refused(`DELETE FROM bucket`); !strings.Contains(got, "IA002") {
-		t.Errorf("says %s", got)
+	if got := w.PSQL(`SELECT key FROM bucket_object`); got != "uninvited" {
+		t.Errorf("objects under TRACK: %s", got)
+	}
+	for _, statement := range []string{`DELETE FROM bucket WHERE name LIKE 'uninvited%'`, `DELETE FROM bucket_object`} {
+		if got := w.Refused(statement); !strings.Contains(got, "IA002") {
+			t.Errorf("%s: says %s", statement, got)
+		}
 	}
 	if got := w.PSQL(`SELECT iasql_mode_of('queue', (SELECT id FROM queue WHERE name = 'free')), iasql_mode_of('queue'), iasql_mode_of('bucket'), iasql_mode_of('vpc')`); got != "NORMAL|ENFORCE|TRACK|ENFORCE" {
 		t.Errorf("modes: %s", got)
