@@ -125,13 +125,13 @@ func (k *killer) atPoint(stop <-chan struct{}) *engine {
 	if err != nil {
 		return nil
 	}
-	defer conn.Close(context.Background()) // gives the locks back, too
+	defer conn.Close(context.Background())
 	least := k.points[0].hits
 	for _, p := range k.points {
 		least = min(least, p.hits)
 	}
 	batch := &pgx.Batch{}
-	batch.Queue(`TRUNCATE chaos.armed`)
+	batch.Queue(`DELETE FROM chaos.armed`)
 	called := map[string]*killPoint{}
 	for i, p := range k.points {
 		switch {
@@ -146,7 +146,14 @@ func (k *killer) atPoint(stop <-chan struct{}) *engine {
 	if err := conn.SendBatch(ctx, batch).Close(); err != nil {
 		return nil
 	}
-	defer func() { _, _ = conn.Exec(context.Background(), `TRUNCATE chaos.armed`) }()
+	defer func() {
+		// First the locks: an engine may have come to wait for one, and no deadlock
+		// is noticed while the server's clock jumps.
+		ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
+		defer cancel()
+		_, _ = conn.Exec(ctx, `SELECT pg_advisory_unlock_all()`)
+		_, _ = conn.Exec(ctx, `DELETE FROM chaos.armed`)
+	}()
 	killed := k.atEndpoint(called)
 	defer k.w.weather.point.Store(nil)
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline) && pause(stop, 5*time.Millisecond); {
