@@ -115,7 +115,7 @@ func (d *Database) writeEntries(ctx context.Context, lease sync.Lease, entries [
 			FROM unnest($5::text[], $6::text[], $7::bigint[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[], $13::jsonb[], $14::bigint[], $15::boolean[])
 				WITH ORDINALITY c (region, table_name, record_id, kind, service, action, token, key, columns, up_to, replaces, ord)
 			WHERE EXISTS (SELECT FROM fence)
-			  AND coalesce(iasql_internal.open_batch(), 0) = $4
+			  AND (SELECT coalesce(iasql_internal.open_batch(), 0)) = $4
 			  AND CASE WHEN NOT EXISTS (SELECT FROM public.iasql_mode WHERE mode = 'TRACK') THEN true
 			           WHEN c.kind = 'update' THEN NOT EXISTS (
 			               SELECT FROM jsonb_object_keys(c.columns) k (name) WHERE public.iasql_mode_of(c.table_name, nullif(c.record_id, 0), k.name) = 'TRACK')

@@ -16,6 +16,12 @@ const EngineRole = "iasql_engine"
 // and styles make PostgreSQL print values in the form package modules reads.
 // Keepalives let the server notice a dead engine host within 25 seconds, so
 // that its lock is released (R15; manual, section 20.3.2).
+//
+// Plans are made once for a connection, whatever the values: all statements are
+// such that an index serves them, and to plan one would take longer than to run
+// it for a few records. (Counting on values, the planner has also been seen to
+// look at all records of an account for each creation.) Nor does any of them run
+// long enough for compiling it to pay.
 const engineSettings = `
 	SET ROLE iasql_engine;
 	SET iasql.origin = 'engine';
@@ -25,6 +31,8 @@ const engineSettings = `
 	SET IntervalStyle = 'postgres';
 	SET extra_float_digits = 1;
 	SET bytea_output = 'hex';
+	SET plan_cache_mode = force_generic_plan;
+	SET jit = off;
 	SET idle_in_transaction_session_timeout = '60s';
 	SET tcp_keepalives_idle = 10;
 	SET tcp_keepalives_interval = 5;

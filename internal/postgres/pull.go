@@ -86,7 +86,11 @@ func (d *Database) pullGroup(ctx context.Context, lease sync.Lease, pulls []sync
 				}
 			}
 		}
-		return d.settle(ctx, tx, &pgx.Batch{}, settlements)
+		batch := &pgx.Batch{}
+		if err := d.queueSettlements(batch, settlements); err != nil || batch.Len() == 0 {
+			return err
+		}
+		return tx.SendBatch(ctx, batch).Close()
 	})
 	switch {
 	case err == nil:

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,6 +17,9 @@ import (
 	"iasql/internal/sync"
 )
 
+// leaseLost is the SQLSTATE of iasql_internal.hold_lease.
+const leaseLost = "IA090"
+
 // fenced runs f in a transaction that fails once the lease is lost: it holds
 // the lease's row, which a successor has to change first.
 //
@@ -25,40 +29,79 @@ import (
 // that relies on is waited for: the journal's entries (R6) and the lease (R15).
 func (d *Database) fenced(ctx context.Context, lease sync.Lease, f func(pgx.Tx) error) error {
 	return pgx.BeginFunc(ctx, d.Pool, func(tx pgx.Tx) error {
-		var off string
-		err := tx.QueryRow(ctx, `
-			SELECT set_config('synchronous_commit', 'off', true) FROM (
-				SELECT FROM iasql_internal.lease WHERE account = $1 AND fence = $2 FOR SHARE) fence`, lease.Account, lease.Fence).Scan(&off)
-		if errors.Is(err, pgx.ErrNoRows) {
-			return sync.ErrLeaseLost
-		}
-		if err != nil {
-			return err
+		if _, err := tx.Exec(ctx, holdLease, lease.Account, lease.Fence); err != nil {
+			return fenceError(err)
 		}
 		return f(tx)
 	})
 }
 
+const holdLease = `SELECT iasql_internal.hold_lease($1, $2)`
+
+func fenceError(err error) error {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) && pg.Code == leaseLost {
+		return sync.ErrLeaseLost
+	}
+	return err
+}
+
+// fencedBatch does the same with statements that need nothing of each other's
+// results: all of them go to the server at once, and are one transaction.
+func (d *Database) fencedBatch(ctx context.Context, lease sync.Lease, queue func(*pgx.Batch) error) error {
+	batch := &pgx.Batch{}
+	batch.Queue(holdLease, lease.Account, lease.Fence)
+	if err := queue(batch); err != nil {
+		return err
+	}
+	return fenceError(d.Pool.SendBatch(ctx, batch).Close())
+}
+
 // Finish implements [sync.Database].
 func (d *Database) Finish(ctx context.Context, lease sync.Lease, outcomes []sync.Outcome) error {
-	return d.fenced(ctx, lease, func(tx pgx.Tx) error { return d.finish(ctx, tx, lease.Account, outcomes) })
+	return d.finish(ctx, lease, outcomes)
 }
 
 // Resolve implements [sync.Database].
 func (d *Database) Resolve(ctx context.Context, lease sync.Lease, found []sync.Outcome) error {
-	return d.fenced(ctx, lease, func(tx pgx.Tx) error { return d.finish(ctx, tx, lease.Account, found) })
+	return d.finish(ctx, lease, found)
 }
 
-func (d *Database) finish(ctx context.Context, tx pgx.Tx, account string, outcomes []sync.Outcome) error {
+// finish writes outcomes. A user's constraint or trigger may refuse what goes to
+// the records: then once more, without the rows at fault.
+func (d *Database) finish(ctx context.Context, lease sync.Lease, outcomes []sync.Outcome) error {
+	records := assignedWrites(outcomes)
+	err := d.fencedBatch(ctx, lease, func(batch *pgx.Batch) error {
+		for _, w := range records {
+			batch.Queue(w.statement, w.args(w.ids)...)
+		}
+		return d.queueOutcomes(batch, lease.Account, outcomes)
+	})
+	if len(records) == 0 || !blamesRow(err) {
+		return err
+	}
+	return d.fenced(ctx, lease, func(tx pgx.Tx) error {
+		for _, w := range records {
+			if err := w.unlessRefused(ctx, tx, w.ids); err != nil {
+				return fmt.Errorf("write what the cloud assigned to %s: %w", w.table.Name, err)
+			}
+		}
+		batch := &pgx.Batch{}
+		if err := d.queueOutcomes(batch, lease.Account, outcomes); err != nil {
+			return err
+		}
+		return tx.SendBatch(ctx, batch).Close()
+	})
+}
+
+// queueOutcomes queues what the journal and the states are to say.
+func (d *Database) queueOutcomes(batch *pgx.Batch, account string, outcomes []sync.Outcome) error {
 	var (
 		calls   []int64
 		results []string
 		errs    []*string
 		keys    []*string
 		states  []sync.Settlement
-		created = map[*modules.Table][]sync.Outcome{}
-		cleared = map[*modules.Table][]int64{}
-		batch   = &pgx.Batch{}
 	)
 	for _, o := range outcomes {
 		if o.ByName { // of other calls the subject may not be known
@@ -81,24 +124,10 @@ func (d *Database) finish(ctx context.Context, tx pgx.Tx, account string, outcom
 		if o.State != nil && o.Subject.RecordID != 0 {
 			states = append(states, sync.Settlement{Subject: o.Subject, State: o.State})
 		}
-		if o.Result != sync.ResultOK {
-			continue
-		}
-		switch {
-		case o.Kind == sync.OpCreate:
-			created[o.Subject.Table] = append(created[o.Subject.Table], o)
-		case o.Kind == sync.OpDelete && o.Replaces:
-			cleared[o.Subject.Table] = append(cleared[o.Subject.Table], o.Subject.RecordID)
-		}
-	}
-	for t, list := range created {
-		if err := d.recordCreated(ctx, tx, t, list); err != nil {
-			return err
-		}
-	}
-	for t, ids := range cleared {
-		if err := d.clearAssigned(ctx, tx, t, ids); err != nil {
-			return err
+		if o.Result == sync.ResultOK && o.Kind == sync.OpCreate && o.Replaces {
+			if err := queueGarbage(batch, o.Subject); err != nil {
+				return err
+			}
 		}
 	}
 	batch.Queue(`
@@ -108,7 +137,7 @@ func (d *Database) finish(ctx context.Context, tx pgx.Tx, account string, outcom
 		    elapsed = CASE WHEN v.result IN ('ok', 'unknown') THEN $5 ELSE o.elapsed END
 		FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[]) v (id, result, error, key)
 		WHERE o.id = v.id`, calls, results, errs, keys, d.clocks.now(account))
-	return d.settle(ctx, tx, batch, states)
+	return d.queueSettlements(batch, states)
 }
 
 func clip(s string) string {
@@ -119,34 +148,75 @@ func clip(s string) string {
 	return s
 }
 
-// recordCreated writes what the cloud assigned to new objects to their
-// records, and turns the predecessors of replaced ones into garbage. A record
-// that somebody's open transaction holds is left for the next pass: its state
-// knows the identity.
-func (d *Database) recordCreated(ctx context.Context, tx pgx.Tx, t *modules.Table, outcomes []sync.Outcome) error {
+// recordWrite is a statement that writes records of a table.
+type recordWrite struct {
+	table     *modules.Table
+	ids       []int64
+	statement string
+	args      func(ids []int64) []any
+}
+
+// assignedWrites are the writes of what the cloud has assigned, or no longer
+// has.
+func assignedWrites(outcomes []sync.Outcome) (writes []recordWrite) {
 	var (
-		rows    []modules.Row
-		ids     []int64
-		garbage = &pgx.Batch{}
+		tables  []*modules.Table
+		created = map[*modules.Table][]sync.Outcome{}
+		cleared = map[*modules.Table][]int64{}
+	)
+	for _, o := range outcomes {
+		if o.Result != sync.ResultOK {
+			continue
+		}
+		t := o.Subject.Table
+		if !slices.Contains(tables, t) {
+			tables = append(tables, t)
+		}
+		switch {
+		case o.Kind == sync.OpCreate:
+			created[t] = append(created[t], o)
+		case o.Kind == sync.OpDelete && o.Replaces:
+			cleared[t] = append(cleared[t], o.Subject.RecordID)
+		}
+	}
+	for _, t := range tables {
+		if w := recordCreated(t, created[t]); w != nil {
+			writes = append(writes, *w)
+		}
+		if w := clearAssigned(t, cleared[t]); w != nil {
+			writes = append(writes, *w)
+		}
+	}
+	return writes
+}
+
+// queueGarbage makes the predecessor of a replaced object garbage.
+func queueGarbage(batch *pgx.Batch, s *sync.Subject) error {
+	key, ok := s.Table.Key(s.Object)
+	if !ok {
+		return nil
+	}
+	identity, err := identityJSON(s.Table, s.Object)
+	if err != nil {
+		return err
+	}
+	batch.Queue(`
+		INSERT INTO iasql_internal.garbage (table_name, account, region, key, identity, record_id)
+		VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (table_name, account, region, key) DO NOTHING`,
+		s.Table.Name, s.Scope.Account, s.Scope.Region, key, identity, s.RecordID)
+	return nil
+}
+
+// recordCreated writes what the cloud assigned to new objects to their
+// records. A record that somebody's open transaction holds is left for the next
+// pass: its state knows the identity.
+func recordCreated(t *modules.Table, outcomes []sync.Outcome) *recordWrite {
+	var (
+		rows []modules.Row
+		ids  []int64
 	)
 	for _, o := range outcomes {
 		ids, rows = append(ids, o.Subject.RecordID), append(rows, o.Object)
-		old := o.Subject.Object
-		if key, ok := t.Key(old); ok && o.Replaces {
-			identity, err := identityJSON(t, old)
-			if err != nil {
-				return err
-			}
-			garbage.Queue(`
-				INSERT INTO iasql_internal.garbage (table_name, account, region, key, identity, record_id)
-				VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (table_name, account, region, key) DO NOTHING`,
-				t.Name, o.Subject.Scope.Account, o.Subject.Scope.Region, key, identity, o.Subject.RecordID)
-		}
-	}
-	if garbage.Len() > 0 {
-		if err := tx.SendBatch(ctx, garbage).Close(); err != nil {
-			return fmt.Errorf("note replaced objects of %s: %w", t.Name, err)
-		}
 	}
 	var sets, params, names []string
 	values := map[string]string{}
@@ -170,7 +240,7 @@ func (d *Database) recordCreated(ctx context.Context, tx pgx.Tx, t *modules.Tabl
 		value := fmt.Sprintf("coalesce(%s, t.%s)", fromText("v."+alias, c), quote(c.Name))
 		sets, values[c.Name] = append(sets, quote(c.Name)+" = "+value), value
 	}
-	if len(sets) == 0 {
+	if len(ids) == 0 || len(sets) == 0 {
 		return nil
 	}
 	sh := shapeOf(t)
@@ -197,20 +267,17 @@ func (d *Database) recordCreated(ctx context.Context, tx pgx.Tx, t *modules.Tabl
 		FROM unnest($1::bigint[], %s) v (id, %s)
 		WHERE t.id = v.id AND t.id IN (SELECT id FROM free) AND NOT EXISTS (SELECT FROM %s o WHERE %s OFFSET 0)`,
 		sh.name, sh.name, strings.Join(sets, ", "), strings.Join(params, ", "), strings.Join(names, ", "), sh.name, strings.Join(same, " AND "))
-	err := unlessRefused(ctx, tx, ids, statement, func(ids []int64) []any { return append([]any{args[0], ids}, args[1:]...) })
-	if err != nil {
-		return fmt.Errorf("write what the cloud assigned to %s: %w", t.Name, err)
-	}
-	return nil
+	return &recordWrite{t, ids, statement, func(ids []int64) []any { return append([]any{args[0], ids}, args[1:]...) }}
 }
 
-// unlessRefused writes records of one table, except those whose rows a user's
-// constraint or trigger refuses: they are left for the next pass, whose pull
-// fails with the same reason and says so.
-func unlessRefused(ctx context.Context, tx pgx.Tx, ids []int64, statement string, args func(ids []int64) []any) error {
+// unlessRefused writes records, except those whose rows a user's constraint or
+// trigger refuses: they are left for the next pass, whose pull fails with the
+// same reason and says so.
+func (w *recordWrite) unlessRefused(ctx context.Context, tx pgx.Tx, ids []int64) error {
 	batch := &pgx.Batch{}
 	batch.Queue(`SAVEPOINT records`)
-	batch.Queue(statement, args(ids)...)
+	batch.Queue(w.statement, w.args(ids)...)
+	batch.Queue(`SET CONSTRAINTS ALL IMMEDIATE`)
 	batch.Queue(`RELEASE SAVEPOINT records`)
 	err := tx.SendBatch(ctx, batch).Close()
 	if err == nil || !blamesRow(err) {
@@ -223,33 +290,29 @@ func unlessRefused(ctx context.Context, tx pgx.Tx, ids []int64, statement string
 		return nil
 	}
 	half := len(ids) / 2
-	if err := unlessRefused(ctx, tx, ids[:half], statement, args); err != nil {
+	if err := w.unlessRefused(ctx, tx, ids[:half]); err != nil {
 		return err
 	}
-	return unlessRefused(ctx, tx, ids[half:], statement, args)
+	return w.unlessRefused(ctx, tx, ids[half:])
 }
 
 // clearAssigned blanks what the cloud had assigned to objects that are gone to
 // make room for their successors.
-func (d *Database) clearAssigned(ctx context.Context, tx pgx.Tx, t *modules.Table, ids []int64) error {
+func clearAssigned(t *modules.Table, ids []int64) *recordWrite {
 	var sets []string
 	for i := range t.Columns {
 		if c := &t.Columns[i]; c.Assigned && !c.Required {
 			sets = append(sets, quote(c.Name)+" = NULL")
 		}
 	}
-	if len(sets) == 0 {
+	if len(ids) == 0 || len(sets) == 0 {
 		return nil
 	}
 	sh := shapeOf(t)
 	statement := fmt.Sprintf(`
 		UPDATE %s SET %s WHERE id IN (SELECT id FROM %s WHERE id = ANY ($1) FOR UPDATE SKIP LOCKED)`,
 		sh.name, strings.Join(sets, ", "), sh.name)
-	err := unlessRefused(ctx, tx, ids, statement, func(ids []int64) []any { return []any{ids} })
-	if err != nil {
-		return fmt.Errorf("blank what the cloud had assigned to %s: %w", t.Name, err)
-	}
-	return nil
+	return &recordWrite{t, ids, statement, func(ids []int64) []any { return []any{ids} }}
 }
 
 func identityJSON(t *modules.Table, row modules.Row) ([]byte, error) {
@@ -268,12 +331,12 @@ func identityJSON(t *modules.Table, row modules.Row) ([]byte, error) {
 
 // Settle implements [sync.Database].
 func (d *Database) Settle(ctx context.Context, lease sync.Lease, settlements []sync.Settlement) error {
-	return d.fenced(ctx, lease, func(tx pgx.Tx) error { return d.settle(ctx, tx, &pgx.Batch{}, settlements) })
+	return d.fencedBatch(ctx, lease, func(batch *pgx.Batch) error { return d.queueSettlements(batch, settlements) })
 }
 
-// settle writes settlements, all of a kind in one statement, after what is in the
-// batch. Of two about one record the later counts.
-func (d *Database) settle(ctx context.Context, tx pgx.Tx, batch *pgx.Batch, settlements []sync.Settlement) error {
+// queueSettlements queues settlements, all of a kind in one statement. Of two
+// about one record the later counts.
+func (d *Database) queueSettlements(batch *pgx.Batch, settlements []sync.Settlement) error {
 	var (
 		audit    []int64
 		states   = map[sync.RecordRef]sync.Settlement{}
@@ -336,11 +399,6 @@ func (d *Database) settle(ctx context.Context, tx pgx.Tx, batch *pgx.Batch, sett
 	}
 	if len(audit) > 0 {
 		batch.Queue(auditlog.SettleQuery, audit)
-	}
-	if batch.Len() > 0 {
-		if err := tx.SendBatch(ctx, batch).Close(); err != nil {
-			return fmt.Errorf("settle and remember: %w", err)
-		}
 	}
 	return nil
 }
@@ -444,11 +502,9 @@ func (d *Database) queueConflicts(batch *pgx.Batch, s *sync.Subject, conflicts [
 
 // Imported implements [sync.Database].
 func (d *Database) Imported(ctx context.Context, lease sync.Lease, tables []string) error {
-	return d.fenced(ctx, lease, func(tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, `
-			INSERT INTO iasql_internal.imported (account, table_name) SELECT $1, unnest($2::text[]) ON CONFLICT DO NOTHING`,
-			lease.Account, tables)
-		return err
+	return d.fencedBatch(ctx, lease, func(batch *pgx.Batch) error {
+		batch.Queue(`INSERT INTO iasql_internal.imported (account, table_name) SELECT $1, unnest($2::text[]) ON CONFLICT DO NOTHING`, lease.Account, tables)
+		return nil
 	})
 }
 

@@ -1,7 +1,12 @@
 -- One trigger function for every managed table, once a statement: transition tables make it set-based (PostgreSQL manual,
 -- CREATE TRIGGER, REFERENCING). It refuses what must not be written, logs the rest, and wakes the engine.
+--
+-- Planning would take longer than what there is to do for a row or two, so that plans are made once for a session. A plan
+-- made when the transition tables had one row must do for a million: no nested loops over them. (To the planner a loop
+-- that cannot be avoided then looks expensive enough to compile it, which never pays here.)
 CREATE OR REPLACE FUNCTION iasql_internal.audit() RETURNS trigger
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+SET plan_cache_mode = force_generic_plan SET enable_nestloop = off SET jit = off AS $$
 DECLARE
     managed   iasql_internal.managed_table;
     by_engine boolean := iasql_internal.writer_is_engine();
@@ -12,6 +17,7 @@ DECLARE
     tracking  boolean;
     before    bigint;
     bad       record;
+    accounts  text[];
     account   text;
 BEGIN
     SELECT * INTO STRICT managed FROM iasql_internal.managed_table m WHERE m.name = TG_TABLE_NAME;
@@ -35,11 +41,15 @@ BEGIN
                           HINT = format('SELECT * FROM iasql_mode_explain(%L, %s) shows the rule of iasql_mode that says so.', TG_TABLE_NAME, bad.id);
             END IF;
         END IF;
-        INSERT INTO public.iasql_audit_log (ts, "user", table_name, record_id, account, change_type, change, transaction_id, origin, settled, settled_at)
-        SELECT at, writer, TG_TABLE_NAME, (r.j ->> 'id')::bigint, coalesce(r.j ->> 'account', r.j ->> 'name'), 'INSERT',
-               jsonb_build_object('change', CASE WHEN managed.write_only = '{}' THEN r.j ELSE iasql_internal.mask(r.j, managed.write_only) END),
-               batch, CASE WHEN by_engine THEN 'engine' ELSE 'user' END, settled, CASE WHEN settled THEN at END
-        FROM (SELECT to_jsonb(n) AS j FROM new_rows n) r;
+        WITH logged AS (
+            INSERT INTO public.iasql_audit_log (ts, "user", table_name, record_id, account, change_type, change, transaction_id, origin, settled, settled_at)
+            SELECT at, writer, TG_TABLE_NAME, (r.j ->> 'id')::bigint, coalesce(r.j ->> 'account', r.j ->> 'name'), 'INSERT',
+                   jsonb_build_object('change', CASE WHEN managed.write_only = '{}' THEN r.j ELSE iasql_internal.mask(r.j, managed.write_only) END),
+                   batch, CASE WHEN by_engine THEN 'engine' ELSE 'user' END, settled, CASE WHEN settled THEN at END
+            FROM (SELECT to_jsonb(n) AS j FROM new_rows n) r
+            RETURNING iasql_audit_log.account
+        )
+        SELECT array_agg(l.account) INTO accounts FROM (SELECT DISTINCT logged.account FROM logged) l;
 
     ELSIF TG_OP = 'DELETE' THEN
         IF NOT by_engine AND NOT managed.can_delete AND EXISTS (SELECT FROM old_rows) THEN
@@ -55,12 +65,16 @@ BEGIN
                           HINT = format('SELECT * FROM iasql_mode_explain(%L, %s) shows the rule of iasql_mode that says so.', TG_TABLE_NAME, bad.id);
             END IF;
         END IF;
-        INSERT INTO public.iasql_audit_log (ts, "user", table_name, record_id, account, change_type, change, transaction_id, origin, key, settled, settled_at)
-        SELECT at, writer, TG_TABLE_NAME, (r.j ->> 'id')::bigint, coalesce(r.j ->> 'account', r.j ->> 'name'), 'DELETE',
-               jsonb_build_object('original', CASE WHEN managed.write_only = '{}' THEN r.j ELSE iasql_internal.mask(r.j, managed.write_only) END),
-               batch, CASE WHEN by_engine THEN 'engine' ELSE 'user' END, iasql_internal.key(r.j, managed.identity),
-               settled, CASE WHEN settled THEN at END
-        FROM (SELECT to_jsonb(o) AS j FROM old_rows o) r;
+        WITH logged AS (
+            INSERT INTO public.iasql_audit_log (ts, "user", table_name, record_id, account, change_type, change, transaction_id, origin, key, settled, settled_at)
+            SELECT at, writer, TG_TABLE_NAME, (r.j ->> 'id')::bigint, coalesce(r.j ->> 'account', r.j ->> 'name'), 'DELETE',
+                   jsonb_build_object('original', CASE WHEN managed.write_only = '{}' THEN r.j ELSE iasql_internal.mask(r.j, managed.write_only) END),
+                   batch, CASE WHEN by_engine THEN 'engine' ELSE 'user' END, iasql_internal.key(r.j, managed.identity),
+                   settled, CASE WHEN settled THEN at END
+            FROM (SELECT to_jsonb(o) AS j FROM old_rows o) r
+            RETURNING iasql_audit_log.account
+        )
+        SELECT array_agg(l.account) INTO accounts FROM (SELECT DISTINCT logged.account FROM logged) l;
 
     ELSE
         IF NOT by_engine THEN
@@ -81,55 +95,48 @@ BEGIN
                 WHERE r.o -> e.key IS DISTINCT FROM e.value
             ) d
             WHERE r.n IS DISTINCT FROM r.o
+        ), logged AS (
+            INSERT INTO public.iasql_audit_log (ts, "user", table_name, record_id, account, change_type, change, transaction_id, origin, key, settled, settled_at)
+            SELECT at, writer, TG_TABLE_NAME, (n ->> 'id')::bigint, coalesce(n ->> 'account', n ->> 'name'), 'UPDATE',
+                   jsonb_build_object(
+                       'original', CASE WHEN managed.write_only = '{}' THEN original ELSE iasql_internal.mask(original, managed.write_only) END,
+                       'change', CASE WHEN managed.write_only = '{}' THEN change ELSE iasql_internal.mask(change, managed.write_only) END),
+                   batch, CASE WHEN by_engine THEN 'engine' ELSE 'user' END,
+                   CASE WHEN change ?| managed.identity THEN iasql_internal.key(o, managed.identity) END,
+                   done, CASE WHEN done THEN at END
+            FROM (SELECT *, settled OR NOT change ?| managed.columns AS done FROM diff) d
+            RETURNING iasql_audit_log.record_id, iasql_audit_log.account, iasql_audit_log.change -> 'change' AS change, iasql_audit_log.settled
+        ), refused AS (
+            SELECT l.record_id, c.name, why.tracked
+            FROM logged l CROSS JOIN LATERAL jsonb_object_keys(l.change) AS c (name)
+            CROSS JOIN LATERAL (SELECT CASE
+                WHEN NOT l.settled AND (c.name = ANY (managed.assigned) OR c.name = 'account') THEN false
+                WHEN tracking AND c.name = ANY (managed.columns) THEN nullif(public.iasql_mode_of(TG_TABLE_NAME, l.record_id, c.name) = 'TRACK', false)
+                END AS tracked) why
+            WHERE NOT by_engine AND why.tracked IS NOT NULL
+            ORDER BY why.tracked
+            LIMIT 1
         )
-        INSERT INTO public.iasql_audit_log (ts, "user", table_name, record_id, account, change_type, change, transaction_id, origin, key, settled, settled_at)
-        SELECT at, writer, TG_TABLE_NAME, (n ->> 'id')::bigint, coalesce(n ->> 'account', n ->> 'name'), 'UPDATE',
-               jsonb_build_object(
-                   'original', CASE WHEN managed.write_only = '{}' THEN original ELSE iasql_internal.mask(original, managed.write_only) END,
-                   'change', CASE WHEN managed.write_only = '{}' THEN change ELSE iasql_internal.mask(change, managed.write_only) END),
-               batch, CASE WHEN by_engine THEN 'engine' ELSE 'user' END,
-               CASE WHEN change ?| managed.identity THEN iasql_internal.key(o, managed.identity) END,
-               settled OR NOT change ?| managed.columns, CASE WHEN settled OR NOT change ?| managed.columns THEN at END
-        FROM diff;
-
-        IF NOT by_engine THEN
-            SELECT l.record_id, c.name INTO bad
-            FROM public.iasql_audit_log l CROSS JOIN LATERAL jsonb_object_keys(l.change -> 'change') AS c (name)
-            WHERE l.table_name = TG_TABLE_NAME AND l.xid = pg_current_xact_id() AND l.ts = at AND l.change_type = 'UPDATE'
-              AND NOT l.settled AND (c.name = ANY (managed.assigned) OR c.name = 'account')
-            LIMIT 1;
-            IF FOUND THEN
-                RAISE EXCEPTION 'column % of % (record %) cannot be changed: %', bad.name, TG_TABLE_NAME, bad.record_id,
-                        CASE bad.name WHEN 'account' THEN 'an object cannot move to another account' ELSE 'the cloud assigns it' END
-                    USING ERRCODE = 'IA001', SCHEMA = TG_TABLE_SCHEMA, TABLE = TG_TABLE_NAME, COLUMN = bad.name,
-                          HINT = CASE bad.name WHEN 'account' THEN 'Insert a record with the other account and delete this one.'
-                                 ELSE format('Leave %I out of the SET list; its value follows the cloud.', bad.name) END;
-            END IF;
-        END IF;
-        IF tracking THEN
-            SELECT l.record_id, c.name INTO bad
-            FROM public.iasql_audit_log l CROSS JOIN LATERAL jsonb_object_keys(l.change -> 'change') AS c (name)
-            WHERE l.table_name = TG_TABLE_NAME AND l.xid = pg_current_xact_id() AND l.ts = at AND l.change_type = 'UPDATE'
-              AND c.name = ANY (managed.columns) AND public.iasql_mode_of(TG_TABLE_NAME, l.record_id, c.name) = 'TRACK'
-            LIMIT 1;
-            IF FOUND THEN
-                RAISE EXCEPTION 'column % of % (record %) is tracked: the cloud decides its value', bad.name, TG_TABLE_NAME, bad.record_id
-                    USING ERRCODE = 'IA002', SCHEMA = TG_TABLE_SCHEMA, TABLE = TG_TABLE_NAME, COLUMN = bad.name,
-                          HINT = format('SELECT * FROM iasql_mode_explain(%L, %s, %L) shows the rule of iasql_mode that says so.', TG_TABLE_NAME, bad.record_id, bad.name);
-            END IF;
+        SELECT r.record_id, r.name, r.tracked, woken.accounts INTO bad
+        FROM (SELECT array_agg(l.account) AS accounts FROM (SELECT DISTINCT logged.account FROM logged WHERE NOT logged.settled) l) woken LEFT JOIN refused r ON true;
+        accounts := bad.accounts;
+        IF bad.tracked THEN
+            RAISE EXCEPTION 'column % of % (record %) is tracked: the cloud decides its value', bad.name, TG_TABLE_NAME, bad.record_id
+                USING ERRCODE = 'IA002', SCHEMA = TG_TABLE_SCHEMA, TABLE = TG_TABLE_NAME, COLUMN = bad.name,
+                      HINT = format('SELECT * FROM iasql_mode_explain(%L, %s, %L) shows the rule of iasql_mode that says so.', TG_TABLE_NAME, bad.record_id, bad.name);
+        ELSIF NOT bad.tracked THEN
+            RAISE EXCEPTION 'column % of % (record %) cannot be changed: %', bad.name, TG_TABLE_NAME, bad.record_id,
+                    CASE bad.name WHEN 'account' THEN 'an object cannot move to another account' ELSE 'the cloud assigns it' END
+                USING ERRCODE = 'IA001', SCHEMA = TG_TABLE_SCHEMA, TABLE = TG_TABLE_NAME, COLUMN = bad.name,
+                      HINT = CASE bad.name WHEN 'account' THEN 'Insert a record with the other account and delete this one.'
+                             ELSE format('Leave %I out of the SET list; its value follows the cloud.', bad.name) END;
         END IF;
     END IF;
 
-    IF NOT settled AND batch IS NULL THEN
-        IF TG_OP = 'DELETE' THEN
-            FOR account IN SELECT DISTINCT to_jsonb(o) ->> 'account' FROM old_rows o LOOP
-                PERFORM iasql_internal.enqueue('push', account);
-            END LOOP;
-        ELSE
-            FOR account IN SELECT DISTINCT to_jsonb(n) ->> 'account' FROM new_rows n LOOP
-                PERFORM iasql_internal.enqueue('push', account);
-            END LOOP;
-        END IF;
+    IF NOT settled AND batch IS NULL AND accounts IS NOT NULL THEN
+        FOREACH account IN ARRAY accounts LOOP
+            PERFORM iasql_internal.enqueue('push', account);
+        END LOOP;
     END IF;
     RETURN NULL;
 END
@@ -137,15 +144,21 @@ $$;
 COMMENT ON FUNCTION iasql_internal.audit() IS 'Statement trigger of every managed table: refuses, logs, wakes the engine.';
 
 CREATE OR REPLACE FUNCTION iasql_internal.mask(j jsonb, secrets text[]) RETURNS jsonb
-LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp
-RETURN j || coalesce((SELECT jsonb_object_agg(s, CASE WHEN j ->> s IS NULL THEN 'null'::jsonb ELSE '"********"'::jsonb END)
-                      FROM unnest(secrets) s WHERE j ? s), '{}');
+LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN j || coalesce((SELECT jsonb_object_agg(s, CASE WHEN j ->> s IS NULL THEN 'null'::jsonb ELSE '"********"'::jsonb END)
+                          FROM unnest(secrets) s WHERE j ? s), '{}');
+END
+$$;
 COMMENT ON FUNCTION iasql_internal.mask(jsonb, text[]) IS 'The row with its secrets masked (R16).';
 
 CREATE OR REPLACE FUNCTION iasql_internal.key(j jsonb, identity text[]) RETURNS text
-LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp
-RETURN (SELECT CASE WHEN count(*) = count(j ->> c.name) THEN string_agg(j ->> c.name, E'\x1f' ORDER BY c.ord) END
-        FROM unnest(identity) WITH ORDINALITY c (name, ord));
+LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN (SELECT CASE WHEN count(*) = count(j ->> c.name) THEN string_agg(j ->> c.name, E'\x1f' ORDER BY c.ord) END
+            FROM unnest(identity) WITH ORDINALITY c (name, ord));
+END
+$$;
 COMMENT ON FUNCTION iasql_internal.key(jsonb, text[]) IS 'The identity of a row as one text; NULL while it names no object.';
 
 CREATE OR REPLACE FUNCTION iasql_internal.refuse_truncate() RETURNS trigger

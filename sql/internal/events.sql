@@ -31,8 +31,10 @@ COMMENT ON FUNCTION iasql_internal.cycle_events() IS 'Tells of cycles that end.'
 CREATE OR REPLACE TRIGGER iasql_events AFTER UPDATE ON public.iasql_cycles
     REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION iasql_internal.cycle_events();
 
+-- (Its settings are those of the audit trigger, for the same reason.)
 CREATE OR REPLACE FUNCTION iasql_internal.failure_events() RETURNS trigger
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+SET plan_cache_mode = force_generic_plan SET enable_nestloop = off SET jit = off AS $$
 BEGIN
     IF TG_OP = 'INSERT' THEN
         PERFORM iasql_internal.notify('record failed', jsonb_build_object('table', f.table_name, 'count', count(*),
