@@ -135,9 +135,11 @@ func (e *Engine) start(ctx context.Context, accounts int) error {
 	if err := e.schedule(ctx, false); err != nil {
 		return err
 	}
+	ended, _ := e.queue.Subscribe(river.EventKindJobCompleted)
 	if err := e.queue.Start(context.WithoutCancel(ctx)); err != nil {
 		return fmt.Errorf("start the job queue: %w", err)
 	}
+	go e.takeWaiting(ended)
 	if err := e.endCalls(ctx); err != nil {
 		return err
 	}
@@ -146,6 +148,24 @@ func (e *Engine) start(ctx context.Context, accounts int) error {
 		return err
 	}
 	return nil
+}
+
+// takeWaiting has the queue look for further cycles when one has ended. By
+// itself it does not always: a place that becomes free while it fetches for
+// another stays empty until the next job comes or ends, or the next poll (River
+// v0.51, innerFetchLoop). It returns when the queue stops.
+func (e *Engine) takeWaiting(ended <-chan *river.Event) {
+	for event := range ended {
+		if event.Job.Queue != queueCycles {
+			continue
+		}
+		// Not of the engine's context: whoever else is there may take them, too.
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		if _, err := e.pool.Exec(ctx, `SELECT iasql_internal.wake_for_waiting()`); err != nil {
+			e.log.Debug("could not look for cycles that wait", "error", err) // the poll finds them
+		}
+		cancel()
+	}
 }
 
 // ID returns the engine's name, as iasql_engines() shows it.

@@ -28,6 +28,16 @@ END
 $$;
 COMMENT ON FUNCTION iasql_internal.enqueue(text, text, interval) IS 'Queues a push or sync job for an account, unless the same is queued and has not started.';
 
+CREATE OR REPLACE FUNCTION iasql_internal.wake_for_waiting() RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF EXISTS (SELECT FROM iasql_river.river_job j WHERE j.queue = 'iasql' AND j.state = 'available' AND j.scheduled_at <= now()) THEN
+        PERFORM pg_notify('iasql_river.river_insert', '{"queue": "iasql"}');
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION iasql_internal.wake_for_waiting() IS 'Has engines look for cycles that wait to be run, if there are any.';
+
 CREATE OR REPLACE FUNCTION iasql_internal.enqueue_sync() RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
