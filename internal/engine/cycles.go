@@ -40,7 +40,7 @@ func (e *Engine) workCycle(ctx context.Context, account string, kind sync.Kind) 
 		switch {
 		case ctx.Err() != nil:
 			return nil // the engine stops; the next one looks at everything
-		case errors.Is(err, errBatchOpen), errors.Is(err, postgres.ErrNoAccount):
+		case errors.Is(err, errBatchOpen), errors.Is(err, errAsked), errors.Is(err, postgres.ErrNoAccount):
 			return nil
 		case err != nil:
 			e.log.Error("cycle failed", "account", account, "kind", kind, "error", err)
@@ -110,7 +110,19 @@ func (e *Engine) runCycle(ctx context.Context, account string, kind sync.Kind, o
 	if options.Kind == "" {
 		options.Kind = string(kind)
 	}
+	alone := kind == sync.Push && options.Batch == 0
+	if alone {
+		if e.turns.ask(account) {
+			return sync.Report{}, errAsked
+		}
+		if !e.turns.wait(account) {
+			return sync.Report{}, errors.Join(errAsked, e.database.AskToPush(ctx, account))
+		}
+	}
 	lease, err := e.database.Acquire(ctx, account, e.id, options)
+	if alone {
+		e.turns.came(account)
+	}
 	if err != nil {
 		return sync.Report{}, err
 	}
@@ -126,7 +138,16 @@ func (e *Engine) runCycle(ctx context.Context, account string, kind sync.Kind, o
 		}
 	}
 	cycle := &sync.Engine{Database: e.database, Registry: e.registry, Log: e.log, Concurrency: e.options.Concurrency}
+	asked := func() bool { return false }
+	if kind == sync.Full && options.Batch == 0 {
+		cycle.Wanted, asked = e.turns.list(account)
+	}
 	report, failure := e.underLease(ctx, lease, cycle, kind)
+	if asked() { // perhaps too late for this cycle
+		if _, err := e.pool.Exec(context.WithoutCancel(ctx), `SELECT iasql_internal.enqueue('push', $1)`, account); err != nil {
+			e.log.Error("could not queue another cycle", "account", account, "error", err)
+		}
+	}
 	for _, problem := range report.Errors {
 		e.log.Warn("failed", "account", account, "table", problem.Record.Table, "record", problem.Record.ID, "scope", problem.Scope.String(), "error", problem.Err)
 	}

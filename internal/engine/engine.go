@@ -53,6 +53,7 @@ type Engine struct {
 	queue    *river.Client[pgx.Tx]
 	periodic func() // removes the periodic job
 	presence *postgres.Presence
+	turns    turns
 }
 
 // Queues of the job queue. Requests have their own, so that somebody who waits
@@ -204,11 +205,14 @@ func (e *Engine) Wait(ctx context.Context) error {
 // puts changed settings in force.
 func (e *Engine) keepPresence(ctx context.Context) error {
 	for {
-		err := e.presence.Wait(ctx)
+		wanted, err := e.presence.Wait(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return nil
-		case err == nil: // a notification: the settings changed
+		case err == nil && wanted != "":
+			e.turns.ask(wanted)
+			continue
+		case err == nil: // the settings changed
 			if err := e.schedule(ctx, false); err != nil {
 				e.log.Warn("settings could not be put in force", "error", err)
 			}

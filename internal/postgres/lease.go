@@ -47,7 +47,7 @@ func (d *Database) Acquire(ctx context.Context, account, engine string, options 
 		return nil, fmt.Errorf("connect for a lease: %w", err)
 	}
 	l := &Lease{Lease: sync.Lease{Account: account, Batch: options.Batch, Reviewed: options.Reviewed}, conn: conn}
-	if _, err := conn.Exec(ctx, `SELECT pg_advisory_lock($1, hashtext($2))`, lockLease, account); err != nil {
+	if err := lock(ctx, conn, account, options); err != nil {
 		_ = conn.Conn().Close(context.WithoutCancel(ctx)) // whether the lock was got is not known
 		conn.Release()
 		return nil, fmt.Errorf("lease %s: %w", account, err)
@@ -79,6 +79,36 @@ func (d *Database) Acquire(ctx context.Context, account, engine string, options 
 		return nil, fmt.Errorf("lease %s: %w", account, err)
 	}
 	return l, nil
+}
+
+// lock takes the account's lock. Who wants to push says so while it waits, to
+// the cycle that is running, wherever that is: it may see to it between two pages
+// of its listing.
+func lock(ctx context.Context, conn *pgxpool.Conn, account string, options CycleOptions) error {
+	if options.Kind == string(sync.Push) {
+		var taken bool
+		if err := conn.QueryRow(ctx, `SELECT pg_try_advisory_lock($1, hashtext($2))`, lockLease, account).Scan(&taken); err != nil || taken {
+			return err
+		}
+		if err := askToPush(ctx, conn, account); err != nil {
+			return err
+		}
+	}
+	_, err := conn.Exec(ctx, `SELECT pg_advisory_lock($1, hashtext($2))`, lockLease, account)
+	return err
+}
+
+func askToPush(ctx context.Context, conn interface {
+	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
+}, account string) error {
+	_, err := conn.Exec(ctx, `SELECT pg_notify($1, $2)`, channelPush, account)
+	return err
+}
+
+// AskToPush asks the cycle that holds an account's lease, in whatever engine, to
+// push between two pages of its listing.
+func (d *Database) AskToPush(ctx context.Context, account string) error {
+	return askToPush(ctx, d.Pool, account)
 }
 
 // Release ends the cycle's row with what it did, and gives the lease back.
@@ -137,7 +167,7 @@ func Announce(ctx context.Context, pool *pgxpool.Pool, id, version, host string)
 		_ = conn.Close(ctx)
 		return nil, fmt.Errorf("announce the engine: %w", err)
 	}
-	_, err = conn.Exec(ctx, fmt.Sprintf(`LISTEN iasql_settings; SELECT pg_advisory_lock_shared(%d, 1)`, lockEngine))
+	_, err = conn.Exec(ctx, fmt.Sprintf(`LISTEN iasql_settings; LISTEN `+channelPush+`; SELECT pg_advisory_lock_shared(%d, 1)`, lockEngine))
 	if err == nil {
 		_, err = conn.Exec(ctx, `
 			INSERT INTO iasql_internal.engine (id, pid, version, host) VALUES ($1, pg_backend_pid(), $2, $3)
@@ -154,10 +184,19 @@ func Announce(ctx context.Context, pool *pgxpool.Pool, id, version, host string)
 	return &Presence{conn}, nil
 }
 
-// Wait returns when the connection breaks or ctx ends.
-func (p *Presence) Wait(ctx context.Context) error {
-	_, err := p.conn.WaitForNotification(ctx)
-	return err
+// channelPush is notified with the name of an account whose lease somebody waits
+// for in order to push.
+const channelPush = "iasql_push"
+
+// Wait returns when the settings have changed, or when an engine waits for an
+// account's lease in order to push: then with the account's name. Its error is
+// that of the connection, or ctx's.
+func (p *Presence) Wait(ctx context.Context) (account string, err error) {
+	n, err := p.conn.WaitForNotification(ctx)
+	if err == nil && n.Channel == channelPush {
+		account = n.Payload
+	}
+	return account, err
 }
 
 // Close ends the presence.

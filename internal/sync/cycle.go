@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"slices"
+	gosync "sync"
 
 	"iasql/internal/modules"
 )
@@ -36,6 +37,10 @@ type Engine struct {
 	ReadOnly bool
 	// Serial: nothing runs concurrently, for reproducible simulation.
 	Serial bool
+	// Wanted, if not nil, asks a full cycle that is listing to push what users
+	// have committed since. It may be left unread: who asks has to look at it when
+	// the cycle has ended.
+	Wanted <-chan struct{}
 }
 
 // MaxPasses bounds the passes of one cycle; what is left then is for the next.
@@ -100,6 +105,18 @@ type cycle struct {
 	// one of undecided: it is neither inserted nor deleted.
 	hold   map[objectRef]bool
 	report Report
+
+	// gate is held for reading by the parts of a listing, and by what is pushed
+	// between them for changing what is above.
+	gate     gosync.RWMutex
+	touched  map[RecordRef]bool // by this cycle's steps; of a listing: by what was pushed meanwhile
+	served   bool               // something was
+	outdated bool               // and by other rules than the listing began with
+}
+
+func newCycle(e *Engine, lease Lease, kind Kind) *cycle {
+	return &cycle{Engine: e, lease: lease, kind: kind, tokens: map[RecordRef]string{}, undecided: map[RecordRef]bool{}, asked: map[RecordRef]bool{},
+		deleted: map[string]int{}, refused: map[RecordRef]bool{}, hold: map[objectRef]bool{}, rank: map[string]int{}, touched: map[RecordRef]bool{}}
 }
 
 // Cycle makes the account's cloud and tables equal as far as it can, and
@@ -107,7 +124,7 @@ type cycle struct {
 // not go on; what fails for one record stays with it (R8). A cycle may be
 // abandoned at any instant.
 func (e *Engine) Cycle(ctx context.Context, lease Lease, kind Kind) (Report, error) {
-	c := &cycle{Engine: e, lease: lease, kind: kind, tokens: map[RecordRef]string{}, undecided: map[RecordRef]bool{}, asked: map[RecordRef]bool{}, deleted: map[string]int{}, refused: map[RecordRef]bool{}, hold: map[objectRef]bool{}, rank: map[string]int{}}
+	c := newCycle(e, lease, kind)
 	err := c.run(ctx)
 	return c.report, err
 }
@@ -150,6 +167,9 @@ func (c *cycle) run(ctx context.Context) error {
 		if c.ReadOnly {
 			c.report.Steps = append(c.report.Steps, steps...)
 			return nil
+		}
+		if c.kind == Push {
+			c.touch(steps)
 		}
 		progressed, err := c.carryOut(ctx, steps)
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"slices"
 	gosync "sync"
 
 	"golang.org/x/sync/errgroup"
@@ -128,11 +129,39 @@ func fillScope(t *modules.Table, scope modules.Scope, row modules.Row) {
 // returns the steps that push. Records with pending changes or states are left
 // to the snapshot, which reads them directly.
 func (c *cycle) scan(ctx context.Context) ([]Step, error) {
-	var (
-		pushes  []Step
-		deletes []Step // of records: after all inserts, children first
-		lock    gosync.Mutex
-	)
+	attended, stop := c.attend(ctx)
+	pushes, deletes, imported, err := c.list(attended)
+	if failure := stop(); failure != nil {
+		return nil, failure
+	}
+	if err != nil {
+		return nil, err
+	}
+	if pushes, err = c.standing(ctx, pushes); err != nil {
+		return nil, err
+	}
+	if deletes, err = c.standing(ctx, deletes); err != nil {
+		return nil, err
+	}
+	if c.ReadOnly {
+		return append(pushes, deletes...), nil
+	}
+	if _, err := c.pullAndSettle(ctx, deletes); err != nil {
+		return nil, err
+	}
+	if len(imported) > 0 {
+		if err := c.Database.Imported(ctx, c.lease, imported); err != nil {
+			return nil, err
+		}
+	}
+	return pushes, nil
+}
+
+// list is the listing: it pulls what it can page by page, and returns the steps
+// that push, those that delete records (after all inserts, children first), and
+// the tables that were listed completely for the first time.
+func (c *cycle) list(ctx context.Context) (pushes, deletes []Step, imported []string, err error) {
+	var lock gosync.Mutex
 	collect := func(steps []Step) {
 		lock.Lock()
 		defer lock.Unlock()
@@ -144,11 +173,10 @@ func (c *cycle) scan(ctx context.Context) ([]Step, error) {
 			}
 		}
 	}
-	var imported []string
 	for _, t := range c.tables { // parents first: children need their ids
 		scopes, err := c.scopes(ctx, t)
 		if err != nil {
-			return nil, err
+			return nil, nil, nil, err
 		}
 		incomplete := false
 		g, ctx := errgroup.WithContext(ctx)
@@ -169,25 +197,15 @@ func (c *cycle) scan(ctx context.Context) ([]Step, error) {
 			})
 		}
 		if err := g.Wait(); err != nil {
-			return nil, err
+			return nil, nil, nil, err
 		}
+		c.gate.RLock()
 		if !incomplete && !c.settings.Imported[t.Name] {
 			imported = append(imported, t.Name)
 		}
+		c.gate.RUnlock()
 	}
-	if !c.ReadOnly {
-		if _, err := c.pullAndSettle(ctx, deletes); err != nil {
-			return nil, err
-		}
-		if len(imported) > 0 {
-			if err := c.Database.Imported(ctx, c.lease, imported); err != nil {
-				return nil, err
-			}
-		}
-	} else {
-		pushes = append(pushes, deletes...)
-	}
-	return pushes, nil
+	return pushes, deletes, imported, nil
 }
 
 // scopes returns where the table has to be listed for the lease's account.
@@ -223,6 +241,11 @@ func (c *cycle) scanScope(ctx context.Context, t *modules.Table, scope modules.S
 	)
 	res := c.Registry.Resource(t.Name)
 	page := func(objects []modules.Row) error {
+		if fatal = c.between(ctx); fatal != nil {
+			return fatal
+		}
+		c.gate.RLock()
+		defer c.gate.RUnlock()
 		found, err := c.matchPage(ctx, t, scope, objects, seen)
 		if err != nil {
 			fatal = err
@@ -308,43 +331,55 @@ func (c *cycle) unseen(ctx context.Context, t *modules.Table, scope modules.Scop
 		return nil, fmt.Errorf("read records of %s in %s: %w", t.Name, scope, err)
 	}
 	var steps []Step
-	for len(missing) > 0 {
-		n := min(len(missing), 200)
-		loaded, err := c.Database.Load(ctx, t, missing[:n])
+	for chunk := range slices.Chunk(missing, 200) {
+		if err := c.between(ctx); err != nil {
+			return nil, err
+		}
+		found, err := c.unseenOf(ctx, t, chunk)
 		if err != nil {
-			return nil, fmt.Errorf("load records of %s: %w", t.Name, err)
-		}
-		missing = missing[n:]
-		var clean []*Subject
-		for _, s := range loaded {
-			// Others are the snapshot's.
-			if s.Change == nil && s.State == nil && !c.undecided[s.Ref()] {
-				c.complete(s)
-				clean = append(clean, s)
-			}
-		}
-		if err := c.observe(ctx, clean); err != nil {
 			return nil, err
 		}
-		var pulls []Step
-		for _, s := range clean {
-			step := Step{s, Decide(s, c.policy(s))}
-			switch step.Decision.Action {
-			case UpdateRecord: // listed late
-				pulls = append(pulls, step)
-			case Nothing:
-				if step.Decision.Wait {
-					pulls = append(pulls, step)
-				}
-			default:
-				steps = append(steps, step)
-			}
-		}
-		if c.ReadOnly {
-			steps = append(steps, pulls...)
-		} else if _, err := c.pullAndSettle(ctx, pulls); err != nil {
-			return nil, err
-		}
+		steps = append(steps, found...)
 	}
 	return steps, nil
+}
+
+// unseenOf does so with some records.
+func (c *cycle) unseenOf(ctx context.Context, t *modules.Table, missing []int64) (steps []Step, err error) {
+	c.gate.RLock()
+	defer c.gate.RUnlock()
+	loaded, err := c.Database.Load(ctx, t, missing)
+	if err != nil {
+		return nil, fmt.Errorf("load records of %s: %w", t.Name, err)
+	}
+	var clean []*Subject
+	for _, s := range loaded {
+		// Others are the snapshot's.
+		if s.Change == nil && s.State == nil && !c.undecided[s.Ref()] {
+			c.complete(s)
+			clean = append(clean, s)
+		}
+	}
+	if err := c.observe(ctx, clean); err != nil {
+		return nil, err
+	}
+	var pulls []Step
+	for _, s := range clean {
+		step := Step{s, Decide(s, c.policy(s))}
+		switch step.Decision.Action {
+		case UpdateRecord: // listed late
+			pulls = append(pulls, step)
+		case Nothing:
+			if step.Decision.Wait {
+				pulls = append(pulls, step)
+			}
+		default:
+			steps = append(steps, step)
+		}
+	}
+	if c.ReadOnly {
+		return append(steps, pulls...), nil
+	}
+	_, err = c.pullAndSettle(ctx, pulls)
+	return steps, err
 }

@@ -40,6 +40,7 @@ type run struct {
 	failed  map[objectKey]bool // failed ones
 	missing map[objectKey]bool // objects a direct read did not find
 	deletes int
+	wanted  chan struct{}
 }
 
 // quietCalls are left out of histories, by the beginnings of their names.
@@ -55,10 +56,10 @@ func (w *world) cycle(spec *Action, depth int) error {
 	r := &run{
 		w: w, spec: spec, rng: rand.New(rand.NewPCG(spec.Seed, 7)), depth: depth, started: w.now,
 		lease:  sync.Lease{Account: account, Fence: w.db.fence, Cycle: w.db.fence},
-		listed: map[objectKey]bool{}, failed: map[objectKey]bool{}, missing: map[objectKey]bool{},
+		listed: map[objectKey]bool{}, failed: map[objectKey]bool{}, missing: map[objectKey]bool{}, wanted: make(chan struct{}, 1),
 	}
 	w.runs = append(w.runs, r)
-	e := &sync.Engine{Database: r, Registry: registry, Log: quiet, Serial: true, Random: r.rng.Float64, ReadOnly: spec.Do == Preview}
+	e := &sync.Engine{Database: r, Registry: registry, Log: quiet, Serial: true, Random: r.rng.Float64, ReadOnly: spec.Do == Preview, Wanted: r.wanted}
 	kind := sync.Full
 	if spec.Push {
 		kind = sync.Push
@@ -107,6 +108,11 @@ func (r *run) boundary(what string) error {
 		case Hiccup:
 			r.w.trace("   hiccup")
 			return errHiccup
+		case Wake:
+			select {
+			case r.wanted <- struct{}{}:
+			default:
+			}
 		case Cycle:
 			if r.depth == 0 { // another engine takes over; this one is a zombie from now on
 				_ = r.w.cycle(in, r.depth+1)

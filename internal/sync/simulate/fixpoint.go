@@ -207,6 +207,10 @@ func (w *world) finalRecord(t *modules.Table, at sync.RecordRef, r *row, recorde
 				if have.IsNull() {
 					continue // made in the cloud with the name of what is on its way out; there is no record it could name
 				}
+				if key, ok := w.db.keyOf(target, have.Int()); (!ok || w.cloud.live(target, t.Scope(r.vals), key) == nil) && w.explained(ref(target, have.Int())) == "" {
+					left = true // the record it names has no object, says why, and is what a person has to look at
+					continue
+				}
 			}
 			if have.IsNull() != cloud.IsNull() {
 				differs = c.Name

@@ -37,6 +37,7 @@ const (
 	KillAfter   Do = "KillAfter"   // after its effect
 	Hiccup      Do = "Hiccup"      // the database's connection breaks before the call
 	HiccupAfter Do = "HiccupAfter" // or after it
+	Wake        Do = "Wake"        // a full cycle is asked to push between two pages
 )
 
 // Action is one step of a schedule. What it acts on is chosen by A, B, C and D
@@ -173,6 +174,12 @@ func (g *generator) cycle(depth int) Action {
 	}
 	for rng.Float64() < g.inside && len(a.Inject) < 5 {
 		inject(g.next(depth + 1))
+		if !a.Push && rng.IntN(2) == 0 { // mostly of what was just done
+			a.Inject = append(a.Inject, Action{Do: Wake, At: a.Inject[len(a.Inject)-1].At})
+		}
+	}
+	if !a.Push && g.inside > 0 && rng.IntN(3) == 0 {
+		inject(Action{Do: Wake})
 	}
 	if rng.Float64() < g.kills {
 		inject(Action{Do: pick(rng, Kill, KillAfter, KillAfter, Hiccup, HiccupAfter)})

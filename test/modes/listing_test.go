@@ -1,0 +1,83 @@
+package modes
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"iasql/test/faultproxy"
+	"iasql/test/harness"
+)
+
+// What users change does not wait for the end of a listing, wherever the cycle
+// runs; and what the listing read before does not undo it.
+func TestChangesDuringListing(t *testing.T) {
+	t.Parallel()
+	for _, engines := range []int{1, 2} {
+		t.Run(fmt.Sprint(engines), func(t *testing.T) {
+			t.Parallel()
+			w := harness.NewWorld(t)
+			proxy := faultproxy.Start(t, w.AWS.Endpoint)
+			w.Endpoint = proxy.URL
+			for range engines {
+				w.Serve()
+			}
+			w.Install(east, "aws_vpc")
+			w.PSQL(`INSERT INTO vpc (cidr_block) VALUES ('10.1.0.0/16'), ('10.2.0.0/16')`)
+			w.Settled()
+			edited := w.PSQL(`SELECT vpc_id FROM vpc WHERE cidr_block = '10.1.0.0/16'`)
+			deleted := w.PSQL(`SELECT vpc_id FROM vpc WHERE cidr_block = '10.2.0.0/16'`)
+
+			reached, release := make(chan struct{}), make(chan struct{})
+			var once sync.Once
+			letGo := sync.OnceFunc(func() { close(release) })
+			defer letGo()
+			proxy.Set(func(c faultproxy.Call) faultproxy.Fault {
+				if c.Action != "DescribeVpcs" || strings.Contains(c.Body, "VpcId") || strings.Contains(c.Body, "Filter") {
+					return faultproxy.Fault{}
+				}
+				// The listing has been answered, and the answer is on its way.
+				return faultproxy.Fault{After: func() {
+					once.Do(func() { close(reached) })
+					<-release
+				}}
+			})
+			listed := make(chan error, 1)
+			go func() {
+				_, err := w.TryPSQL(w.UserURL, `SELECT iasql_sync_now()`)
+				listed <- err
+			}()
+			<-reached
+			w.PSQL(`UPDATE vpc SET tags = '{"a": "b"}' WHERE vpc_id = '` + edited + `'`)
+			w.PSQL(`INSERT INTO vpc (cidr_block) VALUES ('10.3.0.0/16')`)
+			w.PSQL(`DELETE FROM vpc WHERE vpc_id = '` + deleted + `'`)
+			w.Eventually(10*time.Second, "the changes in the cloud", func() bool {
+				vpcs := fmt.Sprint(w.CLI("ec2", "describe-vpcs")["Vpcs"])
+				return strings.Contains(vpcs, "Key:a Value:b") && strings.Contains(vpcs, "10.3.0.0/16") && !strings.Contains(vpcs, deleted)
+			})
+			w.Settled()
+			select {
+			case err := <-listed:
+				t.Fatalf("the listing has ended: %v", err)
+			default:
+			}
+			letGo()
+			if err := <-listed; err != nil {
+				t.Error(err)
+			}
+			w.Settled()
+			if got := w.PSQL(`SELECT string_agg(format('%s %s', cidr_block, tags), ', ' ORDER BY cidr_block) FROM vpc WHERE cidr_block <<= '10.0.0.0/8'`); got != `10.1.0.0/16 {"a": "b"}, 10.3.0.0/16` {
+				t.Errorf("the records are %s", got)
+			}
+			proxy.Set(func(faultproxy.Call) faultproxy.Fault { return faultproxy.Fault{} })
+			before := proxy.Count("CreateVpc") + proxy.Count("DeleteVpc") + proxy.Count("CreateTags") + proxy.Count("DeleteTags")
+			w.PSQL(`SELECT iasql_sync_now()`)
+			w.Settled()
+			if after := proxy.Count("CreateVpc") + proxy.Count("DeleteVpc") + proxy.Count("CreateTags") + proxy.Count("DeleteTags"); after != before {
+				t.Errorf("a quiet cycle made %d calls", after-before)
+			}
+		})
+	}
+}
