@@ -112,6 +112,7 @@ type cycle struct {
 	touched  map[RecordRef]bool // by this cycle's steps; of a listing: by what was pushed meanwhile
 	served   bool               // something was
 	outdated bool               // and by other rules than the listing began with
+	broken   error              // what it made may be there without the database's knowing
 }
 
 func newCycle(e *Engine, lease Lease, kind Kind) *cycle {

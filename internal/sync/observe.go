@@ -241,11 +241,12 @@ func (c *cycle) scanScope(ctx context.Context, t *modules.Table, scope modules.S
 	)
 	res := c.Registry.Resource(t.Name)
 	page := func(objects []modules.Row) error {
-		if fatal = c.between(ctx); fatal != nil {
-			return fatal
+		leave, err := c.enter(ctx)
+		if err != nil {
+			fatal = err
+			return err
 		}
-		c.gate.RLock()
-		defer c.gate.RUnlock()
+		defer leave()
 		found, err := c.matchPage(ctx, t, scope, objects, seen)
 		if err != nil {
 			fatal = err
@@ -332,9 +333,6 @@ func (c *cycle) unseen(ctx context.Context, t *modules.Table, scope modules.Scop
 	}
 	var steps []Step
 	for chunk := range slices.Chunk(missing, 200) {
-		if err := c.between(ctx); err != nil {
-			return nil, err
-		}
 		found, err := c.unseenOf(ctx, t, chunk)
 		if err != nil {
 			return nil, err
@@ -346,8 +344,11 @@ func (c *cycle) unseen(ctx context.Context, t *modules.Table, scope modules.Scop
 
 // unseenOf does so with some records.
 func (c *cycle) unseenOf(ctx context.Context, t *modules.Table, missing []int64) (steps []Step, err error) {
-	c.gate.RLock()
-	defer c.gate.RUnlock()
+	leave, err := c.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	loaded, err := c.Database.Load(ctx, t, missing)
 	if err != nil {
 		return nil, fmt.Errorf("load records of %s: %w", t.Name, err)

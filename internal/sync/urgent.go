@@ -50,7 +50,7 @@ func (c *cycle) attend(ctx context.Context) (attended context.Context, stop func
 	}
 }
 
-// between is passed between the parts of a listing: where nothing runs
+// between is passed before each part of a listing: where nothing runs
 // concurrently, it is there that Wanted is served.
 func (c *cycle) between(ctx context.Context) error {
 	if c.Wanted == nil || c.ReadOnly || !c.Serial {
@@ -62,6 +62,21 @@ func (c *cycle) between(ctx context.Context) error {
 	default:
 		return nil
 	}
+}
+
+// enter begins a part of a listing, which ends with leave: nothing is pushed
+// meanwhile. It fails when a push has failed, since an object that it made may
+// look like one that nobody has a record of.
+func (c *cycle) enter(ctx context.Context) (leave func(), err error) {
+	if err := c.between(ctx); err != nil {
+		return nil, err
+	}
+	c.gate.RLock()
+	if c.broken != nil {
+		c.gate.RUnlock()
+		return nil, c.broken
+	}
+	return c.gate.RUnlock, nil
 }
 
 // serve does what a push cycle does, under the lease of this one.
@@ -86,7 +101,8 @@ func (c *cycle) serve(ctx context.Context) error {
 		}
 	})
 	if err != nil {
-		return fmt.Errorf("push what was changed meanwhile: %w", err)
+		c.broken = fmt.Errorf("push what was changed meanwhile: %w", err)
+		return c.broken
 	}
 	c.served = true
 	for ref := range push.touched {

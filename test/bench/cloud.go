@@ -15,11 +15,12 @@ type cloud struct {
 	n       int
 	lock    sync.Mutex
 	changed map[string]modules.Row
-	called  int
-	last    time.Time // of the last mutating call
+	calls   chan time.Time // when mutating calls were made
 }
 
-func newCloud(n int) *cloud { return &cloud{n: n, changed: map[string]modules.Row{}} }
+func newCloud(n int) *cloud {
+	return &cloud{n: n, changed: map[string]modules.Row{}, calls: make(chan time.Time, 100)}
+}
 
 var owner = &modules.Table{Name: "owner", Doc: "Accounts.", Provider: "bench", DefinesAccounts: true,
 	Columns: []modules.Column{{Name: "name", Type: modules.TypeText, Required: true, Identity: true, Doc: "Name."}}}
@@ -98,8 +99,7 @@ func (c *cloud) Update(ctx context.Context, _ modules.Scope, have, want modules.
 		time.Sleep(*latency)
 		c.lock.Lock()
 		defer c.lock.Unlock()
-		c.called++
-		c.last = time.Now()
+		c.calls <- time.Now()
 		row := have.Clone()
 		for _, name := range columns {
 			row[name] = want[name]

@@ -27,7 +27,7 @@ var (
 	out      = flag.String("out", "", "directory for figures.json, the table and the curves; none if empty")
 	pageSize = flag.Int("page", 1000, "objects in a page of a listing")
 	latency  = flag.Duration("latency", 0, "how long the scripted cloud takes to answer")
-	edits    = flag.Int("edits", 50, "user edits to time")
+	edits    = flag.Int("edits", 200, "user edits to time")
 	provider = flag.String("terraform-provider", "", "directory of a binary terraform-provider-aws, to time terraform plan with; not done if empty")
 	repeat   = flag.Int("repeat", 3, "quiet cycles to time, after a warm-up")
 )
@@ -75,14 +75,16 @@ func run(ctx context.Context) error {
 	defer func() { _ = pg.Stop(ctx) }()
 	parts := strings.Split(*only, ",")
 	if slices.Contains(parts, "scripted") {
+		var list []int
 		for text := range strings.SplitSeq(*sizes, ",") {
 			n, err := strconv.Atoi(text)
 			if err != nil {
 				return fmt.Errorf("-n: %w", err)
 			}
-			if err := measure(ctx, pg.AdminURL(), n); err != nil {
-				return fmt.Errorf("%d objects: %w", n, err)
-			}
+			list = append(list, n)
+		}
+		if err := measureScripted(ctx, pg.AdminURL(), list); err != nil {
+			return err
 		}
 	}
 	if slices.Contains(parts, "engines") {

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"slices"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"iasql/internal/modules"
@@ -16,34 +18,78 @@ import (
 	"iasql/internal/sync"
 )
 
-// bench is an installation with n objects in its cloud.
+// bench is an installation with n objects in its cloud, in a database of its own.
 type bench struct {
+	n        int
+	url      string
 	pool     *pgxpool.Pool
 	database *postgres.Database
 	cycle    *sync.Engine
 	cloud    *cloud
 }
 
-func measure(ctx context.Context, url string, n int) error {
-	b := &bench{cloud: newCloud(n)}
-	registry, err := modules.NewRegistry(b.cloud.module())
+// measureScripted measures one installation after the other, and then edits in
+// all of them by turns: a difference between sizes is then not one of the time of
+// day.
+func measureScripted(ctx context.Context, url string, sizes []int) error {
+	var benches []*bench
+	for _, n := range sizes {
+		b, err := newBench(ctx, url, n)
+		if err != nil {
+			return fmt.Errorf("%d objects: %w", n, err)
+		}
+		defer b.pool.Close()
+		benches = append(benches, b)
+		if err := b.measure(ctx); err != nil {
+			return fmt.Errorf("%d objects: %w", n, err)
+		}
+	}
+	return measureEdits(ctx, benches)
+}
+
+func newBench(ctx context.Context, url string, n int) (*bench, error) {
+	b := &bench{n: n, cloud: newCloud(n)}
+	registry, err := b.registry()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := platform.Migrate(ctx, url, registry, "bench"); err != nil {
-		return err
+	if b.url, err = newDatabase(ctx, url, fmt.Sprint("bench_", n)); err != nil {
+		return nil, err
 	}
-	if b.pool, err = postgres.Connect(ctx, url, 16); err != nil {
-		return err
+	if err := platform.Migrate(ctx, b.url, registry, "bench"); err != nil {
+		return nil, err
 	}
-	defer b.pool.Close()
-	if _, err := platform.Install(ctx, b.pool, registry, []string{"bench"}); err != nil {
-		return err
+	if b.pool, err = postgres.Connect(ctx, b.url, 16); err != nil {
+		return nil, err
 	}
 	b.database = &postgres.Database{Pool: b.pool, Registry: registry}
 	b.cycle = &sync.Engine{Database: b.database, Registry: registry, Log: slog.New(slog.DiscardHandler)}
-	defer func() { _, _ = platform.Uninstall(ctx, b.pool, registry, []string{"bench"}) }()
+	_, err = platform.Install(ctx, b.pool, registry, []string{"bench"})
+	return b, err
+}
 
+func (b *bench) registry() (*modules.Registry, error) { return modules.NewRegistry(b.cloud.module()) }
+
+// newDatabase makes an empty database, and returns its URL.
+func newDatabase(ctx context.Context, admin, name string) (string, error) {
+	conn, err := pgx.Connect(ctx, admin)
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close(ctx)
+	if _, err := conn.Exec(ctx, `CREATE DATABASE `+pgx.Identifier{name}.Sanitize()); err != nil {
+		return "", err
+	}
+	u, err := url.Parse(admin)
+	if err != nil {
+		return "", err
+	}
+	u.Path = "/" + name
+	return u.String(), nil
+}
+
+func (b *bench) measure(ctx context.Context) error {
+	n := b.n
 	took, memory, r, err := b.run(ctx, sync.Full)
 	if err != nil {
 		return err
@@ -72,10 +118,7 @@ func measure(ctx context.Context, url string, n int) error {
 	slices.Sort(quiet)
 	report("quiet cycle", n, quiet[len(quiet)/2].Seconds(), "s", fmt.Sprintf("%d MB resident at most", memory>>20))
 	report("quiet cycle, resident memory", n, float64(memory>>20), "MB", "")
-	if err := b.edits(ctx, url, n); err != nil {
-		return err
-	}
-	return b.bulkInsert(ctx, url, n)
+	return b.bulkInsert(ctx)
 }
 
 // run times a cycle, and returns the most memory the process had meanwhile.
@@ -92,37 +135,10 @@ func (b *bench) run(ctx context.Context, kind sync.Kind) (time.Duration, uint64,
 	return took, peakResident(), r, err
 }
 
-// edits times a push cycle after one edit: from commit to the cloud's call.
-func (b *bench) edits(ctx context.Context, url string, n int) error {
-	user, err := pgxpool.New(ctx, url)
-	if err != nil {
-		return err
-	}
-	defer user.Close()
-	var times []time.Duration
-	for i := range *edits {
-		if _, err := user.Exec(ctx, `UPDATE thing SET label = $1 WHERE id = (SELECT min(id) + $2 FROM thing)`, fmt.Sprint("edit ", i), i%n); err != nil {
-			return err
-		}
-		called := b.cloud.called
-		begun := time.Now()
-		if _, _, r, err := b.run(ctx, sync.Push); err != nil || r.Pushed != 1 {
-			return fmt.Errorf("edit %d: %+v %w", i, r, err)
-		}
-		if b.cloud.called == called {
-			return errors.New("the edit made no call")
-		}
-		times = append(times, b.cloud.last.Sub(begun))
-	}
-	slices.Sort(times)
-	report("one edit to its call, p50", n, float64(times[len(times)/2].Microseconds())/1000, "ms", "")
-	report("one edit to its call, p99", n, float64(times[len(times)*99/100].Microseconds())/1000, "ms", "")
-	return nil
-}
-
 // bulkInsert compares an INSERT of n rows with and without the audit trigger.
-func (b *bench) bulkInsert(ctx context.Context, url string, n int) error {
-	user, err := pgxpool.New(ctx, url)
+func (b *bench) bulkInsert(ctx context.Context) error {
+	n := b.n
+	user, err := pgxpool.New(ctx, b.url)
 	if err != nil {
 		return err
 	}

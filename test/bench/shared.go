@@ -41,6 +41,13 @@ func (c *sharedCloud) module() *modules.Module {
 
 func (c *sharedCloud) Table() *modules.Table { return item }
 
+// made returns how many objects have been made.
+func (c *sharedCloud) made() int {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	return c.serial
+}
+
 // add makes an object; the lock is held.
 func (c *sharedCloud) add(account string, label modules.Value) modules.Row {
 	c.serial++

@@ -469,9 +469,16 @@ func (c *checker) isGarbage(o *object) bool {
 }
 
 func (c *checker) garbageSettled(g *garbageRow) {
-	if o := c.w.cloud.live(g.table, g.scope, g.key); o != nil && !c.claimed(o, sync.RecordRef{}) && !o.held(c.recent(), func(r modules.Row) bool { return r == nil }) {
+	o := c.w.cloud.live(g.table, g.scope, g.key)
+	if o == nil {
+		return
+	}
+	if !c.claimed(o, sync.RecordRef{}) && !o.held(c.recent(), func(r modules.Row) bool { return r == nil }) {
 		c.w.violate("R14", "%s: the replaced object %s was forgotten while it exists", g.table.Name, g.key)
 	}
+	// Somebody made it a moment ago, and a read was from before that: from now on
+	// it is as if it had been made now.
+	delete(c.unwantedBy, o)
 }
 
 // asked reports whether since the cycle began a user's change of a type, and

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"iasql/internal/engine"
+	"iasql/internal/modules"
+)
+
+// editor is a user of an installation with an engine.
+type editor struct {
+	*bench
+	user  *pgxpool.Pool
+	first int64 // id of the first record
+	edits int
+	stop  func() error
+}
+
+// edit starts an engine on the installation, and waits until it has looked at
+// everything once. Further full cycles are those that the bench asks for.
+func (b *bench) edit(ctx context.Context) (*editor, error) {
+	e := &editor{bench: b}
+	var err error
+	if e.user, err = pgxpool.New(ctx, b.url); err != nil {
+		return nil, err
+	}
+	if _, err := e.user.Exec(ctx, `UPDATE iasql_settings SET value = '1 day' WHERE name = 'sync_interval'`); err != nil {
+		return nil, err
+	}
+	if _, err := e.user.Exec(ctx, `VACUUM ANALYZE`); err != nil {
+		return nil, err
+	}
+	if err := e.user.QueryRow(ctx, `SELECT min(id) FROM thing`).Scan(&e.first); err != nil {
+		return nil, err
+	}
+	work, cancel := context.WithCancel(ctx)
+	running, err := engine.Start(work, engine.Options{DatabaseURL: b.url, Version: "bench", Log: slog.New(slog.DiscardHandler),
+		Registry: func(*pgxpool.Pool) (*modules.Registry, error) { return b.registry() }})
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	done := make(chan error, 1)
+	go func() { done <- running.Wait(work) }()
+	e.stop = func() error {
+		cancel()
+		e.user.Close()
+		return <-done
+	}
+	_, err = e.user.Exec(ctx, `SELECT iasql_sync_now()`)
+	return e, err
+}
+
+// once makes one edit, of a record at some distance from the last, and returns
+// how long it was from the user's sending it to the cloud's being called.
+func (e *editor) once(ctx context.Context) (time.Duration, error) {
+	e.edits++
+	id := e.first + int64(e.edits*7919%e.n)
+	begun := time.Now()
+	if _, err := e.user.Exec(ctx, `UPDATE thing SET label = $1 WHERE id = $2`, fmt.Sprint("edit ", e.edits), id); err != nil {
+		return 0, err
+	}
+	select {
+	case at := <-e.cloud.calls:
+		return at.Sub(begun), nil
+	case <-time.After(time.Minute):
+		return 0, errors.New("an edit made no call within a minute")
+	}
+}
+
+// measureEdits times edits in all installations by turns, with engines that
+// have nothing else to do; then in the one of 100,000 while the engine lists.
+func measureEdits(ctx context.Context, benches []*bench) error {
+	var editors []*editor
+	for _, b := range benches {
+		e, err := b.edit(ctx)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = e.stop() }()
+		editors = append(editors, e)
+	}
+	times := make([][]time.Duration, len(editors))
+	for i := range *edits + 10 {
+		for at, e := range editors {
+			took, err := e.once(ctx)
+			if err != nil {
+				return fmt.Errorf("%d objects: %w", e.n, err)
+			}
+			if i >= 10 { // after a warm-up
+				times[at] = append(times[at], took)
+			}
+			time.Sleep(10 * time.Millisecond) // until its cycle has ended
+		}
+	}
+	for at, e := range editors {
+		reportEdits("one edit to its call", e.n, times[at])
+	}
+	for _, e := range editors {
+		if e.n != 100_000 {
+			continue
+		}
+		during, err := e.whileListing(ctx)
+		if err != nil {
+			return err
+		}
+		reportEdits("one edit to its call, during full cycles", e.n, during)
+	}
+	return nil
+}
+
+// whileListing times edits while one full cycle follows the other.
+func (e *editor) whileListing(ctx context.Context) (times []time.Duration, err error) {
+	listing, cancel := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() {
+		for listing.Err() == nil {
+			if _, err := e.user.Exec(ctx, `SELECT iasql_sync_now()`); err != nil {
+				ended <- err
+				return
+			}
+		}
+		ended <- nil
+	}()
+	for range *edits {
+		took, err := e.once(ctx)
+		if err != nil {
+			cancel()
+			return nil, errors.Join(err, <-ended)
+		}
+		times = append(times, took)
+		time.Sleep(50 * time.Millisecond)
+	}
+	cancel()
+	return times, <-ended
+}
+
+func reportEdits(what string, n int, times []time.Duration) {
+	slices.Sort(times)
+	report(what+", p50", n, milliseconds(times[len(times)/2]), "ms", "")
+	report(what+", p99", n, milliseconds(times[len(times)*99/100]), "ms", "")
+}
