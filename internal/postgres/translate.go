@@ -74,23 +74,26 @@ func (d *Database) ToDatabase(ctx context.Context, t *modules.Table, scope modul
 			where, args = where+` AND p.region = $3`, append(args, scope.Region)
 		}
 		query := fmt.Sprintf(`
-			SELECT %[1]s, p.id, false FROM %[2]s p WHERE p.%[3]s = ANY ($1::text[]) AND %[4]s
-			UNION ALL SELECT %[6]s, s.record_id, NOT EXISTS (SELECT FROM %[2]s p WHERE p.id = s.record_id) FROM iasql_internal.record_state s
+			SELECT %[1]s, p.id, 0 FROM %[2]s p WHERE p.%[3]s = ANY ($1::text[]) AND %[4]s
+			UNION ALL SELECT %[6]s, s.record_id, CASE WHEN EXISTS (SELECT FROM %[2]s p WHERE p.id = s.record_id) THEN 1 ELSE 3 END FROM iasql_internal.record_state s
 			WHERE s.table_name = %[5]s AND %[6]s = ANY ($1) AND s.account = $2
-			UNION ALL SELECT %[7]s, g.record_id, true FROM iasql_internal.garbage g WHERE g.table_name = %[5]s AND %[7]s = ANY ($1) AND g.account = $2
-			UNION ALL SELECT %[8]s, l.record_id, true FROM public.iasql_audit_log l
-			WHERE NOT l.settled AND l.table_name = %[5]s AND l.change_type = 'DELETE' AND %[8]s = ANY ($1) AND l.account = $2`,
+			UNION ALL SELECT %[7]s, g.record_id, 2 FROM iasql_internal.garbage g WHERE g.table_name = %[5]s AND %[7]s = ANY ($1) AND g.account = $2
+			UNION ALL SELECT %[8]s, l.record_id, 3 FROM public.iasql_audit_log l
+			WHERE NOT l.settled AND l.table_name = %[5]s AND l.change_type = 'DELETE' AND %[8]s = ANY ($1) AND l.account = $2
+			ORDER BY 3`,
 			name.row, shapeOf(parent).name, quote(c.References.Key), where, literal(parent.Name), name.state, name.garbage, name.log)
 		batch.Queue(query, args...).Query(func(rows pgx.Rows) error {
+			// An object that a record took over from one that a user deleted, and
+			// that it has replaced since, is the former's.
 			type hit struct {
-				id      int64
-				garbage bool
+				id   int64
+				rank int // from 2 on it is on its way out
 			}
 			ids := map[string]hit{}
 			var key string
 			var h hit
-			_, err := pgx.ForEachRow(rows, []any{&key, &h.id, &h.garbage}, func() error {
-				if old, known := ids[key]; !known || old.garbage {
+			_, err := pgx.ForEachRow(rows, []any{&key, &h.id, &h.rank}, func() error {
+				if _, known := ids[key]; !known {
 					ids[key] = h
 				}
 				return nil
@@ -106,7 +109,7 @@ func (d *Database) ToDatabase(ctx context.Context, t *modules.Table, scope modul
 				switch h, known := ids[v.String()]; {
 				case !known:
 					delete(o, c.Name)
-				case h.garbage:
+				case h.rank >= 2:
 					delete(o, c.Name)
 					o[c.Name] = modules.Text("replaced:" + strconv.FormatInt(h.id, 10))
 					if stranded[i] == nil {

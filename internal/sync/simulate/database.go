@@ -343,15 +343,22 @@ func (db *database) recordOf(t *modules.Table, scope modules.Scope, key string) 
 	if r := db.byKey(t, scope, key); r != nil {
 		return r.id, false, true
 	}
+	var gone int64 // of a record that is no more
 	for _, at := range db.refs() {
 		if st := db.states[at]; st != nil && at.Table == t.Name && st.key == key {
-			return at.ID, db.rows[t.Name][at.ID] == nil, true
+			if db.rows[t.Name][at.ID] != nil {
+				return at.ID, false, true
+			}
+			gone = at.ID
 		}
 	}
 	for _, g := range db.garbage {
 		if g.table == t && g.key == key {
 			return g.record, true, true
 		}
+	}
+	if gone != 0 {
+		return gone, true, true
 	}
 	for _, at := range db.refs() {
 		for _, a := range db.pending[at] {

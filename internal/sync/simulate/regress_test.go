@@ -6,6 +6,26 @@ import "testing"
 // number of schedules a test run has the time for.
 func TestRegressions(t *testing.T) {
 	for what, s := range map[string]*Schedule{
+		"a push within a listing, whose end the database does not get to know": {Seed: 674393, Constrained: false, MaxDeletes: 100, Ratio: 1, Rows: 1, Actions: []Action{
+			{Do: Insert, Slot: 2, A: 47, B: 1, C: 40, D: 50},
+			{Do: Insert, Slot: 2, A: 60, B: 39, C: 48, D: 31},
+			{Do: Cycle, Seed: 14670191882838651263, Inject: []Action{
+				{Do: Wake, At: 4},
+				{Do: Hiccup, At: 23},
+			}},
+		}},
+		"what is in an object that was taken over from a deleted record, and replaced": {Seed: 2761382, Constrained: false, MaxDeletes: 100, Ratio: 1, Rows: 3, Actions: []Action{
+			{Do: Cycle, Push: true, Seed: 12287501193135712885, Inject: []Action{
+				{Do: Insert, At: 3, Slot: 2, A: 28, B: 63, C: 57, D: 12},
+				{Do: Edit, At: 4, Slot: 2, A: 56, B: 45, C: 55, D: 59},
+			}},
+			{Do: Remove, Slot: 2, A: 52, B: 34, C: 47, D: 7},
+			{Do: CloudCreate, Slot: 1, A: 5, B: 19, C: 52, D: 40},
+			{Do: Adopt, Slot: 1, A: 40, B: 33, C: 1, D: 30},
+			{Do: Cycle, Seed: 11532009553449419762, Faults: 0.15, Inject: []Action{
+				{Do: Wake, At: 21},
+			}},
+		}},
 		"a lost creation, found after its record was settled": &Schedule{Seed: 178569, Constrained: false, MaxDeletes: 100, Ratio: 1, Rows: 1, Actions: []Action{
 			{Do: Cycle, Seed: 4142137398982127495, Faults: 0.05, Stale: 0.5, Inject: []Action{
 				{Do: CloudCreate, At: 6, A: 2, B: 56, C: 46, D: 18},

@@ -1,0 +1,46 @@
+package engine
+
+import "testing"
+
+func TestTurns(t *testing.T) {
+	var turns turns
+	if turns.ask("a") {
+		t.Error("nothing lists, and is asked")
+	}
+	wanted, ended := turns.list("a")
+	if turns.ask("b") {
+		t.Error("another account's listing is asked")
+	}
+	for range 3 {
+		if !turns.ask("a") {
+			t.Fatal("a listing is not asked")
+		}
+	}
+	select {
+	case <-wanted:
+	default:
+		t.Error("the listing is not told")
+	}
+	select {
+	case <-wanted:
+		t.Error("the listing is told more often than it has to look")
+	default:
+	}
+	if !ended() {
+		t.Error("nobody looks for who asked last")
+	}
+	if turns.ask("a") {
+		t.Error("a listing that has ended is asked")
+	}
+	if _, ended := turns.list("a"); ended() {
+		t.Error("a listing that nobody asked has been asked")
+	}
+
+	if !turns.wait("a") || turns.wait("a") || !turns.wait("b") {
+		t.Error("one waits for each account")
+	}
+	turns.came("a")
+	if !turns.wait("a") {
+		t.Error("who has come still waits")
+	}
+}
