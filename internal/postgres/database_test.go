@@ -362,7 +362,9 @@ func TestInvariantsUnderFaults(t *testing.T) {
 	defer timer.Stop()
 	wg.Wait()
 
-	// Faults stop.
+	// Faults stop, and connections that were cut are made anew.
+	b.user.Reset()
+	b.engine.Reset()
 	b.cloud.lock.Lock()
 	b.cloud.fault = nil
 	b.cloud.lock.Unlock()
