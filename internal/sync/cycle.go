@@ -96,11 +96,11 @@ type cycle struct {
 	tables    []*modules.Table // parents first
 	rank      map[string]int
 	own       ownIndex
-	tokens    map[RecordRef]string // of creations that may have happened
-	asked     map[RecordRef]bool   // names asked for whose creation is in doubt; asking again does no harm
-	undecided map[RecordRef]bool   // creations whose effect is still being looked for
-	deleted   map[string]int       // by table: deletions made, for R7
-	refused   map[RecordRef]bool   // by Begin: not to be tried again in this cycle
+	tokens    map[RecordRef]string   // of creations that may have happened
+	asked     map[RecordRef]LoggedOp // creations in doubt of names; asking again does no harm
+	undecided map[RecordRef]bool     // creations whose effect is still being looked for
+	deleted   map[string]int         // by table: deletions made, for R7
+	refused   map[RecordRef]bool     // by Begin: not to be tried again in this cycle
 	// hold are the tables and scopes in which an object without a record may be
 	// one of undecided: it is neither inserted nor deleted.
 	hold   map[objectRef]bool
@@ -109,6 +109,7 @@ type cycle struct {
 	// gate is held for reading by the parts of a listing, and by what is pushed
 	// between them for changing what is above.
 	gate     gosync.RWMutex
+	listings map[*listing]bool  // under way
 	touched  map[RecordRef]bool // by this cycle's steps; of a listing: by what was pushed meanwhile
 	served   bool               // something was
 	outdated bool               // and by other rules than the listing began with
@@ -116,8 +117,8 @@ type cycle struct {
 }
 
 func newCycle(e *Engine, lease Lease, kind Kind) *cycle {
-	return &cycle{Engine: e, lease: lease, kind: kind, tokens: map[RecordRef]string{}, undecided: map[RecordRef]bool{}, asked: map[RecordRef]bool{},
-		deleted: map[string]int{}, refused: map[RecordRef]bool{}, hold: map[objectRef]bool{}, rank: map[string]int{}, touched: map[RecordRef]bool{}}
+	return &cycle{Engine: e, lease: lease, kind: kind, tokens: map[RecordRef]string{}, undecided: map[RecordRef]bool{}, asked: map[RecordRef]LoggedOp{},
+		deleted: map[string]int{}, refused: map[RecordRef]bool{}, hold: map[objectRef]bool{}, rank: map[string]int{}, touched: map[RecordRef]bool{}, listings: map[*listing]bool{}}
 }
 
 // Cycle makes the account's cloud and tables equal as far as it can, and
@@ -157,6 +158,9 @@ func (c *cycle) run(ctx context.Context) error {
 			return err
 		}
 		if err := c.observe(ctx, due); err != nil {
+			return err
+		}
+		if err := c.seen(ctx, due); err != nil {
 			return err
 		}
 		for _, s := range due {
@@ -242,7 +246,8 @@ func (c *cycle) decidable(subjects []*Subject) []*Subject {
 		return subjects
 	}
 	return slices.DeleteFunc(subjects, func(s *Subject) bool {
-		return !s.Garbage && (c.undecided[s.Ref()] || s.Record == nil && c.asked[s.Ref()])
+		_, asked := c.asked[s.Ref()]
+		return !s.Garbage && (c.undecided[s.Ref()] || s.Record == nil && asked)
 	})
 }
 

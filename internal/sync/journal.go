@@ -251,7 +251,7 @@ func (c *cycle) recoverCreations(ctx context.Context, t *modules.Table, scope mo
 			o.Result = ResultAbandoned
 		case t.Creation == modules.ByName && subjects[i].Record != nil && asksFor(t, subjects[i].Record.Row, op):
 			// To ask for the name once more does no harm, while the record is there.
-			c.asked[op.Record] = true
+			c.asked[op.Record] = op
 			continue
 		default:
 			c.undecide(op.Record, op.Scope)
@@ -260,6 +260,32 @@ func (c *cycle) recoverCreations(ctx context.Context, t *modules.Table, scope mo
 		out = append(out, o)
 	}
 	return out, nil
+}
+
+// seen ends the creations in doubt whose objects have been read now, so that the
+// next read may not show what was there before them (R13).
+func (c *cycle) seen(ctx context.Context, subjects []*Subject) error {
+	var found []Outcome
+	for _, s := range subjects {
+		op, asked := c.asked[s.Ref()]
+		if asked && !s.Garbage && s.Presence == Present && asksFor(s.Table, s.Object, op) {
+			delete(c.asked, s.Ref())
+			found = append(found, Outcome{Calls: op.IDs, Subject: s, Kind: OpCreate, Replaces: op.Replaces, Result: ResultAbandoned, Object: s.Object, ByName: true})
+		}
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	if err := c.Database.Resolve(ctx, c.lease, found); err != nil {
+		return fmt.Errorf("resolve the journal: %w", err)
+	}
+	if err := c.readOwnWrites(ctx); err != nil {
+		return err
+	}
+	for _, o := range found {
+		c.complete(o.Subject)
+	}
+	return nil
 }
 
 // asksFor reports whether a row has the identity that a creation was to give its

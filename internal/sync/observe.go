@@ -234,42 +234,68 @@ func (e *listingError) Error() string { return e.err.Error() }
 // scanScope lists one table in one scope. It returns what cannot be done page
 // by page: pushes and deletions of records.
 func (c *cycle) scanScope(ctx context.Context, t *modules.Table, scope modules.Scope) ([]Step, error) {
-	var (
-		steps []Step
-		seen  = newSighting()
-		fatal error
-	)
-	res := c.Registry.Resource(t.Name)
-	page := func(objects []modules.Row) error {
-		leave, err := c.enter(ctx)
-		if err != nil {
-			fatal = err
-			return err
-		}
-		defer leave()
-		found, err := c.matchPage(ctx, t, scope, objects, seen)
-		if err != nil {
-			fatal = err
-			return err
-		}
-		steps = append(steps, found...)
-		return nil
-	}
-	pages := pageBuffer{size: 1000, page: page}
-	err := res.List(ctx, scope, pages.add)
+	l := &listing{c: c, table: t, scope: scope, seen: newSighting()}
+	c.gate.Lock()
+	c.listings[l] = true
+	c.gate.Unlock()
+	defer func() {
+		c.gate.Lock()
+		delete(c.listings, l)
+		c.gate.Unlock()
+	}()
+	err := c.Registry.Resource(t.Name).List(ctx, scope, func(rows []modules.Row) error { return l.add(ctx, rows, 1000) })
 	if err == nil {
-		err = pages.flush()
+		err = l.add(ctx, nil, 1)
 	}
 	switch {
-	case fatal != nil:
-		return nil, fatal
+	case l.fatal != nil:
+		return nil, l.fatal
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case err != nil:
-		return steps, &listingError{err}
+		return l.steps, &listingError{err}
 	}
-	gone, err := c.unseen(ctx, t, scope, seen)
-	return append(steps, gone...), err
+	gone, err := c.unseen(ctx, t, scope, l.seen)
+	return append(l.steps, gone...), err
+}
+
+// listing is one under way. It gathers small pages into large ones.
+type listing struct {
+	c     *cycle
+	table *modules.Table
+	scope modules.Scope
+	seen  *sighting
+	rows  []modules.Row // not looked at yet
+	steps []Step
+	fatal error // no error of the listing
+}
+
+// add takes a page, and looks at what there is once it is so much.
+func (l *listing) add(ctx context.Context, rows []modules.Row, enough int) error {
+	leave, err := l.c.enter(ctx)
+	if err != nil {
+		l.fatal = err
+		return err
+	}
+	defer leave()
+	l.rows = append(l.rows, rows...)
+	if len(l.rows) < enough {
+		return nil
+	}
+	return l.match(ctx)
+}
+
+// match looks at what there is.
+func (l *listing) match(ctx context.Context) error {
+	rows := l.rows
+	l.rows = nil
+	if len(rows) == 0 {
+		return nil
+	}
+	steps, err := l.c.matchPage(ctx, l.table, l.scope, rows, l.seen)
+	l.steps = append(l.steps, steps...)
+	l.fatal = err
+	return err
 }
 
 // sighting is what a listing has shown: the records of objects that have one,
@@ -292,30 +318,6 @@ func (s *sighting) has(id int64, key string) bool {
 	}
 	_, ok := s.keys[maphash.String(s.seed, key)]
 	return ok
-}
-
-// pageBuffer gathers small pages of a listing into large ones.
-type pageBuffer struct {
-	size int
-	rows []modules.Row
-	page func([]modules.Row) error
-}
-
-func (b *pageBuffer) add(rows []modules.Row) error {
-	b.rows = append(b.rows, rows...)
-	if len(b.rows) < b.size {
-		return nil
-	}
-	return b.flush()
-}
-
-func (b *pageBuffer) flush() error {
-	if len(b.rows) == 0 {
-		return nil
-	}
-	rows := b.rows
-	b.rows = nil
-	return b.page(rows)
 }
 
 // unseen looks at the scope's records that a complete listing did not show:

@@ -88,25 +88,6 @@ func indexOwn(writes []LoggedWrite) ownIndex {
 	return ix
 }
 
-// add adds the writes of another index that are not in this one.
-func (ix ownIndex) add(other ownIndex) {
-	for ref, writes := range other.byRecord {
-		ix.byRecord[ref] = addWrites(ix.byRecord[ref], writes)
-	}
-	for ref, writes := range other.byObject {
-		ix.byObject[ref] = addWrites(ix.byObject[ref], writes)
-	}
-}
-
-func addWrites(have, more []LoggedWrite) []LoggedWrite {
-	for _, w := range more {
-		if !slices.ContainsFunc(have, func(h LoggedWrite) bool { return h.ID == w.ID }) {
-			have = append(have, w)
-		}
-	}
-	return have
-}
-
 // of returns the own writes to the subject's object, oldest first. Writes to
 // another object of the same record (the predecessor in a replacement) do not
 // count.

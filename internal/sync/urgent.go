@@ -13,9 +13,9 @@ import (
 // for its end: while a full cycle lists, it does the work of a push cycle
 // whenever [Engine.Wanted] asks for it, between two pages. What the listing
 // shows then is dealt with as if another engine's push cycle had run meanwhile:
-// what it read before is a stale read (R13), what it decided before and has not
-// done yet is left out if it concerns what was touched, and a record that
-// changed is not pulled into (R3).
+// what is on its way from the cloud may be a stale read (R13), what was decided
+// before and is not done yet is left out if it concerns what was touched, and a
+// record that changed is not pulled into (R3).
 
 // attend serves [Engine.Wanted] until stop is called, which returns what went
 // wrong. The context it returns ends with the first failure.
@@ -83,6 +83,14 @@ func (c *cycle) enter(ctx context.Context) (leave func(), err error) {
 func (c *cycle) serve(ctx context.Context) error {
 	c.gate.Lock()
 	defer c.gate.Unlock()
+	// What was read before anything is written now: whether a later read is stale
+	// can be told within the consistency window only (R13).
+	for l := range c.listings {
+		if err := l.match(ctx); err != nil {
+			c.broken = err
+			return err
+		}
+	}
 	push := newCycle(c.Engine, c.lease, Push)
 	push.deleted = c.deleted // it is one cycle to those who limit it (R7)
 	err := push.run(ctx)
@@ -112,9 +120,7 @@ func (c *cycle) serve(ctx context.Context) error {
 	for ref := range push.refused {
 		c.refused[ref] = true
 	}
-	// What was written remains known until the listing ends, however long that
-	// takes: what is compared with it may have been read before.
-	c.own.add(push.own)
+	c.own = push.own
 	if !reflect.DeepEqual(c.settings.Rules, push.settings.Rules) || c.settings.HoldConflicts != push.settings.HoldConflicts {
 		c.outdated = true
 	}
