@@ -88,6 +88,36 @@ func indexOwn(writes []LoggedWrite) ownIndex {
 	return ix
 }
 
+// add adds the writes of another index that are not in this one.
+func (ix ownIndex) add(other ownIndex) {
+	for ref, writes := range other.byRecord {
+		ix.byRecord[ref] = addWrites(ix.byRecord[ref], writes)
+	}
+	for ref, writes := range other.byObject {
+		ix.byObject[ref] = addWrites(ix.byObject[ref], writes)
+	}
+}
+
+func addWrites(have, more []LoggedWrite) []LoggedWrite {
+	for _, w := range more {
+		if !slices.ContainsFunc(have, func(h LoggedWrite) bool { return h.ID == w.ID }) {
+			have = append(have, w)
+		}
+	}
+	return have
+}
+
+// without takes the writes to certain objects away.
+func (ix ownIndex) without(objects map[objectRef]bool) {
+	concerned := func(w LoggedWrite) bool { return objects[objectRef{w.Record.Table, w.Scope, w.Key}] }
+	for ref, writes := range ix.byRecord {
+		ix.byRecord[ref] = slices.DeleteFunc(writes, concerned)
+	}
+	for ref, writes := range ix.byObject {
+		ix.byObject[ref] = slices.DeleteFunc(writes, concerned)
+	}
+}
+
 // of returns the own writes to the subject's object, oldest first. Writes to
 // another object of the same record (the predecessor in a replacement) do not
 // count.

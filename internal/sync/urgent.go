@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"time"
 
 	"iasql/internal/modules"
 )
@@ -35,10 +36,19 @@ func (c *cycle) attend(ctx context.Context) (attended context.Context, stop func
 			case <-attended.Done():
 				return
 			case <-c.Wanted:
-				if failure = c.serve(attended); failure != nil {
-					cancel(failure)
-					return
-				}
+			}
+			begun := time.Now()
+			if failure = c.serve(attended); failure != nil {
+				cancel(failure)
+				return
+			}
+			// However much there is to be pushed, the listing has half of the time.
+			select {
+			case <-done:
+				return
+			case <-attended.Done():
+				return
+			case <-time.After(time.Since(begun)):
 			}
 		}
 	}()
@@ -83,8 +93,7 @@ func (c *cycle) enter(ctx context.Context) (leave func(), err error) {
 func (c *cycle) serve(ctx context.Context) error {
 	c.gate.Lock()
 	defer c.gate.Unlock()
-	// What was read before anything is written now: whether a later read is stale
-	// can be told within the consistency window only (R13).
+	// What was read before anything is written now.
 	for l := range c.listings {
 		if err := l.match(ctx); err != nil {
 			c.broken = err
@@ -120,7 +129,11 @@ func (c *cycle) serve(ctx context.Context) error {
 	for ref := range push.refused {
 		c.refused[ref] = true
 	}
-	c.own = push.own
+	// What was written earlier remains known, however long this took: what is on
+	// its way from the cloud may have been read before. But what was found to be
+	// there was dealt with by what is known now.
+	c.own.without(push.present)
+	c.own.add(push.own)
 	if !reflect.DeepEqual(c.settings.Rules, push.settings.Rules) || c.settings.HoldConflicts != push.settings.HoldConflicts {
 		c.outdated = true
 	}
@@ -128,11 +141,17 @@ func (c *cycle) serve(ctx context.Context) error {
 	return nil
 }
 
-// touch notes the records that a cycle has dealt with.
+// touch notes the records that a cycle has dealt with, and the objects it found
+// there.
 func (c *cycle) touch(steps []Step) {
 	for _, step := range steps {
-		if step.Subject.RecordID != 0 {
-			c.touched[step.Subject.Ref()] = true
+		s := step.Subject
+		if s.RecordID != 0 {
+			c.touched[s.Ref()] = true
+		}
+		if identity, named := s.Identity(); named && s.Presence == Present {
+			key, _ := s.Table.Key(identity)
+			c.present[objectRef{s.Table.Name, s.Scope, key}] = true
 		}
 	}
 }
