@@ -96,11 +96,11 @@ type cycle struct {
 	tables    []*modules.Table // parents first
 	rank      map[string]int
 	own       ownIndex
-	tokens    map[RecordRef]string   // of creations that may have happened
-	asked     map[RecordRef]LoggedOp // creations in doubt of names; asking again does no harm
-	undecided map[RecordRef]bool     // creations whose effect is still being looked for
-	deleted   map[string]int         // by table: deletions made, for R7
-	refused   map[RecordRef]bool     // by Begin: not to be tried again in this cycle
+	tokens    map[RecordRef]string // of creations that may have happened
+	asked     map[RecordRef]bool   // names asked for whose creation is in doubt; asking again does no harm
+	undecided map[RecordRef]bool   // creations whose effect is still being looked for
+	deleted   map[string]int       // by table: deletions made, for R7
+	refused   map[RecordRef]bool   // by Begin: not to be tried again in this cycle
 	// hold are the tables and scopes in which an object without a record may be
 	// one of undecided: it is neither inserted nor deleted.
 	hold   map[objectRef]bool
@@ -118,7 +118,7 @@ type cycle struct {
 }
 
 func newCycle(e *Engine, lease Lease, kind Kind) *cycle {
-	return &cycle{Engine: e, lease: lease, kind: kind, tokens: map[RecordRef]string{}, undecided: map[RecordRef]bool{}, asked: map[RecordRef]LoggedOp{},
+	return &cycle{Engine: e, lease: lease, kind: kind, tokens: map[RecordRef]string{}, undecided: map[RecordRef]bool{}, asked: map[RecordRef]bool{},
 		deleted: map[string]int{}, refused: map[RecordRef]bool{}, hold: map[objectRef]bool{}, rank: map[string]int{}, touched: map[RecordRef]bool{}, listings: map[*listing]bool{}, present: map[objectRef]bool{}}
 }
 
@@ -159,9 +159,6 @@ func (c *cycle) run(ctx context.Context) error {
 			return err
 		}
 		if err := c.observe(ctx, due); err != nil {
-			return err
-		}
-		if err := c.seen(ctx, due); err != nil {
 			return err
 		}
 		for _, s := range due {
@@ -247,8 +244,7 @@ func (c *cycle) decidable(subjects []*Subject) []*Subject {
 		return subjects
 	}
 	return slices.DeleteFunc(subjects, func(s *Subject) bool {
-		_, asked := c.asked[s.Ref()]
-		return !s.Garbage && (c.undecided[s.Ref()] || s.Record == nil && asked)
+		return !s.Garbage && (c.undecided[s.Ref()] || s.Record == nil && c.asked[s.Ref()])
 	})
 }
 

@@ -232,12 +232,26 @@ func (c *cycle) recoverCreations(ctx context.Context, t *modules.Table, scope mo
 			if _, err := c.Database.ToDatabase(ctx, t, scope, []modules.Row{db}); err != nil {
 				return nil, fmt.Errorf("translate a recovered %s: %w", t.Name, err)
 			}
-			o = foundCreation(op, subjects[i], db)
+			o.Result, o.Object, o.ByName = ResultOK, db, t.Creation == modules.ByName
+			o.State = subjects[i].remember(State{Name: StateCreating, Due: true})
+			o.State.Identity, o.State.Replacing = identityOf(t, db), false
+			if old, named := subjects[i].Identity(); named && op.Replaces {
+				subjects[i].Object = old // the predecessor, which has to go
+			}
+			if t.Creation == modules.ByName && !op.Replaces {
+				// An object of that name, which need not be the one that was asked
+				// for: it is adopted, not taken for our own. That may have happened
+				// already, where the name was found to be taken.
+				o.Result = ResultAbandoned
+				if subjects[i].settledSince(op) {
+					o.State = nil
+				}
+			}
 		case op.Settled:
 			o.Result = ResultAbandoned
 		case t.Creation == modules.ByName && subjects[i].Record != nil && asksFor(t, subjects[i].Record.Row, op):
 			// To ask for the name once more does no harm, while the record is there.
-			c.asked[op.Record] = op
+			c.asked[op.Record] = true
 			continue
 		default:
 			c.undecide(op.Record, op.Scope)
@@ -246,57 +260,6 @@ func (c *cycle) recoverCreations(ctx context.Context, t *modules.Table, scope mo
 		out = append(out, o)
 	}
 	return out, nil
-}
-
-// foundCreation is the outcome of a creation in doubt whose object was found, in
-// database terms.
-func foundCreation(op LoggedOp, s *Subject, object modules.Row) Outcome {
-	t := s.Table
-	o := Outcome{Calls: op.IDs, Subject: s, Kind: OpCreate, Replaces: op.Replaces, Result: ResultOK, Object: object, ByName: t.Creation == modules.ByName}
-	o.State = s.remember(State{Name: StateCreating, Due: true})
-	o.State.Identity, o.State.Replacing = identityOf(t, object), false
-	if old, named := s.Identity(); named && op.Replaces {
-		s.Object = old // the predecessor, which has to go
-	}
-	if t.Creation == modules.ByName && !op.Replaces {
-		// An object of that name, which need not be the one that was asked for: it
-		// is adopted, not taken for our own. That may have happened already, where
-		// the name was found to be taken.
-		o.Result = ResultAbandoned
-		if s.settledSince(op) {
-			o.State = nil
-		}
-	}
-	return o
-}
-
-// seen ends the creations in doubt whose objects have been read now, so that the
-// next read may not show what was there before them (R13).
-func (c *cycle) seen(ctx context.Context, subjects []*Subject) error {
-	var found []Outcome
-	for _, s := range subjects {
-		op, asked := c.asked[s.Ref()]
-		if asked && !op.Replaces && !s.Garbage && s.Presence == Present && asksFor(s.Table, s.Object, op) {
-			delete(c.asked, s.Ref())
-			found = append(found, foundCreation(op, s, s.Object))
-		}
-	}
-	if len(found) == 0 {
-		return nil
-	}
-	if err := c.Database.Resolve(ctx, c.lease, found); err != nil {
-		return fmt.Errorf("resolve the journal: %w", err)
-	}
-	if err := c.readOwnWrites(ctx); err != nil {
-		return err
-	}
-	for _, o := range found {
-		if o.State != nil {
-			o.Subject.State = o.State
-		}
-		c.complete(o.Subject)
-	}
-	return nil
 }
 
 // asksFor reports whether a row has the identity that a creation was to give its
