@@ -20,7 +20,7 @@ import (
 
 // undisturbed is how long a listing is left alone at first, and after each push
 // within it: a short one ends before.
-const undisturbed = 200 * time.Millisecond
+const undisturbed = time.Second
 
 // attend serves [Engine.Wanted] until stop is called, which returns what went
 // wrong. The context it returns ends with the first failure.
