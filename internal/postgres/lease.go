@@ -90,7 +90,7 @@ func lock(ctx context.Context, conn *pgxpool.Conn, account string, options Cycle
 		if err := conn.QueryRow(ctx, `SELECT pg_try_advisory_lock($1, hashtext($2))`, lockLease, account).Scan(&taken); err != nil || taken {
 			return err
 		}
-		if err := askToPush(ctx, conn, account); err != nil {
+		if _, err := conn.Exec(ctx, askToPush, account); err != nil {
 			return err
 		}
 	}
@@ -98,17 +98,11 @@ func lock(ctx context.Context, conn *pgxpool.Conn, account string, options Cycle
 	return err
 }
 
-func askToPush(ctx context.Context, conn interface {
-	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
-}, account string) error {
-	_, err := conn.Exec(ctx, `SELECT pg_notify($1, $2)`, channelPush, account)
-	return err
-}
-
 // AskToPush asks the cycle that holds an account's lease, in whatever engine, to
 // push between two pages of its listing.
 func (d *Database) AskToPush(ctx context.Context, account string) error {
-	return askToPush(ctx, d.Pool, account)
+	_, err := d.Pool.Exec(ctx, askToPush, account)
+	return err
 }
 
 // Release ends the cycle's row with what it did, and gives the lease back.
@@ -187,6 +181,8 @@ func Announce(ctx context.Context, pool *pgxpool.Pool, id, version, host string)
 // channelPush is notified with the name of an account whose lease somebody waits
 // for in order to push.
 const channelPush = "iasql_push"
+
+const askToPush = `SELECT pg_notify('` + channelPush + `', $1)`
 
 // Wait returns when the settings have changed, or when an engine waits for an
 // account's lease in order to push: then with the account's name. Its error is

@@ -75,6 +75,16 @@ func (e *editor) once(ctx context.Context) (time.Duration, error) {
 	}
 }
 
+// settled waits until the engine has seen to the edit.
+func (e *editor) settled(ctx context.Context) error {
+	for left := true; left; time.Sleep(5 * time.Millisecond) {
+		if err := e.user.QueryRow(ctx, `SELECT EXISTS (SELECT FROM iasql_audit_log WHERE NOT settled)`).Scan(&left); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // measureEdits times edits in all installations by turns, with engines that
 // have nothing else to do; then in the one of 100,000 while the engine lists.
 func measureEdits(ctx context.Context, benches []*bench) error {
@@ -97,7 +107,9 @@ func measureEdits(ctx context.Context, benches []*bench) error {
 			if i >= 10 { // after a warm-up
 				times[at] = append(times[at], took)
 			}
-			time.Sleep(10 * time.Millisecond) // until its cycle has ended
+			if err := e.settled(ctx); err != nil {
+				return err
+			}
 		}
 	}
 	for at, e := range editors {
@@ -136,7 +148,7 @@ func (e *editor) whileListing(ctx context.Context) (times []time.Duration, err e
 			return nil, errors.Join(err, <-ended)
 		}
 		times = append(times, took)
-		time.Sleep(50 * time.Millisecond)
+		time.Sleep(50 * time.Millisecond) // so that they come at all times of a cycle
 	}
 	cancel()
 	return times, <-ended

@@ -14,6 +14,15 @@ func TestRegressions(t *testing.T) {
 				{Do: Hiccup, At: 23},
 			}},
 		}},
+		"a page read before a push that took longer than the window": {Seed: 90044044, Constrained: false, MaxDeletes: 100, Ratio: 1, Rows: 1, Actions: []Action{
+			{Do: Cycle, Seed: 15188981727358025809},
+			{Do: Edit, Slot: 1, A: 56, B: 44, C: 30, D: 36},
+			{Do: Cycle, Seed: 7348732775398481421},
+			{Do: Cycle, Seed: 16424297143071093733, Stale: 0.1, Inject: []Action{
+				{Do: Wait, At: 10, Slot: 1, A: 32, B: 47, C: 14, D: 52, For: 61000000000},
+				{Do: Wake, At: 9},
+			}},
+		}},
 		"what is in an object that was taken over from a deleted record, and replaced": {Seed: 2761382, Constrained: false, MaxDeletes: 100, Ratio: 1, Rows: 3, Actions: []Action{
 			{Do: Cycle, Push: true, Seed: 12287501193135712885, Inject: []Action{
 				{Do: Insert, At: 3, Slot: 2, A: 28, B: 63, C: 57, D: 12},

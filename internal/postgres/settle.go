@@ -1,0 +1,182 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"iasql/internal/auditlog"
+	"iasql/internal/sync"
+)
+
+// Settle implements [sync.Database].
+func (d *Database) Settle(ctx context.Context, lease sync.Lease, settlements []sync.Settlement) error {
+	return d.fencedBatch(ctx, lease, func(batch *pgx.Batch) error { return d.queueSettlements(batch, settlements) })
+}
+
+// queueSettlements queues settlements, all of a kind in one statement. Of two
+// about one record the later counts.
+func (d *Database) queueSettlements(batch *pgx.Batch, settlements []sync.Settlement) error {
+	var (
+		audit    []int64
+		states   = map[sync.RecordRef]sync.Settlement{}
+		order    []sync.RecordRef // of states
+		forget   refs
+		remember stateRows
+		resolved refs
+	)
+	note := func(s sync.Settlement) {
+		ref := s.Subject.Ref()
+		if _, again := states[ref]; !again {
+			order = append(order, ref)
+		}
+		states[ref] = s
+	}
+	for _, s := range settlements {
+		sub := s.Subject
+		if s.Settle && sub.Change != nil {
+			audit = append(audit, sub.Change.AuditIDs...)
+		}
+		d.queueConflicts(batch, sub, s.Conflicts)
+		switch {
+		case s.Keep:
+		case sub.Garbage && s.State == nil && s.Settle:
+			key, _ := sub.Table.Key(sub.State.Identity)
+			batch.Queue(`DELETE FROM iasql_internal.garbage WHERE table_name = $1 AND account = $2 AND region = $3 AND key = $4`,
+				sub.Table.Name, sub.Scope.Account, sub.Scope.Region, key)
+		case sub.Garbage && s.State != nil:
+			key, _ := sub.Table.Key(sub.State.Identity)
+			batch.Queue(`
+				UPDATE iasql_internal.garbage SET state = $5, message = $6, code = $7, review = $8, attempts = $9, next_attempt_at = `+nextAttempt("$10::double precision", "$8")+`
+				WHERE table_name = $1 AND account = $2 AND region = $3 AND key = $4`,
+				sub.Table.Name, sub.Scope.Account, sub.Scope.Region, key, s.State.Name, s.State.Message, s.State.Code, s.State.Review,
+				s.State.Attempts, s.State.Backoff.Seconds())
+		case s.State == nil && sub.State != nil, s.State != nil && sub.RecordID != 0:
+			note(s)
+		}
+		if s.Settle && sub.State != nil && sub.State.Name == sync.StateConflict {
+			resolved.add(sub.Ref())
+		}
+	}
+	for _, ref := range order {
+		s := states[ref]
+		if s.State == nil {
+			forget.add(ref)
+		} else if err := remember.add(s.Subject, s.State); err != nil {
+			return err
+		}
+	}
+	if len(forget.ids) > 0 {
+		batch.Queue(`DELETE FROM iasql_internal.record_state r USING unnest($1::text[], $2::bigint[]) v (table_name, record_id)
+			WHERE r.table_name = v.table_name AND r.record_id = v.record_id`, forget.tables, forget.ids)
+	}
+	remember.queue(batch)
+	if len(resolved.ids) > 0 {
+		batch.Queue(`
+			UPDATE public.iasql_conflicts c SET resolved = 'pulled', resolved_at = clock_timestamp(), resolved_by = current_user
+			FROM unnest($1::text[], $2::bigint[]) v (table_name, record_id)
+			WHERE c.table_name = v.table_name AND c.record_id = v.record_id AND c.resolved IS NULL`, resolved.tables, resolved.ids)
+	}
+	if len(audit) > 0 {
+		batch.Queue(auditlog.SettleQuery, audit)
+	}
+	return nil
+}
+
+// refs are records as two parallel parameters.
+type refs struct {
+	tables []string
+	ids    []int64
+}
+
+func (r *refs) add(ref sync.RecordRef) {
+	r.tables, r.ids = append(r.tables, ref.Table), append(r.ids, ref.ID)
+}
+
+// nextAttempt computes next_attempt_at of the expressions of the backoff in
+// seconds and of review; a record that needs a person and has no backoff is not
+// tried again.
+func nextAttempt(backoff, review string) string {
+	return fmt.Sprintf(`CASE WHEN %s > 0 THEN clock_timestamp() + make_interval(secs => %s) WHEN %s THEN 'infinity'::timestamptz ELSE now() END`, backoff, backoff, review)
+}
+
+// stateRows are rows of record_state, as parallel parameters.
+type stateRows struct {
+	refs
+	accounts, regions, names, messages, codes []string
+	reviews, replacing                        []bool
+	attempts, unconfirmed                     []int
+	backoffs                                  []float64
+	failedAt                                  []int64
+	identities, keys                          []*string
+}
+
+func (r *stateRows) add(s *sync.Subject, st *sync.State) error {
+	identity, err := identityJSON(s.Table, st.Identity)
+	if err != nil {
+		return err
+	}
+	var image, key *string
+	if identity != nil {
+		text := string(identity)
+		image = &text
+	}
+	if k, ok := s.Table.Key(st.Identity); ok {
+		key = &k
+	}
+	r.refs.add(s.Ref())
+	r.accounts, r.regions = append(r.accounts, s.Scope.Account), append(r.regions, s.Scope.Region)
+	r.names, r.messages, r.codes = append(r.names, string(st.Name)), append(r.messages, st.Message), append(r.codes, st.Code)
+	r.reviews, r.attempts, r.backoffs = append(r.reviews, st.Review), append(r.attempts, st.Attempts), append(r.backoffs, st.Backoff.Seconds())
+	r.failedAt, r.identities, r.keys = append(r.failedAt, st.FailedAt), append(r.identities, image), append(r.keys, key)
+	r.replacing, r.unconfirmed = append(r.replacing, st.Replacing), append(r.unconfirmed, st.Unconfirmed)
+	return nil
+}
+
+func (r *stateRows) queue(batch *pgx.Batch) {
+	if len(r.ids) == 0 {
+		return
+	}
+	// "since" is when the state began, not when it was last written.
+	batch.Queue(`
+		INSERT INTO iasql_internal.record_state AS r
+			(table_name, record_id, account, region, state, message, code, review, attempts, next_attempt_at, failed_at, identity, key, replacing, unconfirmed)
+		SELECT table_name, record_id, account, region, state, message, code, review, attempts, `+nextAttempt("backoff", "review")+`,
+			failed_at, identity::jsonb, key, replacing, unconfirmed
+		FROM unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::boolean[], $9::integer[],
+			$10::double precision[], $11::bigint[], $12::text[], $13::text[], $14::boolean[], $15::integer[])
+			v (table_name, record_id, account, region, state, message, code, review, attempts, backoff, failed_at, identity, key, replacing, unconfirmed)
+		ON CONFLICT (table_name, record_id) DO UPDATE SET
+			account = excluded.account, region = excluded.region, state = excluded.state, message = excluded.message, code = excluded.code,
+			review = excluded.review, attempts = excluded.attempts, next_attempt_at = excluded.next_attempt_at, failed_at = excluded.failed_at,
+			identity = excluded.identity, key = excluded.key, replacing = excluded.replacing, unconfirmed = excluded.unconfirmed,
+			since = CASE WHEN r.state = excluded.state THEN r.since ELSE excluded.since END`,
+		r.tables, r.ids, r.accounts, r.regions, r.names, r.messages, r.codes, r.reviews, r.attempts,
+		r.backoffs, r.failedAt, r.identities, r.keys, r.replacing, r.unconfirmed)
+}
+
+func (d *Database) queueConflicts(batch *pgx.Batch, s *sync.Subject, conflicts []sync.Conflict) {
+	for _, c := range conflicts {
+		var name *string
+		var have, cloud, base []byte
+		if c.Column != "" {
+			col := s.Table.Column(c.Column)
+			name = &c.Column
+			have, cloud, base = auditlog.ToJSON(col, c.Database), auditlog.ToJSON(col, c.Cloud), auditlog.ToJSON(col, c.Base)
+		}
+		var resolved *string
+		if !c.Open {
+			how := "pushed"
+			if c.PulledAnyway {
+				how = "pulled"
+			}
+			resolved = &how
+		}
+		batch.Queue(`
+			INSERT INTO public.iasql_conflicts (table_name, record_id, column_name, database_value, cloud_value, base, audit_id, resolved, resolved_at, resolved_by)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, CASE WHEN $8::text IS NOT NULL THEN now() END, CASE WHEN $8::text IS NOT NULL THEN current_user END)
+			ON CONFLICT (table_name, record_id, column_name, audit_id, cloud_value) DO NOTHING`,
+			s.Table.Name, s.RecordID, name, have, cloud, base, s.Change.Latest(), resolved)
+	}
+}
