@@ -18,10 +18,6 @@ import (
 // before and is not done yet is left out if it concerns what was touched, and a
 // record that changed is not pulled into (R3).
 
-// undisturbed is how long a listing is left alone at first, and after each push
-// within it: a short one ends before.
-const undisturbed = time.Second
-
 // attend serves [Engine.Wanted] until stop is called, which returns what went
 // wrong. The context it returns ends with the first failure.
 func (c *cycle) attend(ctx context.Context) (attended context.Context, stop func() error) {
@@ -33,15 +29,7 @@ func (c *cycle) attend(ctx context.Context) (attended context.Context, stop func
 	var failure error
 	go func() {
 		defer close(ended)
-		alone := undisturbed
 		for {
-			select {
-			case <-done:
-				return
-			case <-attended.Done():
-				return
-			case <-time.After(alone):
-			}
 			select {
 			case <-done:
 				return
@@ -55,7 +43,13 @@ func (c *cycle) attend(ctx context.Context) (attended context.Context, stop func
 				return
 			}
 			// However much there is to be pushed, the listing has half of the time.
-			alone = max(time.Since(begun), undisturbed)
+			select {
+			case <-done:
+				return
+			case <-attended.Done():
+				return
+			case <-time.After(time.Since(begun)):
+			}
 		}
 	}()
 	return attended, func() error {

@@ -14,7 +14,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -59,6 +58,40 @@ func main() {
 }
 
 func run(ctx context.Context) error {
+	var list []int
+	for text := range strings.SplitSeq(*sizes, ",") {
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			return fmt.Errorf("-n: %w", err)
+		}
+		list = append(list, n)
+	}
+	for part := range strings.SplitSeq(*only, ",") {
+		var measure func(ctx context.Context, dir, url string) error
+		switch part {
+		case "scripted":
+			measure = func(ctx context.Context, _, url string) error { return measureScripted(ctx, url, list) }
+		case "engines":
+			measure = func(ctx context.Context, _, url string) error { return measureEngines(ctx, url) }
+		case "emulator":
+			measure = measureEmulator
+		default:
+			return fmt.Errorf("-only: there is no part %q", part)
+		}
+		if err := withCluster(ctx, measure); err != nil {
+			return fmt.Errorf("%s: %w", part, err)
+		}
+	}
+	if *out != "" {
+		return write(*out)
+	}
+	return nil
+}
+
+// withCluster gives a measurement a directory with a PostgreSQL cluster of its
+// own: in one that has just been filled, autovacuum and the checkpointer are busy
+// for minutes.
+func withCluster(ctx context.Context, measure func(ctx context.Context, dir, url string) error) error {
 	dir, err := os.MkdirTemp("", "iasql-bench")
 	if err != nil {
 		return err
@@ -73,32 +106,5 @@ func run(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = pg.Stop(ctx) }()
-	parts := strings.Split(*only, ",")
-	if slices.Contains(parts, "scripted") {
-		var list []int
-		for text := range strings.SplitSeq(*sizes, ",") {
-			n, err := strconv.Atoi(text)
-			if err != nil {
-				return fmt.Errorf("-n: %w", err)
-			}
-			list = append(list, n)
-		}
-		if err := measureScripted(ctx, pg.AdminURL(), list); err != nil {
-			return err
-		}
-	}
-	if slices.Contains(parts, "engines") {
-		if err := measureEngines(ctx, pg.AdminURL()); err != nil {
-			return fmt.Errorf("engines: %w", err)
-		}
-	}
-	if slices.Contains(parts, "emulator") {
-		if err := measureEmulator(ctx, dir, pg.AdminURL()); err != nil {
-			return fmt.Errorf("emulator: %w", err)
-		}
-	}
-	if *out != "" {
-		return write(*out)
-	}
-	return nil
+	return measure(ctx, dir, pg.AdminURL())
 }

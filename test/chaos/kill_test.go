@@ -74,12 +74,15 @@ func killPoints() (all []*killPoint) {
 
 // killer kills engines, at random and at each kill point in turn.
 type killer struct {
-	w      *world
-	points []*killPoint
-	kills  int
+	w        *world
+	points   []*killPoint
+	kills    int
+	patience time.Duration // how long kill points are waited for
 }
 
-func newKiller(w *world) *killer { return &killer{w: w, points: killPoints()} }
+func newKiller(w *world) *killer {
+	return &killer{w: w, points: killPoints(), patience: minPatience}
+}
 
 // pace is the time there is for a kill on average: it makes 240 in ten minutes.
 const pace = 2500 * time.Millisecond
@@ -101,6 +104,8 @@ func (k *killer) act(random *rand.Rand, stop <-chan struct{}) {
 			victim.kill()
 		} else if victim = k.atPoint(stop); victim == nil {
 			continue
+		} else {
+			k.patience = minPatience
 		}
 		k.kills++
 		for _, e := range k.w.engines {
@@ -111,14 +116,17 @@ func (k *killer) act(random *rand.Rand, stop <-chan struct{}) {
 	}
 }
 
-// patience is how long kill points are waited for.
-const patience = 4 * time.Second
+// The patience doubles when no engine comes by: some points are reached only by
+// cycles that take longer.
+const minPatience, maxPatience = 4 * time.Second, 32 * time.Second
 
 // atPoint waits until an engine is at one of the kill points that were hit
 // least, kills it there and returns it; nil if none came by.
 func (k *killer) atPoint(stop <-chan struct{}) *engine {
 	k.w.quiesce.Lock()
 	defer k.w.quiesce.Unlock()
+	patience := k.patience
+	k.patience = min(2*patience, maxPatience)
 	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
 	defer cancel()
 	conn, err := pgx.Connect(ctx, k.w.adminURL)
