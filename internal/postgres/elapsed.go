@@ -10,7 +10,9 @@ import (
 // runs faster than real time, and stands still while no engine is there, so that
 // what has to wait (the consistency window, R6 and R13) waits long enough
 // whatever the clocks do. It is kept in iasql_internal.lease, and brought
-// forward by each engine by what its own monotonic clock says has passed.
+// forward at the beginning of each cycle by what the engine's own monotonic
+// clock says has passed, and to the last operation in the journal: a cycle may
+// have taken long before its engine died.
 type clocks struct {
 	lock    gosync.Mutex
 	samples map[string]sample // by account

@@ -94,6 +94,35 @@ func TestElapsed(t *testing.T) {
 	if n, _ := look(three); n != 0 {
 		t.Errorf("after it has been there for more than the window: %d recent writes", n)
 	}
+	// What a long cycle knew is not lost with its engine: another goes on from the
+	// last operation, and from when it began to wait.
+	call(one, sync.ResultUnknown, 1500*time.Millisecond)
+	was, four := one.Elapsed("main"), engine()
+	if look(four); four.Elapsed("main") < was-0.5 {
+		t.Errorf("after a long cycle time went back from %.1f s to %.1f s", was, four.Elapsed("main"))
+	}
+	b.exec(`DELETE FROM iasql_operations WHERE result = 'unknown'`)
+	lease, err := four.Acquire(t.Context(), "main", "four", postgres.CycleOptions{Kind: "push"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	five := engine()
+	came := make(chan error, 1)
+	go func() {
+		waited, err := five.Acquire(t.Context(), "main", "five", postgres.CycleOptions{Kind: "push"})
+		if err == nil {
+			err = waited.Release(sync.Report{}, nil)
+		}
+		came <- err
+	}()
+	time.Sleep(1500 * time.Millisecond)
+	was = four.Elapsed("main")
+	if err := lease.Release(sync.Report{}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-came; err != nil || five.Elapsed("main") < was-0.5 {
+		t.Errorf("an engine that waited says %.1f s, the one it waited for %.1f s: %v", five.Elapsed("main"), was, err)
+	}
 	// Rows of an engine of an earlier version go by the clock.
 	b.exec(`UPDATE iasql_operations SET elapsed = NULL, ended = now() WHERE ended IS NOT NULL`)
 	if n, _ := look(three); n != 2 {

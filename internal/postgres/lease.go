@@ -47,7 +47,11 @@ func (d *Database) Acquire(ctx context.Context, account, engine string, options 
 		return nil, fmt.Errorf("connect for a lease: %w", err)
 	}
 	l := &Lease{Lease: sync.Lease{Account: account, Batch: options.Batch, Reviewed: options.Reviewed}, conn: conn}
-	if err := lock(ctx, conn, account, options); err != nil {
+	err = d.begin(ctx, conn, account)
+	if err == nil {
+		err = lock(ctx, conn, account, options)
+	}
+	if err != nil {
 		_ = conn.Conn().Close(context.WithoutCancel(ctx)) // whether the lock was got is not known
 		conn.Release()
 		return nil, fmt.Errorf("lease %s: %w", account, err)
@@ -56,7 +60,8 @@ func (d *Database) Acquire(ctx context.Context, account, engine string, options 
 		var elapsed float64
 		if err := tx.QueryRow(ctx, `
 			INSERT INTO iasql_internal.lease (account, fence, engine, elapsed) VALUES ($1, 1, $2, $3)
-			ON CONFLICT (account) DO UPDATE SET fence = lease.fence + 1, engine = excluded.engine, since = now(), elapsed = greatest(lease.elapsed, excluded.elapsed)
+			ON CONFLICT (account) DO UPDATE SET fence = lease.fence + 1, engine = excluded.engine, since = now(),
+				elapsed = greatest(lease.elapsed, excluded.elapsed, (SELECT max(o.elapsed) FROM public.iasql_operations o WHERE o.account = lease.account))
 			RETURNING fence, elapsed`, account, engine, d.clocks.now(account)).Scan(&l.Fence, &elapsed); err != nil {
 			return err
 		}
@@ -79,6 +84,20 @@ func (d *Database) Acquire(ctx context.Context, account, engine string, options 
 		return nil, fmt.Errorf("lease %s: %w", account, err)
 	}
 	return l, nil
+}
+
+// begin has the account's time go on in this process from its first cycle of the
+// account, while that still waits for another's end.
+func (d *Database) begin(ctx context.Context, conn *pgxpool.Conn, account string) error {
+	if d.clocks.now(account) > 0 {
+		return nil
+	}
+	var elapsed float64
+	if err := conn.QueryRow(ctx, `SELECT coalesce(max(elapsed), 0) FROM iasql_internal.lease WHERE account = $1`, account).Scan(&elapsed); err != nil {
+		return err
+	}
+	d.clocks.seen(account, elapsed)
+	return nil
 }
 
 // lock takes the account's lock. Who wants to push says so while it waits, to

@@ -111,7 +111,6 @@ type cycle struct {
 	gate     gosync.RWMutex
 	listings map[*listing]bool  // under way
 	touched  map[RecordRef]bool // by this cycle's steps; of a listing: by what was pushed meanwhile
-	present  map[objectRef]bool // objects that they were about
 	served   bool               // something was
 	outdated bool               // and by other rules than the listing began with
 	broken   error              // what it made may be there without the database's knowing
@@ -119,7 +118,7 @@ type cycle struct {
 
 func newCycle(e *Engine, lease Lease, kind Kind) *cycle {
 	return &cycle{Engine: e, lease: lease, kind: kind, tokens: map[RecordRef]string{}, undecided: map[RecordRef]bool{}, asked: map[RecordRef]bool{},
-		deleted: map[string]int{}, refused: map[RecordRef]bool{}, hold: map[objectRef]bool{}, rank: map[string]int{}, touched: map[RecordRef]bool{}, listings: map[*listing]bool{}, present: map[objectRef]bool{}}
+		deleted: map[string]int{}, refused: map[RecordRef]bool{}, hold: map[objectRef]bool{}, rank: map[string]int{}, touched: map[RecordRef]bool{}, listings: map[*listing]bool{}}
 }
 
 // Cycle makes the account's cloud and tables equal as far as it can, and

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"iasql/internal/modes"
 	"iasql/internal/modules"
 )
 
@@ -96,7 +97,12 @@ func (c *cycle) recoverJournal(ctx context.Context) error {
 // have happened, and with it what its scope has no record of.
 func (c *cycle) undecide(ref RecordRef, scope modules.Scope) {
 	c.undecided[ref] = true
-	c.hold[objectRef{table: ref.Table, scope: scope}] = true
+	c.holdBack(ref.Table, scope)
+}
+
+// holdBack leaves alone for this cycle what a scope has no record of.
+func (c *cycle) holdBack(table string, scope modules.Scope) {
+	c.hold[objectRef{table: table, scope: scope}] = true
 	c.report.NextWait = true
 }
 
@@ -134,8 +140,14 @@ func (c *cycle) repeatCreation(ctx context.Context, t *modules.Table, op LoggedO
 	c.describe(ctx, []finished{{run: r, outcome: out}})
 	switch {
 	case out == nil: // refused: TRACK has come, or a batch
-		if !op.Settled {
+		switch tracked := c.policy(s).Rules.Of(t.Name, op.Record.ID, "") == modes.Track; {
+		case !op.Settled, !tracked:
 			c.undecide(op.Record, op.Scope)
+			return nil
+		case was != nil && !op.Replaces:
+			// The record goes before the doubt is given up: were it untracked in
+			// between, it would be created again.
+			c.holdBack(t.Name, op.Scope)
 			return nil
 		}
 		out = &Outcome{Calls: op.IDs, Subject: s, Kind: OpCreate, Result: ResultAbandoned}

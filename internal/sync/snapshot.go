@@ -107,17 +107,6 @@ func addWrites(have, more []LoggedWrite) []LoggedWrite {
 	return have
 }
 
-// without takes the writes to certain objects away.
-func (ix ownIndex) without(objects map[objectRef]bool) {
-	concerned := func(w LoggedWrite) bool { return objects[objectRef{w.Record.Table, w.Scope, w.Key}] }
-	for ref, writes := range ix.byRecord {
-		ix.byRecord[ref] = slices.DeleteFunc(writes, concerned)
-	}
-	for ref, writes := range ix.byObject {
-		ix.byObject[ref] = slices.DeleteFunc(writes, concerned)
-	}
-}
-
 // of returns the own writes to the subject's object, oldest first. Writes to
 // another object of the same record (the predecessor in a replacement) do not
 // count.

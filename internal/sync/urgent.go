@@ -18,6 +18,10 @@ import (
 // before and is not done yet is left out if it concerns what was touched, and a
 // record that changed is not pulled into (R3).
 
+// undisturbed is how long a listing is left alone at first, and after each push
+// within it: a short one ends before.
+const undisturbed = 250 * time.Millisecond
+
 // attend serves [Engine.Wanted] until stop is called, which returns what went
 // wrong. The context it returns ends with the first failure.
 func (c *cycle) attend(ctx context.Context) (attended context.Context, stop func() error) {
@@ -29,7 +33,15 @@ func (c *cycle) attend(ctx context.Context) (attended context.Context, stop func
 	var failure error
 	go func() {
 		defer close(ended)
+		alone := undisturbed
 		for {
+			select {
+			case <-done:
+				return
+			case <-attended.Done():
+				return
+			case <-time.After(alone):
+			}
 			select {
 			case <-done:
 				return
@@ -43,13 +55,7 @@ func (c *cycle) attend(ctx context.Context) (attended context.Context, stop func
 				return
 			}
 			// However much there is to be pushed, the listing has half of the time.
-			select {
-			case <-done:
-				return
-			case <-attended.Done():
-				return
-			case <-time.After(time.Since(begun)):
-			}
+			alone = max(time.Since(begun), undisturbed)
 		}
 	}()
 	return attended, func() error {
@@ -130,9 +136,7 @@ func (c *cycle) serve(ctx context.Context) error {
 		c.refused[ref] = true
 	}
 	// What was written earlier remains known, however long this took: what is on
-	// its way from the cloud may have been read before. But what was found to be
-	// there was dealt with by what is known now.
-	c.own.without(push.present)
+	// its way from the cloud may have been read before.
 	c.own.add(push.own)
 	if !reflect.DeepEqual(c.settings.Rules, push.settings.Rules) || c.settings.HoldConflicts != push.settings.HoldConflicts {
 		c.outdated = true
@@ -141,17 +145,11 @@ func (c *cycle) serve(ctx context.Context) error {
 	return nil
 }
 
-// touch notes the records that a cycle has dealt with, and the objects it found
-// there.
+// touch notes the records that a cycle has dealt with.
 func (c *cycle) touch(steps []Step) {
 	for _, step := range steps {
-		s := step.Subject
-		if s.RecordID != 0 {
+		if s := step.Subject; s.RecordID != 0 {
 			c.touched[s.Ref()] = true
-		}
-		if identity, named := s.Identity(); named && s.Presence == Present {
-			key, _ := s.Table.Key(identity)
-			c.present[objectRef{s.Table.Name, s.Scope, key}] = true
 		}
 	}
 }

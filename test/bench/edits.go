@@ -97,6 +97,24 @@ func measureEdits(ctx context.Context, benches []*bench) error {
 		defer func() { _ = e.stop() }()
 		editors = append(editors, e)
 	}
+	if err := profiled("edits", *edits, func() error { return byTurns(ctx, editors) }); err != nil {
+		return err
+	}
+	for _, e := range editors {
+		if e.n != 100_000 {
+			continue
+		}
+		during, err := e.whileListing(ctx)
+		if err != nil {
+			return err
+		}
+		reportEdits("one edit to its call, during full cycles", e.n, during)
+	}
+	return nil
+}
+
+// byTurns times edits of the installations, one of each at a time.
+func byTurns(ctx context.Context, editors []*editor) error {
 	times := make([][]time.Duration, len(editors))
 	for i := range *edits + 10 {
 		for at, e := range editors {
@@ -114,16 +132,6 @@ func measureEdits(ctx context.Context, benches []*bench) error {
 	}
 	for at, e := range editors {
 		reportEdits("one edit to its call", e.n, times[at])
-	}
-	for _, e := range editors {
-		if e.n != 100_000 {
-			continue
-		}
-		during, err := e.whileListing(ctx)
-		if err != nil {
-			return err
-		}
-		reportEdits("one edit to its call, during full cycles", e.n, during)
 	}
 	return nil
 }

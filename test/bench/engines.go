@@ -106,8 +106,11 @@ func measureEngines(ctx context.Context, url string) error {
 	}{{"throughput of engines", 0, 0}, {"throughput of engines held to 2 accounts and 4 calls at once", 2, 4}} {
 		var one float64
 		for _, engines := range []int{1, 2, 4} {
-			t, err := measureThroughput(ctx, url, engines, bounds.accounts, bounds.concurrency)
-			if err != nil {
+			var t throughput
+			if err := profiled(bounds.what, engines, func() (err error) {
+				t, err = measureThroughput(ctx, url, engines, bounds.accounts, bounds.concurrency)
+				return err
+			}); err != nil {
 				return err
 			}
 			if engines == 1 {

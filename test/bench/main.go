@@ -28,6 +28,7 @@ var (
 	latency  = flag.Duration("latency", 0, "how long the scripted cloud takes to answer")
 	edits    = flag.Int("edits", 200, "user edits to time")
 	provider = flag.String("terraform-provider", "", "directory of a binary terraform-provider-aws, to time terraform plan with; not done if empty")
+	profiles = flag.String("profile", "", "directory for pprof profiles of what is measured in this process; none if empty")
 	repeat   = flag.Int("repeat", 3, "quiet cycles to time, after a warm-up")
 )
 

@@ -90,8 +90,14 @@ func newDatabase(ctx context.Context, admin, name string) (string, error) {
 
 func (b *bench) measure(ctx context.Context) error {
 	n := b.n
-	took, memory, r, err := b.run(ctx, sync.Full)
-	if err != nil {
+	var took time.Duration
+	var memory uint64
+	var r sync.Report
+	full := func() (err error) {
+		took, memory, r, err = b.run(ctx, sync.Full)
+		return err
+	}
+	if err := profiled("import", n, full); err != nil {
 		return err
 	}
 	if r.Pulled != n {
@@ -104,8 +110,7 @@ func (b *bench) measure(ctx context.Context) error {
 	}
 	var quiet []time.Duration
 	for i := range *repeat + 1 {
-		took, memory, r, err = b.run(ctx, sync.Full)
-		if err != nil {
+		if err := profiled("quiet cycle", n, full); err != nil {
 			return err
 		}
 		if r.Pulled+r.Pushed+r.Settled+r.Failed != 0 {

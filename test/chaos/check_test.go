@@ -108,6 +108,7 @@ func (w *world) compare(side string, want map[string]*expected, have []cloudObje
 		seen[h.name]++
 		switch {
 		case e == nil || e.kind != h.kind:
+			suspects[h.name] = true
 			w.t.Errorf("%s: the %s %q was asked for by nobody: %v", side, h.kind, h.name, h.fields)
 		case e.gone:
 			suspects[h.name] = true
@@ -131,7 +132,8 @@ func (w *world) compare(side string, want map[string]*expected, have []cloudObje
 	}
 }
 
-// history tells all that is known of an SQL user's object.
+// history tells all that is known of an object, and of the record of an SQL
+// user's.
 func (w *world) history(name string) {
 	for _, line := range w.list(`
 		WITH object AS (
@@ -142,8 +144,11 @@ func (w *world) history(name string) {
 			WHERE l.table_name = o.table_name AND l.record_id = o.record
 			   OR l.table_name IS NOT NULL AND l.origin = 'engine' AND l.change::text LIKE '%"` + name + `"%'
 			UNION ALL
-			SELECT p.started, concat_ws(' ', 'operation', p.id, 'cycle', p.cycle_id, p.action, p.key, 'up to', p.up_to, p.result, p.error, p.ended, p.columns) FROM iasql_operations p, object o
-			WHERE p.table_name = o.table_name AND p.record_id = o.record
+			SELECT p.started, concat_ws(' ', 'operation', p.id, 'of', p.table_name, p.record_id, 'cycle', p.cycle_id, p.action, p.key, 'up to', p.up_to, p.result, p.error, p.ended, p.columns) FROM iasql_operations p
+			WHERE p.key LIKE '%` + name + `%' OR p.columns::text LIKE '%"` + name + `"%' OR EXISTS (SELECT FROM object o WHERE p.table_name = o.table_name AND p.record_id = o.record)
+			UNION ALL
+			SELECT g.since, concat_ws(' ', 'old object of', g.table_name, g.record_id, g.key, g.state, g.message, g.attempts) FROM iasql_internal.garbage g
+			WHERE g.key LIKE '%` + name + `%' OR EXISTS (SELECT FROM object o WHERE g.table_name = o.table_name AND g.record_id = o.record)
 			UNION ALL
 			SELECT c.started, concat_ws(' ', 'cycle', c.id, c.kind, c.engine, c.ended, c.message, c.details) FROM iasql_cycles c
 			WHERE c.started BETWEEN (SELECT min(p.started) FROM iasql_operations p, object o WHERE p.table_name = o.table_name AND p.record_id = o.record)
@@ -238,8 +243,13 @@ func (w *world) report(o *outsider, k *killer) {
 		w.scalar(`SELECT string_agg(result || ' ' || n, ', ') FROM (SELECT coalesce(result, 'open') AS result, count(*) AS n FROM iasql_operations GROUP BY 1) x`))
 	w.t.Logf("operations by kind: %s", w.scalar(`SELECT string_agg(what || ' ' || n, ', ' ORDER BY what) FROM (
 		SELECT table_name || ' ' || CASE WHEN replaces THEN 'replacing ' ELSE '' END || kind AS what, count(*) AS n FROM iasql_operations GROUP BY 1) x`))
-	w.t.Logf("cycles: %s", w.scalar(`SELECT count(*) || ', ' || count(*) FILTER (WHERE ended IS NULL) || ' cut off, median '
-		|| round(1000 * percentile_cont(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM ended - started))::numeric) || ' ms' FROM iasql_cycles`))
+	for _, cycles := range w.list(`SELECT kind || ': ' || count(*) || ', ' || count(*) FILTER (WHERE message <> '') || ' of them cut off or failed, median '
+		|| round(1000 * percentile_cont(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM ended - started))::numeric) || ' ms, ' || sum(pulls) || ' pulls' FROM iasql_cycles GROUP BY kind`) {
+		w.t.Logf("cycles, %s", cycles)
+	}
+	for _, why := range w.list(`SELECT kind || ' ' || count(*) || ': ' || left(message, 120) FROM iasql_cycles WHERE message <> '' GROUP BY kind, left(message, 120) ORDER BY count(*) DESC LIMIT 20`) {
+		w.t.Logf("ended early, %s", why)
+	}
 	w.t.Logf("%s objects at the end", w.scalar(`SELECT count(*) FROM chaos.object WHERE NOT gone`))
 	w.t.Logf("kill points:\n%s", k)
 }

@@ -87,11 +87,21 @@ func newKiller(w *world) *killer {
 // pace is the time there is for a kill on average: it makes 240 in ten minutes.
 const pace = 2500 * time.Millisecond
 
+func (k *killer) behind(began time.Time) bool { return k.kills < int(time.Since(began)/pace) }
+
 // act kills: whoever it may be while it is behind its pace, and otherwise the first
 // that comes by one of the kill points that were hit least, which takes longer.
 func (k *killer) act(random *rand.Rand, stop <-chan struct{}) {
 	began := time.Now()
-	for pause(stop, time.Duration(random.IntN(300))*time.Millisecond) {
+	for {
+		// Where kills have to be made up for, engines still have time to do something.
+		rest := time.Duration(0)
+		if k.behind(began) {
+			rest = pace / 2
+		}
+		if !pause(stop, rest+time.Duration(random.IntN(300))*time.Millisecond) {
+			return
+		}
 		if k.w.connected() == 0 { // an engine that starts cannot do anything worth killing it for
 			for _, e := range k.w.engines {
 				e.ensure()
@@ -99,7 +109,7 @@ func (k *killer) act(random *rand.Rand, stop <-chan struct{}) {
 			continue
 		}
 		var victim *engine
-		if k.kills < int(time.Since(began)/pace) {
+		if k.behind(began) {
 			victim = k.w.engines[random.IntN(len(k.w.engines))]
 			victim.kill()
 		} else if victim = k.atPoint(stop); victim == nil {
