@@ -128,11 +128,12 @@ func (e *Engine) runCycle(ctx context.Context, account string, kind sync.Kind, o
 	}
 	if kind == sync.Push && options.Batch == 0 {
 		// Every waiting push job of the account is answered by this cycle, whose
-		// snapshot is yet to be taken.
+		// snapshot is yet to be taken. (The queue is there for the index by which
+		// jobs are fetched: those that are done are kept for a while.)
 		if _, err := e.pool.Exec(ctx, `
 			DELETE FROM iasql_river.river_job WHERE id IN (
 				SELECT id FROM iasql_river.river_job
-				WHERE kind = 'push' AND state = 'available' AND args ->> 'account' = $1
+				WHERE state = 'available' AND queue = 'iasql' AND kind = 'push' AND args ->> 'account' = $1
 				FOR UPDATE SKIP LOCKED)`, account); err != nil {
 			return sync.Report{}, errors.Join(err, lease.Release(sync.Report{}, err))
 		}

@@ -180,16 +180,55 @@ func (d *Database) OwnWrites(ctx context.Context, account string) ([]sync.Logged
 	if err != nil {
 		return nil, err
 	}
+	known, now := d.entries.of(account), map[int64]decoded{}
+	defer d.entries.keep(account, now)
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (sync.LoggedWrite, error) {
 		var w sync.LoggedWrite
-		var columns []byte
+		var columns string
 		err := row.Scan(&w.ID, &w.Record.Table, &w.Record.ID, &w.Kind, &w.Scope.Account, &w.Scope.Region, &w.Key, &columns, &w.UpTo, &w.Unsure)
 		if err != nil {
 			return w, err
 		}
-		w.Columns, err = d.changes(w.Record.Table, columns)
-		return w, err
+		if e, ok := known[w.ID]; ok && e.text == columns {
+			w.Columns = e.columns
+		} else if w.Columns, err = d.changes(w.Record.Table, []byte(columns)); err != nil {
+			return w, err
+		}
+		now[w.ID] = decoded{columns, w.Columns}
+		return w, nil
 	})
+}
+
+// decodedEntries are the columns of the journal's entries that were read last, by
+// account: every cycle reads those of the consistency window again, and to decode
+// them took most of the time.
+type decodedEntries struct {
+	lock     gosync.Mutex
+	accounts map[string]map[int64]decoded
+}
+
+type decoded struct {
+	text    string
+	columns map[string]sync.ValueChange
+}
+
+func (d *decodedEntries) of(account string) map[int64]decoded {
+	d.lock.Lock()
+	defer d.lock.Unlock()
+	return d.accounts[account]
+}
+
+func (d *decodedEntries) keep(account string, entries map[int64]decoded) {
+	d.lock.Lock()
+	defer d.lock.Unlock()
+	if len(entries) == 0 {
+		delete(d.accounts, account)
+		return
+	}
+	if d.accounts == nil {
+		d.accounts = map[string]map[int64]decoded{}
+	}
+	d.accounts[account] = entries
 }
 
 // change is the JSON form of a [sync.ValueChange].

@@ -23,6 +23,7 @@ type Database struct {
 
 	journal journal
 	clocks  clocks
+	entries decodedEntries
 }
 
 var _ sync.Database = (*Database)(nil)

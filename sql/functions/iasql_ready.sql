@@ -8,9 +8,10 @@ BEGIN
                        WHERE NOT l.settled AND l.change_type IN ('INSERT', 'UPDATE', 'DELETE')
                          AND (iasql_ready."table" IS NULL OR l.table_name = iasql_ready."table"))
        AND NOT EXISTS (SELECT FROM iasql_internal.record_state s
-                       WHERE s.state <> 'Present' AND (iasql_ready."table" IS NULL OR s.table_name = iasql_ready."table"));
+                       WHERE s.state <> 'Present' AND (iasql_ready."table" IS NULL OR s.table_name = iasql_ready."table"))
+       AND NOT EXISTS (SELECT FROM iasql_internal.garbage g WHERE iasql_ready."table" IS NULL OR g.table_name = iasql_ready."table");
 END
 $$;
 COMMENT ON FUNCTION public.iasql_ready(text) IS
-$$Whether every record, of one table or of all, is in its final state: present in the cloud as the tables ask, or gone. A record that has failed is not.
+$$Whether every record, of one table or of all, is in its final state: present in the cloud as the tables ask, or gone. A record that has failed is not, nor one whose predecessor is still to be removed.
 Sample: SELECT iasql_ready('vpc')$$;

@@ -7,10 +7,17 @@ WITH pending AS (
     FROM public.iasql_audit_log l
     WHERE NOT l.settled AND l.change_type IN ('INSERT', 'UPDATE', 'DELETE')
     GROUP BY l.table_name, l.record_id
+), predecessors AS (
+    -- Objects that were replaced and have to go.
+    SELECT g.table_name, g.record_id, max(g.account) AS account, bool_or(g.review) AS review, max(g.state) FILTER (WHERE g.review OR g.state LIKE '%Failed') AS failed,
+           string_agg(CASE WHEN g.message = '' THEN format('its predecessor %s is to be removed', g.key) ELSE format('its predecessor %s: %s', g.key, g.message) END, E'\n' ORDER BY g.id) AS message,
+           max(g.attempts) AS attempts, min(g.next_attempt_at) AS next_attempt_at, min(g.since) AS since
+    FROM iasql_internal.garbage g
+    GROUP BY g.table_name, g.record_id
 )
-SELECT coalesce(r.table_name, s.table_name, p.table_name) AS table_name,
-       coalesce(r.record_id, s.record_id, p.record_id) AS record_id,
-       coalesce(r.account, s.account, p.account) AS account,
+SELECT coalesce(r.table_name, s.table_name, p.table_name, o.table_name) AS table_name,
+       coalesce(r.record_id, s.record_id, p.record_id, o.record_id) AS record_id,
+       coalesce(r.account, s.account, p.account, o.account) AS account,
        CASE WHEN r.record_id IS NULL THEN 'absent' ELSE 'present' END AS desired,
        CASE WHEN s.state IN ('CheckPresentFailed', 'CheckAbsentFailed') THEN 'unknown'
             WHEN s.state IN ('Creating', 'CreatingFailed') AND s.identity IS NULL THEN 'absent'
@@ -20,17 +27,19 @@ SELECT coalesce(r.table_name, s.table_name, p.table_name) AS table_name,
             WHEN s.state = 'Conflict' AND s.code = 'gone' THEN 'absent'
             WHEN s.state IN ('Updating', 'UpdatingFailed', 'Replacing', 'Conflict') OR s.state IS NULL AND p.updated THEN 'present, different'
             ELSE 'present' END AS detected,
-       coalesce(s.state, CASE WHEN p.record_id IS NULL THEN 'Present' WHEN r.record_id IS NULL THEN 'Removing'
-                              WHEN p.inserted THEN 'Creating' ELSE 'Updating' END) AS state,
-       coalesce(s.review, false) AS review,
-       coalesce(s.message, '') AS message,
-       coalesce(s.attempts, 0) AS attempts,
-       CASE WHEN s.next_attempt_at < 'infinity' THEN s.next_attempt_at END AS next_attempt_at,
-       coalesce(s.since, p.since) AS since,
-       public.iasql_mode_of(coalesce(r.table_name, s.table_name, p.table_name), coalesce(r.record_id, s.record_id, p.record_id)) AS mode
+       CASE WHEN s.state IS NOT NULL THEN s.state
+            WHEN r.record_id IS NOT NULL AND p.record_id IS NOT NULL THEN CASE WHEN p.inserted THEN 'Creating' ELSE 'Updating' END
+            WHEN o.failed IS NOT NULL THEN o.failed WHEN r.record_id IS NULL THEN 'Removing' ELSE 'Present' END AS state,
+       coalesce(s.review, false) OR coalesce(o.review, false) AS review,
+       concat_ws(E'\n', nullif(s.message, ''), CASE WHEN o.failed IS NOT NULL OR r.record_id IS NULL THEN o.message END) AS message,
+       coalesce(s.attempts, o.attempts, 0) AS attempts,
+       CASE WHEN coalesce(s.next_attempt_at, o.next_attempt_at) < 'infinity' THEN coalesce(s.next_attempt_at, o.next_attempt_at) END AS next_attempt_at,
+       coalesce(s.since, p.since, o.since) AS since,
+       public.iasql_mode_of(coalesce(r.table_name, s.table_name, p.table_name, o.table_name), coalesce(r.record_id, s.record_id, p.record_id, o.record_id)) AS mode
 FROM iasql_internal.records r
 FULL JOIN iasql_internal.record_state s ON s.table_name = r.table_name AND s.record_id = r.record_id
-FULL JOIN pending p ON p.table_name = coalesce(r.table_name, s.table_name) AND p.record_id = coalesce(r.record_id, s.record_id);
+FULL JOIN pending p ON p.table_name = coalesce(r.table_name, s.table_name) AND p.record_id = coalesce(r.record_id, s.record_id)
+FULL JOIN predecessors o ON o.table_name = coalesce(r.table_name, s.table_name, p.table_name) AND o.record_id = coalesce(r.record_id, s.record_id, p.record_id);
 COMMENT ON VIEW public.iasql_status IS 'The state of every record: what the tables ask for, what was last seen, and whether a person must look (review).';
 COMMENT ON COLUMN public.iasql_status.desired IS 'What the tables ask for: present or absent.';
 COMMENT ON COLUMN public.iasql_status.detected IS 'What was last seen in the cloud: present, present and different, absent, or unknown.';

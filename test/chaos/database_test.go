@@ -88,9 +88,11 @@ func (w *world) jumpClock(random *rand.Rand, stop <-chan struct{}) {
 // cutConnections ends single connections of engines.
 func (w *world) cutConnections(random *rand.Rand, stop <-chan struct{}) {
 	for pause(stop, time.Duration(1000+random.IntN(4000))*time.Millisecond) {
+		w.quiesce.Lock()
 		tag, err := w.admin.Exec(context.Background(), `
 			SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 			WHERE application_name LIKE 'chaos-%' ORDER BY random() LIMIT 1`)
+		w.quiesce.Unlock()
 		if err == nil {
 			w.cuts.Add(tag.RowsAffected())
 		}

@@ -106,6 +106,32 @@ func TestStates(t *testing.T) {
 	state(b, "absent|unknown|CheckAbsentFailed|t")
 	heal(proxy)
 	state(b, "")
+
+	// What a record replaced has to go: it says so when that fails, also when it
+	// is gone itself.
+	c := id(`INSERT INTO queue (name) VALUES ('c')`)
+	state(c, "present|present|Present|f")
+	rename := func(name string) {
+		t.Helper()
+		refuse(proxy, "DeleteQueue", 403, "AccessDenied")
+		w.PSQL(`UPDATE queue SET name = '` + name + `' WHERE id = ` + c)
+		state(c, "present|present|RemovingFailed|t")
+		heal(proxy)
+	}
+	rename("d")
+	if got := w.PSQL(`SELECT iasql_ready('queue')`); got != "f" {
+		t.Errorf("iasql_ready with a predecessor left: %s", got)
+	}
+	w.PSQL(`SELECT iasql_retry('queue', ` + c + `)`)
+	state(c, "present|present|Present|f")
+	rename("e")
+	w.PSQL(`DELETE FROM queue WHERE id = ` + c)
+	state(c, "absent|present|RemovingFailed|t")
+	w.PSQL(`SELECT iasql_retry('queue', ` + c + `)`)
+	state(c, "")
+	if got := w.CLI("sqs", "list-queues")["QueueUrls"]; got != nil {
+		t.Errorf("left in the cloud: %v", got)
+	}
 	w.Settled()
 }
 
