@@ -166,6 +166,22 @@ func TestRegressions(t *testing.T) {
 			{Do: CloudCreate, A: 2, B: 21, C: 19, D: 21},
 			{Do: Resolve, Slot: 1, A: 2, B: 4, C: 27, D: 62},
 		}},
+		"a creation in doubt whose record is tracked, and untracked again": {Seed: 90580083, MaxDeletes: 3, Ratio: 1, Actions: []Action{
+			{Do: Insert, A: 3, B: 13, C: 51, D: 25},
+			{Do: Cycle, Seed: 16506856100869421823, Inject: []Action{
+				{Do: Wake, At: 9},
+				{Do: Cycle, At: 18, Seed: 2367442473843395519, Inject: []Action{
+					{Do: Rule, At: 23, Slot: 2, A: 3, B: 40, C: 11, D: 44},
+					{Do: Rule, At: 2, Slot: 2, A: 3, B: 35, C: 42, D: 19},
+				}},
+			}},
+			{Do: Unrule, Slot: 1, A: 3, B: 24, C: 25, D: 18},
+			{Do: Wait, A: 3, B: 30, C: 20, D: 7, For: 600000000000},
+			{Do: Cycle, Push: true, Seed: 10582449763439752846, Inject: []Action{
+				{Do: KillAfter, At: 8},
+			}},
+			{Do: Unrule, Slot: 2, A: 3, B: 61, C: 60, D: 55},
+		}},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
