@@ -141,6 +141,44 @@ func TestFence(t *testing.T) {
 	}
 }
 
+// A push cycle ends when its turn is over, says that there is more, and is
+// continued by the next: others had theirs in between. A full one is not cut short.
+func TestTurn(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.exec(`WITH b AS (INSERT INTO box (label) VALUES ('a') RETURNING id) INSERT INTO item (box_id, label) SELECT id, 'b' FROM b`)
+	turns := 0
+	for more := true; more; turns++ {
+		lease, err := b.db.Acquire(t.Context(), "main", "test", postgres.CycleOptions{Kind: "push"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := &sync.Engine{Database: b.db, Registry: b.registry, Turn: 1}
+		report, err := e.Cycle(t.Context(), lease.Lease, sync.Push)
+		if err := errors.Join(err, lease.Release(report, err)); err != nil {
+			t.Fatal(err)
+		}
+		if more = report.More; report.Passes != 1 || turns > 10 {
+			t.Fatalf("turn %d: %d passes, more: %v", turns, report.Passes, more)
+		}
+	}
+	if left := b.query(`SELECT count(*) FROM iasql_audit_log WHERE NOT settled`); turns < 3 || left != "0" || len(b.cloud.items) != 1 {
+		t.Errorf("after %d turns %s changes are left, and there are %d items", turns, left, len(b.cloud.items))
+	}
+	b.exec(`UPDATE box SET size = 2`)
+	e := &sync.Engine{Database: b.db, Registry: b.registry, Turn: 1}
+	lease, err := b.db.Acquire(t.Context(), "main", "test", postgres.CycleOptions{Kind: "full"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if report, err := e.Cycle(t.Context(), lease.Lease, sync.Full); err != nil || report.More || report.Passes < 2 {
+		t.Errorf("a full cycle: %d passes, more: %v, %v", report.Passes, report.More, err)
+	}
+	if err := lease.Release(sync.Report{}, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // A pull is applied only to the version it was decided on, and neither waits
 // for nor overwrites a row that an open transaction holds (R3).
 func TestPullRespectsUsers(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	gosync "sync"
+	"time"
 
 	"iasql/internal/modules"
 )
@@ -35,6 +36,9 @@ type Engine struct {
 	// too, and Report.Steps lists everything that would have been done (R9,
 	// R10).
 	ReadOnly bool
+	// Turn is how long a push cycle goes on looking for more: where there is always
+	// something, full cycles have their turn too. 0 means 5 s.
+	Turn time.Duration
 	// Serial: nothing runs concurrently, for reproducible simulation.
 	Serial bool
 	// Wanted, if not nil, asks a full cycle that is listing to push what users
@@ -60,6 +64,7 @@ type Report struct {
 	Steps    []Step        // with ReadOnly only
 	Stopped  string        // why R7 stopped the cycle, "" if it did not
 	NextWait bool          // something backs off: look again before the next full cycle
+	More     bool          // there may be more to do at once, by another cycle
 }
 
 // MaxErrors bounds the errors a report carries.
@@ -146,7 +151,7 @@ func (c *cycle) run(ctx context.Context) error {
 		}
 		steps = found
 	}
-	for c.report.Passes < MaxPasses {
+	for begun := time.Now(); ; {
 		c.report.Passes++
 		due, err := c.snapshot(ctx, c.kind == Full && c.report.Passes == 1)
 		if err != nil {
@@ -180,9 +185,12 @@ func (c *cycle) run(ctx context.Context) error {
 		if !progressed {
 			return nil
 		}
+		if c.report.Passes == MaxPasses || c.kind == Push && c.lease.Batch == 0 && time.Since(begun) >= c.turn() {
+			c.report.More = true
+			return nil
+		}
 		steps = nil
 	}
-	return nil
 }
 
 // prepare reads what holds for the whole cycle.
@@ -345,6 +353,13 @@ func (e *Engine) random() float64 {
 		return e.Random()
 	}
 	return rand.Float64() // #nosec G404 -- jitter, no secret
+}
+
+func (e *Engine) turn() time.Duration {
+	if e.Turn > 0 {
+		return e.Turn
+	}
+	return 5 * time.Second
 }
 
 func (e *Engine) concurrency() int {
