@@ -139,6 +139,9 @@ func (e *Engine) runCycle(ctx context.Context, account string, kind sync.Kind, o
 		}
 	}
 	cycle := &sync.Engine{Database: e.database, Registry: e.registry, Log: e.log, Concurrency: e.options.Concurrency}
+	if options.Batch != 0 || options.Waited {
+		cycle.Turn = -1
+	}
 	asked := func() bool { return false }
 	if kind == sync.Full && options.Batch == 0 {
 		cycle.Wanted, asked = e.turns.list(account)

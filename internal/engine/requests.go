@@ -162,7 +162,7 @@ func (e *Engine) syncAll(ctx context.Context) error {
 		return err
 	}
 	for _, account := range accounts {
-		report, err := e.runCycle(ctx, account, sync.Full, postgres.CycleOptions{})
+		report, err := e.runCycle(ctx, account, sync.Full, postgres.CycleOptions{Waited: true})
 		switch {
 		case errors.Is(err, errBatchOpen):
 			return &platform.UserError{Code: "IA020", Message: "no cycle runs while a batch is open", Hint: "CALL iasql_commit() or iasql_rollback() first."}

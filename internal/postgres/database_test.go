@@ -141,8 +141,8 @@ func TestFence(t *testing.T) {
 	}
 }
 
-// A push cycle ends when its turn is over, says that there is more, and is
-// continued by the next: others had theirs in between. A full one is not cut short.
+// A cycle ends when its turn is over, says that there is more, and is continued by
+// the next: others had theirs in between. One that is waited for is not cut short.
 func TestTurn(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -166,16 +166,14 @@ func TestTurn(t *testing.T) {
 		t.Errorf("after %d turns %s changes are left, and there are %d items", turns, left, len(b.cloud.items))
 	}
 	b.exec(`UPDATE box SET size = 2`)
-	e := &sync.Engine{Database: b.db, Registry: b.registry, Turn: 1}
 	lease, err := b.db.Acquire(t.Context(), "main", "test", postgres.CycleOptions{Kind: "full"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if report, err := e.Cycle(t.Context(), lease.Lease, sync.Full); err != nil || report.More || report.Passes < 2 {
-		t.Errorf("a full cycle: %d passes, more: %v, %v", report.Passes, report.More, err)
-	}
-	if err := lease.Release(sync.Report{}, nil); err != nil {
-		t.Fatal(err)
+	waited := &sync.Engine{Database: b.db, Registry: b.registry, Turn: -1}
+	report, err := waited.Cycle(t.Context(), lease.Lease, sync.Full)
+	if err := errors.Join(err, lease.Release(report, err)); err != nil || report.More || report.Passes < 2 {
+		t.Errorf("a cycle that is waited for: %d passes, more: %v, %v", report.Passes, report.More, err)
 	}
 }
 

@@ -33,6 +33,7 @@ type CycleOptions struct {
 	Kind     string // of the cycle, as iasql_cycles shows it
 	Batch    int64  // the batch being committed, 0 for none
 	Reviewed bool   // see [sync.Lease]
+	Waited   bool   // a user waits for its end: it does all there is to do
 }
 
 // ErrNoAccount is returned by Acquire for an account that does not exist (any

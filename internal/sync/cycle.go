@@ -36,8 +36,9 @@ type Engine struct {
 	// too, and Report.Steps lists everything that would have been done (R9,
 	// R10).
 	ReadOnly bool
-	// Turn is how long a push cycle goes on looking for more: where there is always
-	// something, full cycles have their turn too. 0 means 5 s.
+	// Turn is how long a cycle goes on looking for more: where users never stop,
+	// others have their turn too. 0 means 5 s; a negative one has no end before
+	// MaxPasses.
 	Turn time.Duration
 	// Serial: nothing runs concurrently, for reproducible simulation.
 	Serial bool
@@ -185,7 +186,7 @@ func (c *cycle) run(ctx context.Context) error {
 		if !progressed {
 			return nil
 		}
-		if c.report.Passes == MaxPasses || c.kind == Push && c.lease.Batch == 0 && time.Since(begun) >= c.turn() {
+		if c.report.Passes == MaxPasses || c.Turn >= 0 && time.Since(begun) >= c.turn() {
 			c.report.More = true
 			return nil
 		}

@@ -106,7 +106,9 @@ func (c *cycle) serve(ctx context.Context) error {
 			return err
 		}
 	}
-	push := newCycle(c.Engine, c.lease, Push)
+	engine := *c.Engine
+	engine.Turn = max(engine.Turn, 0)
+	push := newCycle(&engine, c.lease, Push)
 	push.deleted = c.deleted // it is one cycle to those who limit it (R7)
 	err := push.run(ctx)
 	r := push.report
