@@ -31,12 +31,16 @@ func (syncArgs) Kind() string { return "sync" }
 // ones are queued.
 const soon = 5 * time.Second
 
+// minRest is the least time between a worker's cycles; while they do nothing it
+// doubles.
+const minRest = 50 * time.Millisecond
+
 // workCycle runs cycles of an account until nothing is left that should be
 // done soon. It never returns an error to the queue, whose retries would
 // collide with newer jobs of the same account: it queues another job instead.
 func (e *Engine) workCycle(ctx context.Context, account string, kind sync.Kind) error {
-	for {
-		_, err := e.runCycle(ctx, account, kind, postgres.CycleOptions{})
+	for rest := minRest; ; {
+		report, err := e.runCycle(ctx, account, kind, postgres.CycleOptions{})
 		switch {
 		case ctx.Err() != nil:
 			return nil // the engine stops; the next one looks at everything
@@ -66,7 +70,12 @@ func (e *Engine) workCycle(ctx context.Context, account string, kind sync.Kind) 
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(max(*pause, 50*time.Millisecond)):
+		case <-time.After(max(*pause, rest)):
+		}
+		if report.Calls+report.Pulled+report.Settled > 0 {
+			rest = minRest
+		} else { // what is due may be a creation that is still being looked for
+			rest = min(2*rest, soon)
 		}
 		kind = sync.Push
 	}

@@ -115,7 +115,16 @@ func (d *Database) Match(ctx context.Context, t *modules.Table, scope modules.Sc
 	var unnest, names, joins []string
 	for i, name := range identity {
 		c := t.Column(name)
-		args = append(args, column(objects, name))
+		values := column(objects, name)
+		if c.References != nil && !c.References.ByKey {
+			// What names a record that is on its way out belongs to no record.
+			for j, v := range values {
+				if v != nil && strings.HasPrefix(*v, sync.Outgoing) {
+					values[j] = nil
+				}
+			}
+		}
+		args = append(args, values)
 		unnest = append(unnest, fmt.Sprintf("$%d::text[]", len(args)))
 		alias := "k" + strconv.Itoa(i)
 		names = append(names, alias)

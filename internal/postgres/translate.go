@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"iasql/internal/modules"
+	"iasql/internal/sync"
 )
 
 // referenceColumns returns the columns that reference records by id.
@@ -111,7 +112,7 @@ func (d *Database) ToDatabase(ctx context.Context, t *modules.Table, scope modul
 					delete(o, c.Name)
 				case h.rank >= 2:
 					delete(o, c.Name)
-					o[c.Name] = modules.Text("replaced:" + strconv.FormatInt(h.id, 10))
+					o[c.Name] = modules.Text(sync.Outgoing + strconv.FormatInt(h.id, 10))
 					if stranded[i] == nil {
 						stranded[i] = map[string]bool{}
 					}

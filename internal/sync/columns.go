@@ -61,7 +61,7 @@ func decideColumns(s *Subject, p Policy) Decision {
 			continue
 		}
 		if _, pending := pendingBase(s, c, have); s.Stranded[c.Name] && m == modes.Normal && !pending &&
-			!c.Same(have, cloud) && cloud.String() != "replaced:"+have.String() {
+			!c.Same(have, cloud) && cloud.String() != Outgoing+have.String() {
 			continue // it names what a user has deleted; nobody asked for anything else
 		}
 		v, base := compare(s, c, m, have, cloud, p.HoldConflicts)

@@ -51,7 +51,8 @@ type Database interface {
 	// ToDatabase translates the references of objects of one table and scope
 	// into database terms, in place. A reference whose target has no record is
 	// left out of its row; the columns by which a row names a replaced object,
-	// or one whose record a user has deleted, are returned for it.
+	// or one whose record a user has deleted, are returned for it; such a column
+	// has [Outgoing] and the id of the record.
 	ToDatabase(ctx context.Context, table *modules.Table, scope modules.Scope, rows []modules.Row) (stranded []map[string]bool, err error)
 	// ToCloud translates the references of rows of one table into cloud terms,
 	// in place. A reference whose target has no name in the cloud is NULL.
@@ -106,6 +107,11 @@ type Lease struct {
 	// Reviewed: a person has seen the plan, so that R7 does not stop it.
 	Reviewed bool
 }
+
+// Outgoing is before the id of a record in a reference to an object that is on
+// its way out, see [Database.ToDatabase]. It is no value of the column: nothing
+// has such an identity.
+const Outgoing = "replaced:"
 
 // LoggedWrite is an own write and what it was made to.
 type LoggedWrite struct {

@@ -279,3 +279,32 @@ func TestAdopt(t *testing.T) {
 		t.Errorf("adopted: %s", got)
 	}
 }
+
+// What belongs to something that is on its way out has no record, and full cycles
+// go on while that cannot be removed.
+func TestPartsOfWhatIsRemoved(t *testing.T) {
+	t.Parallel()
+	w, proxy := faulty(t, "aws_vpc")
+	w.PSQL(`BEGIN`, `INSERT INTO vpc (cidr_block) VALUES ('10.1.0.0/16')`,
+		`INSERT INTO internet_gateway (vpc_id) SELECT id FROM vpc WHERE cidr_block = '10.1.0.0/16'`,
+		`INSERT INTO route_table (vpc_id, tags) SELECT id, '{"Name": "mine"}' FROM vpc WHERE cidr_block = '10.1.0.0/16'`,
+		`INSERT INTO route (route_table_id, destination, internet_gateway_id) SELECT t.id, '0.0.0.0/0', g.id FROM route_table t JOIN internet_gateway g USING (vpc_id)`, `COMMIT`)
+	w.Settled()
+	proxy.Set(func(c faultproxy.Call) faultproxy.Fault {
+		if c.Action == "DeleteRouteTable" || c.Action == "DeleteRoute" {
+			return faultproxy.Fault{Status: 503, Code: "ServiceUnavailable", Message: "refused by the test"}
+		}
+		return faultproxy.Fault{}
+	})
+	w.PSQL(`BEGIN`, `DELETE FROM route WHERE destination = '0.0.0.0/0'`, `DELETE FROM route_table WHERE tags ->> 'Name' = 'mine'`, `COMMIT`)
+	w.Becomes(15*time.Second, "Removing", `SELECT state FROM iasql_status WHERE table_name = 'route_table' AND desired = 'absent' AND attempts > 0`)
+	w.CLI("ec2", "create-vpc", "--cidr-block", "10.2.0.0/16")
+	if got := w.PSQL(`SELECT iasql_sync_now()`, `SELECT count(*) FROM vpc WHERE cidr_block = '10.2.0.0/16'`); !strings.HasSuffix(got, "1") {
+		t.Errorf("a full cycle: %s", got)
+	}
+	heal(proxy)
+	w.Settled()
+	if got := w.PSQL(`SELECT count(*) FROM route_table WHERE tags ->> 'Name' = 'mine'`); got != "0" {
+		t.Errorf("%s route tables are left", got)
+	}
+}

@@ -326,7 +326,7 @@ func (db *database) toDatabase(t *modules.Table, scope modules.Scope, rows []mod
 			case !known:
 				delete(o, c.Name)
 			case garbage:
-				o[c.Name] = modules.Text("replaced:" + strconv.FormatInt(id, 10))
+				o[c.Name] = modules.Text(sync.Outgoing + strconv.FormatInt(id, 10))
 				if stranded[j] == nil {
 					stranded[j] = map[string]bool{}
 				}
