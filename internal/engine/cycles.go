@@ -156,7 +156,7 @@ func (e *Engine) runCycle(ctx context.Context, account string, kind sync.Kind, o
 		cycle.Wanted, asked = e.turns.list(account)
 	}
 	report, failure := e.underLease(ctx, lease, cycle, kind)
-	if asked() || report.More && options.Batch == 0 { // asked perhaps too late for this cycle
+	if asked() || report.More { // who asked may have come too late for this cycle
 		if _, err := e.pool.Exec(context.WithoutCancel(ctx), `SELECT iasql_internal.enqueue('push', $1)`, account); err != nil {
 			e.log.Error("could not queue another cycle", "account", account, "error", err)
 		}

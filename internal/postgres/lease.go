@@ -48,7 +48,7 @@ func (d *Database) Acquire(ctx context.Context, account, engine string, options 
 		return nil, fmt.Errorf("connect for a lease: %w", err)
 	}
 	l := &Lease{Lease: sync.Lease{Account: account, Batch: options.Batch, Reviewed: options.Reviewed}, conn: conn}
-	err = d.begin(ctx, conn, account)
+	err = d.startClock(ctx, conn, account)
 	if err == nil {
 		err = lock(ctx, conn, account, options)
 	}
@@ -87,9 +87,9 @@ func (d *Database) Acquire(ctx context.Context, account, engine string, options 
 	return l, nil
 }
 
-// begin has the account's time go on in this process from its first cycle of the
-// account, while that still waits for another's end.
-func (d *Database) begin(ctx context.Context, conn *pgxpool.Conn, account string) error {
+// startClock has the account's time go on in this process from its first cycle of
+// the account, while that still waits for another's end.
+func (d *Database) startClock(ctx context.Context, conn *pgxpool.Conn, account string) error {
 	if d.clocks.now(account) > 0 {
 		return nil
 	}

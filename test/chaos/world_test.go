@@ -37,7 +37,7 @@ type world struct {
 
 	disk     *harness.Disk  // the cluster's, if it can be full
 	clock    *harness.Clock // the cluster's, if it can jump
-	quiesce  sync.Mutex     // held while the database must stay up
+	quiesce  sync.Mutex     // held while the database and its connections must stay up
 	restarts atomic.Int64
 	fills    atomic.Int64
 	jumps    atomic.Int64
