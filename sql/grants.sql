@@ -29,6 +29,10 @@ REVOKE ALL ON ALL FUNCTIONS IN SCHEMA iasql_internal FROM PUBLIC;
 GRANT USAGE ON SCHEMA public TO iasql_reader;
 GRANT USAGE ON SCHEMA iasql_internal TO iasql_reader;
 GRANT EXECUTE ON FUNCTION iasql_internal.writer(), iasql_internal.engine_connected(), iasql_internal.failure(text, bigint) TO iasql_reader;
+-- Tables that have policies, and descriptions of the tables, for functions that run with the caller's rights.
+GRANT SELECT ON iasql_internal.record_state, iasql_internal.garbage, iasql_internal.managed_table, iasql_internal.hidden_table,
+    iasql_internal.listing_errors, iasql_internal.previewed TO iasql_reader;
+GRANT INSERT (table_name, record_id, may) ON iasql_internal.permit TO iasql_reader;
 GRANT SELECT ON public.iasql_tables, public.iasql_audit_log, public.iasql_mode, public.iasql_settings, public.iasql_cycles,
     public.iasql_operations, public.iasql_conflicts, public.iasql_status TO iasql_reader;
 GRANT INSERT, UPDATE, DELETE ON public.iasql_mode TO iasql_user;
@@ -52,4 +56,13 @@ GRANT EXECUTE ON FUNCTION public.iasql_as_of(text, timestamptz), public.iasql_as
 -- What those of them call that run with the caller's rights.
 GRANT EXECUTE ON FUNCTION iasql_internal.cell(text), iasql_internal.check_can_wait(text, bigint), iasql_internal.check_table(text),
     iasql_internal.log_since(), iasql_internal.mask(jsonb, text[]), iasql_internal.old_name(text, text), iasql_internal.repeat(bigint[]),
-    iasql_internal.rows_as_of(text, timestamptz), iasql_internal.secrets(text), iasql_internal.to_review() TO iasql_reader;
+    iasql_internal.rows_as_of(text, timestamptz), iasql_internal.secrets(text), iasql_internal.to_review(),
+    iasql_internal.about(text), iasql_internal.literal(text, text, jsonb, jsonb), iasql_internal.image(text, bigint, bigint),
+    iasql_internal.part(jsonb, jsonb), iasql_internal.twins(text, bigint, jsonb, jsonb, bigint, jsonb, jsonb),
+    iasql_internal.named(text, bigint, bigint, jsonb, integer), iasql_internal.undone_batches(), iasql_internal.batch_exists(bigint),
+    iasql_internal.open_batch_text(), iasql_internal.unsettled(pg_snapshot), iasql_internal.failures(pg_snapshot), iasql_internal.preview(),
+    iasql_internal.restricted(), iasql_internal.limited(), iasql_internal.seen(), iasql_internal.readable(text, jsonb),
+    iasql_internal.seen_accounts(), iasql_internal.may(text, text, bigint), iasql_internal.permit(text, text, bigint[]),
+    iasql_internal.refuse_hidden(text, bigint), iasql_internal.allow_call(text, text, jsonb), iasql_internal.is_subject(text, oid),
+    iasql_internal.call(text, text, text, jsonb, jsonb) TO iasql_reader;
+GRANT EXECUTE ON FUNCTION iasql_internal.retry(text, bigint) TO iasql_user;

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/riverqueue/river"
 
 	"iasql/internal/platform"
@@ -55,38 +56,18 @@ type committed struct {
 
 // commit applies a batch and closes it, or undoes it.
 func (e *Engine) commit(ctx context.Context, args commitArgs) (*committed, error) {
-	if args.PreviewHash != nil {
-		now, err := e.preview(ctx, nil, args.Batch)
-		if err != nil {
-			return nil, err
-		}
-		if now.Hash != *args.PreviewHash {
-			return nil, &platform.UserError{Code: "IA023",
-				Message: fmt.Sprintf("batch %d is not what was previewed: the database or the cloud has changed since", args.Batch),
-				Hint:    "Nothing was changed. Look at SELECT * FROM iasql_preview() again."}
-		}
+	if err := e.closeToEdits(ctx, args); err != nil {
+		return nil, err
 	}
-	tag, err := e.pool.Exec(ctx, `
-		WITH begun AS (
-			UPDATE iasql_internal.batch SET phase = 'committing', on_error = $2, message = coalesce($3, message)
-			WHERE id = $1 AND phase IN ('open', 'committing') RETURNING id
-		), told AS (
-			UPDATE public.iasql_audit_log SET message = $3 WHERE transaction_id = $1 AND $3::text IS NOT NULL
-		)
-		INSERT INTO public.iasql_audit_log ("user", change_type, change, message, transaction_id, settled, settled_at)
-		SELECT current_user, 'START_COMMIT', '{}', $3, $1, true, clock_timestamp() FROM begun`, args.Batch, args.OnError, args.Message)
-	if err != nil {
-		return nil, fmt.Errorf("begin to commit batch %d: %w", args.Batch, err)
-	}
-	if tag.RowsAffected() == 0 {
-		return nil, &platform.UserError{Code: "IA022", Message: fmt.Sprintf("batch %d is no longer open", args.Batch), Hint: "SELECT * FROM iasql_engines() shows what is going on."}
+	if err := e.startCommit(ctx, args); err != nil {
+		return nil, errors.Join(err, e.openToEdits(ctx, args.Batch))
 	}
 	result, stopped, err := e.carryOut(ctx, args.Batch, "commit", args.PreviewHash != nil)
 	if err != nil {
 		return nil, err
 	}
 	if stopped != "" {
-		if _, err := e.pool.Exec(ctx, `UPDATE iasql_internal.batch SET phase = 'open' WHERE id = $1`, args.Batch); err != nil {
+		if err := e.openToEdits(ctx, args.Batch); err != nil {
 			return nil, err
 		}
 		return nil, &platform.UserError{Code: "IA025", Message: fmt.Sprintf("batch %d %s; it was not begun", args.Batch, stopped),
@@ -108,6 +89,70 @@ func (e *Engine) commit(ctx context.Context, args commitArgs) (*committed, error
 	}
 	_, err = e.pool.Exec(ctx, `SELECT iasql_internal.log_event('END_COMMIT', $1), iasql_internal.close_batch($1, 'committed')`, args.Batch)
 	return result, err
+}
+
+// closeToEdits ends the time in which changes belong to the batch: from now on it
+// is what was committed until now. It waits a moment for transactions that are
+// still editing in it.
+func (e *Engine) closeToEdits(ctx context.Context, args commitArgs) error {
+	var closed int64
+	err := pgx.BeginFunc(ctx, e.pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `SET LOCAL lock_timeout = '5s'`); err != nil {
+			return err
+		}
+		tag, err := tx.Exec(ctx, `
+			UPDATE iasql_internal.batch SET phase = 'committing', on_error = $2, message = coalesce($3, message)
+			WHERE id = $1 AND phase IN ('open', 'committing')`, args.Batch, args.OnError, args.Message)
+		closed = tag.RowsAffected()
+		return err
+	})
+	var pg *pgconn.PgError
+	switch {
+	case errors.As(err, &pg) && pg.Code == "55P03":
+		return &platform.UserError{Code: "IA020", Message: fmt.Sprintf("batch %d is still being edited in a transaction that is open", args.Batch),
+			Hint: "Commit or roll back that transaction first. Nothing was changed."}
+	case err != nil:
+		return fmt.Errorf("begin to commit batch %d: %w", args.Batch, err)
+	case closed == 0:
+		return &platform.UserError{Code: "IA022", Message: fmt.Sprintf("batch %d is no longer open", args.Batch), Hint: "SELECT * FROM iasql_engines() shows what is going on."}
+	}
+	// After the commit of the above, so that all that was done in the batch is in it.
+	if _, err := e.pool.Exec(ctx, `UPDATE iasql_internal.batch SET bound = pg_current_snapshot() WHERE id = $1 AND bound IS NULL`, args.Batch); err != nil {
+		return fmt.Errorf("begin to commit batch %d: %w", args.Batch, err)
+	}
+	return nil
+}
+
+// openToEdits takes that back, for a commit that was not begun.
+func (e *Engine) openToEdits(ctx context.Context, batch int64) error {
+	_, err := e.pool.Exec(context.WithoutCancel(ctx), `UPDATE iasql_internal.batch SET phase = 'open', bound = NULL WHERE id = $1`, batch)
+	return err
+}
+
+// startCommit compares the batch with what was reviewed, and puts on record that
+// it is being committed.
+func (e *Engine) startCommit(ctx context.Context, args commitArgs) error {
+	if args.PreviewHash != nil {
+		now, err := e.preview(ctx, nil, args.Batch)
+		if err != nil {
+			return err
+		}
+		if now.Hash != *args.PreviewHash {
+			return &platform.UserError{Code: "IA023",
+				Message: fmt.Sprintf("batch %d is not what was previewed: the database or the cloud has changed since", args.Batch),
+				Hint:    "Nothing was changed. Look at SELECT * FROM iasql_preview() again."}
+		}
+	}
+	_, err := e.pool.Exec(ctx, `
+		WITH told AS (
+			UPDATE public.iasql_audit_log SET message = $2 WHERE transaction_id = $1 AND $2::text IS NOT NULL
+		)
+		INSERT INTO public.iasql_audit_log ("user", change_type, change, message, transaction_id, settled, settled_at)
+		VALUES (current_user, 'START_COMMIT', '{}', $2, $1, true, clock_timestamp())`, args.Batch, args.Message)
+	if err != nil {
+		return fmt.Errorf("begin to commit batch %d: %w", args.Batch, err)
+	}
+	return nil
 }
 
 // revert undoes a batch that has reached the cloud in part: its records are put

@@ -151,6 +151,9 @@ func (e *Engine) runCycle(ctx context.Context, account string, kind sync.Kind, o
 	if options.Batch != 0 || options.Waited {
 		cycle.Turn = -1
 	}
+	if options.Batch != 0 {
+		cycle.Database = &postgres.Bound{Database: e.database, Batch: options.Batch}
+	}
 	asked := func() bool { return false }
 	if kind == sync.Full && options.Batch == 0 {
 		cycle.Wanted, asked = e.turns.list(account)

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"iasql/internal/auditlog"
 	"iasql/internal/modules"
@@ -44,13 +45,17 @@ func (e *Engine) preview(ctx context.Context, own *postgres.OwnEdits, batch int6
 		return nil, err
 	}
 	out := &preview{Rows: []previewRow{}}
+	var secrets []string
 	for _, account := range accounts {
 		lease, err := e.database.Acquire(ctx, account, e.id, postgres.CycleOptions{Kind: "preview", Batch: batch})
 		if err != nil {
 			return nil, err
 		}
-		cycle := &sync.Engine{Registry: e.registry, Log: e.log, Concurrency: e.options.Concurrency, ReadOnly: true,
-			Database: &postgres.Overlay{Database: e.database, Own: own}}
+		cycle := &sync.Engine{Registry: e.registry, Log: e.log, Concurrency: e.options.Concurrency, ReadOnly: true}
+		cycle.Database = &postgres.Overlay{Database: e.database, Own: own}
+		if batch != 0 {
+			cycle.Database = &postgres.Bound{Database: e.database, Batch: batch}
+		}
 		report, failure := e.underLease(ctx, lease, cycle, sync.Full)
 		if failure != nil {
 			return nil, failure
@@ -60,6 +65,7 @@ func (e *Engine) preview(ctx context.Context, own *postgres.OwnEdits, batch int6
 				continue // it backs off, or waits for a person: a commit leaves it alone too
 			}
 			out.Rows = append(out.Rows, rowsOf(step)...)
+			secrets = append(secrets, secretsOf(step)...)
 		}
 	}
 	slices.SortFunc(out.Rows, func(a, b previewRow) int {
@@ -70,9 +76,23 @@ func (e *Engine) preview(ctx context.Context, own *postgres.OwnEdits, batch int6
 	if err != nil {
 		return nil, err
 	}
-	sum := sha256.Sum256(text)
+	slices.Sort(secrets)
+	sum := sha256.Sum256([]byte(string(text) + strings.Join(secrets, " ")))
 	out.Hash = hex.EncodeToString(sum[:])
 	return out, nil
+}
+
+// secretsOf tells one secret that is to be pushed from another, which rows do
+// not show: by the change that asks for it.
+func secretsOf(step sync.Step) (list []string) {
+	s := step.Subject
+	for i := range s.Table.Columns {
+		c := &s.Table.Columns[i]
+		if c.WriteOnly && s.Record != nil && !s.Record.Row[c.Name].IsNull() && step.Decision.Action.Pushes() {
+			list = append(list, fmt.Sprintf("%s %d %s %d", s.Table.Name, s.RecordID, c.Name, s.Change.Latest()))
+		}
+	}
+	return list
 }
 
 func value(id *int64) int64 {

@@ -179,7 +179,7 @@ func (e *Engine) syncAll(ctx context.Context) error {
 			if table := e.registry.Table(problem.Record.Table); problem.Record.ID == 0 && (table == nil || !table.Optional) {
 				return &platform.UserError{Code: "IA013",
 					Message: fmt.Sprintf("table %s could not be read in %s: %v", problem.Record.Table, problem.Scope, problem.Err),
-					Hint:    "Check the account's credentials, the endpoint and the network; what could be read is in the tables. SELECT * FROM iasql_cycles shows every error."}
+					Hint:    "Check the account's credentials, the endpoint and the network; what could be read is in the tables. SELECT * FROM iasql_get_errors() shows every error."}
 			}
 		}
 	}

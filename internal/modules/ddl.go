@@ -98,6 +98,9 @@ func (t *Table) checks(c *Column) []check {
 		}
 		return list
 	}
+	if t.hides(c) { // the row never has the value: the vault's trigger checks it
+		return []check{{name: t.Name + "_" + c.Name + "_check"}}
+	}
 	values := check{name: t.Name + "_" + c.Name + "_enum"}
 	// What the cloud assigns may be a value that is newer than this list.
 	if len(c.Enum) > 0 && !c.Assigned {
@@ -262,10 +265,101 @@ END
 $$;
 COMMENT ON FUNCTION iasql_internal.delete_parts() IS 'Row trigger of tables whose records have parts: deletes the records of the parts first.'`
 
+// hides reports whether the column's values go to the vault. (The tables that
+// define accounts keep their secrets in a place of their own.)
+func (t *Table) hides(c *Column) bool { return c.WriteOnly && !t.DefinesAccounts }
+
+// Secrets returns the columns whose values go to the vault.
+func (t *Table) Secrets() []string {
+	var names []string
+	for i := range t.Columns {
+		if t.hides(&t.Columns[i]) {
+			names = append(names, t.Columns[i].Name)
+		}
+	}
+	return names
+}
+
+// vaultFunction is the trigger function that VaultDDL makes.
+func (t *Table) vaultFunction() string { return "iasql_internal." + quote("hide_"+t.Name) }
+
+// VaultDDL returns the statements that make the triggers by which values of
+// write-only columns leave the row before it is stored (R16; see
+// sql/internal/vault.sql). They may be run again.
+//
+// A row trigger of each column fires where the statement names it, so that what
+// an ORM writes back unchanged, asterisks, costs no more than a look.
+func (t *Table) VaultDDL() []string {
+	secrets := t.Secrets()
+	if len(secrets) == 0 {
+		return nil
+	}
+	key := func(row string) string {
+		var parts []string
+		for _, name := range append(t.scopeColumns(), t.Identity()...) {
+			parts = append(parts, row+"."+quote(name)+"::text")
+		}
+		return strings.Join(parts, " || E'\x1f' || ")
+	}
+	var onInsert, onUpdate []string
+	for _, name := range secrets {
+		c := t.Column(name)
+		hide := func(id, key, isNew, was string) string {
+			return fmt.Sprintf("        NEW.%[1]s := iasql_internal.hide(TG_TABLE_NAME, %[2]s, %[3]s, %[4]s, %[5]s, %[6]s, NEW.%[1]s, %[7]s);",
+				quote(name), literal(name), id, key, isNew, was, literal(c.Check))
+		}
+		onInsert = append(onInsert, hide("NEW.id", key("NEW"), "true", "NULL"))
+		onUpdate = append(onUpdate, fmt.Sprintf("        IF NEW.%[1]s IS DISTINCT FROM OLD.%[1]s OR NEW.%[1]s = '********' THEN\n    %[2]s\n        END IF;",
+			quote(name), hide("OLD.id", key("OLD"), "false", "OLD."+quote(name))))
+	}
+	table := "public." + quote(t.Name)
+	return []string{
+		fmt.Sprintf(`CREATE OR REPLACE FUNCTION %s() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF iasql_internal.writer_is_engine() THEN
+        RETURN NEW; -- it blanks what has been pushed, or a batch is rolled back
+    END IF;
+    IF TG_OP = 'INSERT' THEN
+%s
+    ELSE
+%s
+    END IF;
+    RETURN NEW;
+END
+$$`, t.vaultFunction(), strings.Join(onInsert, "\n"), strings.Join(onUpdate, "\n")),
+		fmt.Sprintf("COMMENT ON FUNCTION %s() IS 'Row trigger: puts asterisks in place of secrets before a row of %s is stored.'", t.vaultFunction(), t.Name),
+		fmt.Sprintf("REVOKE EXECUTE ON FUNCTION %s() FROM PUBLIC", t.vaultFunction()),
+		fmt.Sprintf("CREATE OR REPLACE TRIGGER iasql_hide BEFORE INSERT OR UPDATE OF %s ON %s FOR EACH ROW EXECUTE FUNCTION %s()",
+			quoteAll(secrets), table, t.vaultFunction()),
+		fmt.Sprintf("CREATE OR REPLACE TRIGGER iasql_hide_begin BEFORE INSERT OR UPDATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION iasql_internal.clear_staged()", table),
+	}
+}
+
+// DropSecretChecks returns the statements that remove the constraints of columns
+// whose values an earlier version left in the row.
+func (t *Table) DropSecretChecks() []string {
+	var statements []string
+	for _, name := range t.Secrets() {
+		statements = append(statements, fmt.Sprintf("ALTER TABLE public.%s DROP CONSTRAINT IF EXISTS %s", quote(t.Name), quote(t.Name+"_"+name+"_check")))
+	}
+	return statements
+}
+
+// DropDDL returns the statements that remove the table.
+func (t *Table) DropDDL() []string {
+	statements := []string{"DROP TABLE public." + quote(t.Name)}
+	if len(t.Secrets()) > 0 {
+		statements = append(statements, "DROP FUNCTION IF EXISTS "+t.vaultFunction()+"()")
+	}
+	return statements
+}
+
 // triggerDDL returns the triggers of a managed table.
 func (t *Table) triggerDDL() []string {
 	name := quote(t.Name)
-	statements := []string{
+	statements := t.VaultDDL()
+	statements = append(statements, []string{
 		"CREATE TRIGGER iasql_audit_insert AFTER INSERT ON public." + name +
 			" REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION iasql_internal.audit()",
 		"CREATE TRIGGER iasql_audit_update AFTER UPDATE ON public." + name +
@@ -274,7 +368,7 @@ func (t *Table) triggerDDL() []string {
 			" REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION iasql_internal.audit()",
 		"CREATE TRIGGER iasql_refuse_truncate BEFORE TRUNCATE ON public." + name +
 			" FOR EACH STATEMENT EXECUTE FUNCTION iasql_internal.refuse_truncate()",
-	}
+	}...)
 	if t.DefinesAccounts {
 		statements = append(statements, "CREATE TRIGGER iasql_account AFTER INSERT OR UPDATE OR DELETE ON public."+name+
 			" FOR EACH ROW EXECUTE FUNCTION iasql_internal.account_changed("+literal(t.Provider)+")")

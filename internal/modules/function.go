@@ -144,10 +144,12 @@ func (f *Function) DDL(t *Table) []string {
 	return []string{
 		fmt.Sprintf(`CREATE OR REPLACE FUNCTION public.%s(%s)
 RETURNS TABLE (%s)
-LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp
 AS $function$
+    SELECT iasql_internal.allow_call(%s, %s, %s);
     SELECT r.* FROM jsonb_to_recordset(iasql_internal.call(%s, %s, %s, %s, %s)) AS r (%s)
 $function$`, quote(f.Name), strings.Join(parameters, ", "), columns,
+			literal(f.Table), literal(f.Right), object(key),
 			literal(f.Name), literal(f.Table), literal(f.Right), object(key), object(args), columns),
 		fmt.Sprintf("COMMENT ON FUNCTION %s IS %s", f.signature(t), literal(f.comment())),
 		fmt.Sprintf("REVOKE EXECUTE ON FUNCTION %s FROM PUBLIC", f.signature(t)),

@@ -212,6 +212,9 @@ func upgrade(ctx context.Context, pool *pgxpool.Pool, registry *modules.Registry
 					return err
 				}
 			}
+			if err := emptyRows(ctx, tx, m); err != nil {
+				return err
+			}
 			if from < m.Version {
 				changed = true
 				if err := upgradeModule(ctx, tx, registry, m, from); err != nil {
@@ -229,6 +232,42 @@ func upgrade(ctx context.Context, pool *pgxpool.Pool, registry *modules.Registry
 	})
 }
 
+// emptyRows sees to it that an installed module's secrets are in the vault, and
+// that no sample of them is left in the planner's statistics.
+func emptyRows(ctx context.Context, tx pgx.Tx, m *modules.Module) error {
+	for _, t := range m.Tables() {
+		var there, hides bool
+		name := pgx.Identifier{"public", t.Name}.Sanitize()
+		if len(t.Secrets()) == 0 {
+			continue
+		}
+		if err := tx.QueryRow(ctx, `SELECT to_regclass($1) IS NOT NULL, EXISTS (SELECT FROM pg_trigger WHERE tgrelid = to_regclass($1) AND tgname = 'iasql_hide')`, name).
+			Scan(&there, &hides); err != nil || !there {
+			return err
+		}
+		for _, statement := range t.VaultDDL() {
+			if err := exec(ctx, tx, statement); err != nil {
+				return fmt.Errorf("table %s: %w", t.Name, err)
+			}
+		}
+		if hides {
+			continue
+		}
+		for _, statement := range t.DropSecretChecks() {
+			if err := exec(ctx, tx, statement); err != nil {
+				return fmt.Errorf("table %s: %w", t.Name, err)
+			}
+		}
+		if _, err := tx.Exec(ctx, `SELECT iasql_internal.empty_rows($1, $2)`, t.Name, t.Secrets()); err != nil {
+			return fmt.Errorf("move the secrets of %s to the vault: %w", t.Name, err)
+		}
+		if err := exec(ctx, tx, "ANALYZE "+name); err != nil {
+			return fmt.Errorf("table %s: %w", t.Name, err)
+		}
+	}
+	return nil
+}
+
 func upgradeModule(ctx context.Context, tx pgx.Tx, registry *modules.Registry, m *modules.Module, from int) error {
 	for _, t := range modules.Order(m.Tables()) {
 		var exists bool
@@ -244,8 +283,10 @@ func upgradeModule(ctx context.Context, tx pgx.Tx, registry *modules.Registry, m
 				return fmt.Errorf("table %s: %w", t.Name, err)
 			}
 		}
-		if err := grant(ctx, tx, t); err != nil {
-			return err
+		if !exists { // of a table that was there administrators may have taken grants away
+			if err := grant(ctx, tx, t); err != nil {
+				return err
+			}
 		}
 	}
 	for v := from + 1; v <= m.Version; v++ {
@@ -330,6 +371,11 @@ func Uninstall(ctx context.Context, pool *pgxpool.Pool, registry *modules.Regist
 				tables = append(tables, t.Name)
 			}
 		}
+		// What was hidden in a table stays hidden in what is left of its history.
+		if _, err := tx.Exec(ctx, `
+			INSERT INTO iasql_internal.hidden_table (name) SELECT s.name FROM iasql_internal.secured($1) s ON CONFLICT DO NOTHING`, tables); err != nil {
+			return err
+		}
 		_, err = tx.Exec(ctx, `DELETE FROM public.iasql_tables WHERE "table" = ANY ($1)`, tables)
 		if err != nil {
 			return err
@@ -346,8 +392,10 @@ func Uninstall(ctx context.Context, pool *pgxpool.Pool, registry *modules.Regist
 			list := modules.Order(m.Tables())
 			slices.Reverse(list)
 			for _, t := range list {
-				if err := exec(ctx, tx, `DROP TABLE `+pgx.Identifier{"public", t.Name}.Sanitize()); err != nil {
-					return err
+				for _, statement := range t.DropDDL() {
+					if err := exec(ctx, tx, statement); err != nil {
+						return err
+					}
 				}
 			}
 			for _, t := range list {

@@ -132,7 +132,7 @@ func (d *Database) writeEntries(ctx context.Context, lease sync.Lease, entries [
 		regions, tables, records, kinds, services, actions, tokens, keys, columns, upTo, replaces, d.clocks.now(lease.Account))
 	refused := sync.ErrRefused
 	if err == nil && slices.ContainsFunc(written, func(e *entry) bool { return e.id == 0 }) {
-		if lost := d.fenced(ctx, lease, func(pgx.Tx) error { return nil }); lost != nil {
+		if lost := d.fenced(ctx, lease, nil, func(pgx.Tx) error { return nil }); lost != nil {
 			refused = lost
 		}
 	}

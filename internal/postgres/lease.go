@@ -146,8 +146,11 @@ func (l *Lease) Release(report sync.Report, failure error) error {
 	// Those who commit a notification do so one after the other: none waits for
 	// the disk here, as nothing depends on the row.
 	_, err := l.conn.Exec(ctx, `
-		WITH hurry AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
-		UPDATE public.iasql_cycles SET ended = clock_timestamp(), reads = $2, pushes = $3, pulls = $4, errors = $5, message = nullif($6, ''), details = $7, calls = $8
+		WITH hurry AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true)
+		), told AS (
+			INSERT INTO iasql_internal.cycle_details (cycle_id, details) SELECT $1, $7::jsonb WHERE $7::jsonb IS NOT NULL
+		)
+		UPDATE public.iasql_cycles SET ended = clock_timestamp(), reads = $2, pushes = $3, pulls = $4, errors = $5, message = nullif($6, ''), calls = $8
 		FROM hurry WHERE id = $1`, l.Cycle, report.Listed+report.Read, report.Pushed, report.Pulled, report.Failed, message, details, report.Calls)
 	if err != nil {
 		return fmt.Errorf("end cycle %d: %w", l.Cycle, err)

@@ -38,7 +38,8 @@ func (d *Database) Pull(ctx context.Context, lease sync.Lease, pulls []sync.Pull
 
 // pullGroup writes pulls of one table and action in one transaction.
 func (d *Database) pullGroup(ctx context.Context, lease sync.Lease, pulls []sync.Pull, results []sync.PullResult) error {
-	err := d.fenced(ctx, lease, func(tx pgx.Tx) error {
+	tables := []string{pulls[0].Subject.Table.Name}
+	err := d.fenced(ctx, lease, tables, func(tx pgx.Tx) error {
 		// References among the rows of one statement are checked at its end,
 		// and nobody's open transaction holds the cycle up for long.
 		if _, err := tx.Exec(ctx, `SET LOCAL lock_timeout = '2s'; SET CONSTRAINTS ALL DEFERRED`); err != nil {
@@ -95,6 +96,12 @@ func (d *Database) pullGroup(ctx context.Context, lease sync.Lease, pulls []sync
 	switch {
 	case err == nil:
 		return nil
+	case refusesCode(err):
+		refused := d.refusal(pulls[0].Subject.Table, err)
+		for i := range pulls {
+			results[i] = sync.PullResult{Err: refused}
+		}
+		return nil
 	case !blamesRow(err) && !lockTimedOut(err):
 		return err
 	case len(pulls) > 1:
@@ -125,6 +132,8 @@ func (d *Database) refusal(t *modules.Table, err error) error {
 	}
 	var remedy string
 	switch {
+	case pg.Code == untrustedCode:
+		return fmt.Errorf("%w: %s", err, pg.Hint)
 	case pg.Code == "23503" && pg.TableName != t.Name && d.ownReference(pg.TableName, pg.ConstraintName):
 		return &modules.Error{Class: modules.Dependency, Message: "a record of " + pg.TableName + " still refers to it", Err: err}
 	case pg.Code == "23514" && strings.HasSuffix(pg.ConstraintName, "_enum") && pg.TableName == t.Name:

@@ -293,6 +293,9 @@ func (d *Database) Load(ctx context.Context, t *modules.Table, ids []int64) ([]*
 				}
 				return rows.Err()
 			})
+		if secrets := t.Secrets(); len(secrets) > 0 {
+			queueSecrets(batch, t, ids, secrets, byID)
+		}
 		batch.Queue(auditlog.PendingQuery, t.Name, ids).Query(func(rows pgx.Rows) error {
 			changes, err := auditlog.ScanPending(t, rows)
 			for id, change := range changes {
@@ -354,6 +357,30 @@ func (d *Database) Load(ctx context.Context, t *modules.Table, ids []int64) ([]*
 		subjects = append(subjects, s)
 	}
 	return subjects, nil
+}
+
+// queueSecrets queues the read of secrets that wait to be pushed: the newest of
+// each column of a record that still asks for it.
+func queueSecrets(batch *pgx.Batch, t *modules.Table, ids []int64, secrets []string, byID map[int64]*sync.Subject) {
+	var asked []string
+	for _, name := range secrets {
+		asked = append(asked, fmt.Sprintf("v.column_name = %s AND t.%s IS NOT NULL", literal(name), quote(name)))
+	}
+	batch.Queue(fmt.Sprintf(`
+		SELECT v.record_id, v.column_name, v.value FROM iasql_internal.vault v JOIN %s t ON t.id = v.record_id
+		WHERE v.table_name = $1 AND v.record_id = ANY ($2) AND (%s) ORDER BY v.audit_id`, shapeOf(t).name, strings.Join(asked, " OR ")), t.Name, ids).
+		Query(func(rows pgx.Rows) error {
+			var id int64
+			var name string
+			var value *string
+			_, err := pgx.ForEachRow(rows, []any{&id, &name, &value}, func() error {
+				if s := byID[id]; s.Record != nil {
+					s.Record.Row[name] = modules.TextPtr(value)
+				}
+				return nil
+			})
+			return err
+		})
 }
 
 // dueNow tells whether the time of next_attempt_at has come. One that is further

@@ -67,6 +67,10 @@ func (s *shape) scanRow(raw [][]byte) (*sync.Record, error) {
 	record.ID = modules.Text(string(raw[0])).Int()
 	for i := range s.table.Columns {
 		c := &s.table.Columns[i]
+		if c.WriteOnly { // the row shows asterisks at most: see Load
+			record.Row[c.Name] = modules.Null
+			continue
+		}
 		v, err := canonical(c, raw[2+i])
 		if err != nil {
 			return nil, fmt.Errorf("%s %d: column %s: %w", s.table.Name, record.ID, c.Name, err)

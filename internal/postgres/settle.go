@@ -12,7 +12,7 @@ import (
 
 // Settle implements [sync.Database].
 func (d *Database) Settle(ctx context.Context, lease sync.Lease, settlements []sync.Settlement) error {
-	return d.fencedBatch(ctx, lease, func(batch *pgx.Batch) error { return d.queueSettlements(batch, settlements) })
+	return d.fencedBatch(ctx, lease, nil, func(batch *pgx.Batch) error { return d.queueSettlements(batch, settlements) })
 }
 
 // queueSettlements queues settlements, all of a kind in one statement. Of two

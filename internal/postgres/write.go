@@ -27,16 +27,29 @@ const leaseLost = "IA090"
 // crash within the next moment, what f wrote is as if the engine had died before
 // it, and the next cycle finds out anew, from the journal or the cloud. Only what
 // that relies on is waited for: the journal's entries (R6) and the lease (R15).
-func (d *Database) fenced(ctx context.Context, lease sync.Lease, f func(pgx.Tx) error) error {
+//
+// It fails with what [refusesCode] tells if to write the tables would run code
+// of somebody who has not the engine's rights (R20).
+func (d *Database) fenced(ctx context.Context, lease sync.Lease, tables []string, f func(pgx.Tx) error) error {
 	return pgx.BeginFunc(ctx, d.Pool, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, holdLease, lease.Account, lease.Fence); err != nil {
+		if _, err := tx.Exec(ctx, holdLease, lease.Account, lease.Fence, tables); err != nil {
 			return fenceError(err)
 		}
 		return f(tx)
 	})
 }
 
-const holdLease = `SELECT iasql_internal.hold_lease($1, $2)`
+const holdLease = `SELECT iasql_internal.hold_lease($1, $2, $3)`
+
+// untrustedCode is the SQLSTATE of iasql_internal.refuse_untrusted.
+const untrustedCode = "IA091"
+
+// refusesCode reports whether a write was refused for what others have attached
+// to the table.
+func refusesCode(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && pg.Code == untrustedCode
+}
 
 func fenceError(err error) error {
 	var pg *pgconn.PgError
@@ -48,9 +61,9 @@ func fenceError(err error) error {
 
 // fencedBatch does the same with statements that need nothing of each other's
 // results: all of them go to the server at once, and are one transaction.
-func (d *Database) fencedBatch(ctx context.Context, lease sync.Lease, queue func(*pgx.Batch) error) error {
+func (d *Database) fencedBatch(ctx context.Context, lease sync.Lease, tables []string, queue func(*pgx.Batch) error) error {
 	batch := &pgx.Batch{}
-	batch.Queue(holdLease, lease.Account, lease.Fence)
+	batch.Queue(holdLease, lease.Account, lease.Fence, tables)
 	if err := queue(batch); err != nil {
 		return err
 	}
@@ -71,7 +84,7 @@ func (d *Database) Resolve(ctx context.Context, lease sync.Lease, found []sync.O
 // the records: then once more, without the rows at fault.
 func (d *Database) finish(ctx context.Context, lease sync.Lease, outcomes []sync.Outcome) error {
 	records := assignedWrites(outcomes)
-	err := d.fencedBatch(ctx, lease, func(batch *pgx.Batch) error {
+	err := d.fencedBatch(ctx, lease, tablesOf(records), func(batch *pgx.Batch) error {
 		for _, w := range records {
 			batch.Queue(w.statement, w.args(w.ids)...)
 		}
@@ -80,7 +93,10 @@ func (d *Database) finish(ctx context.Context, lease sync.Lease, outcomes []sync
 	if len(records) == 0 || !blamesRow(err) {
 		return err
 	}
-	return d.fenced(ctx, lease, func(tx pgx.Tx) error {
+	if refusesCode(err) { // the next pass's pull fails for the same reason, and says so
+		records = slices.DeleteFunc(records, func(w recordWrite) bool { return d.refusesTable(ctx, w.table) })
+	}
+	return d.fenced(ctx, lease, tablesOf(records), func(tx pgx.Tx) error {
 		for _, w := range records {
 			if err := w.unlessRefused(ctx, tx, w.ids); err != nil {
 				return fmt.Errorf("write what the cloud assigned to %s: %w", w.table.Name, err)
@@ -154,6 +170,22 @@ type recordWrite struct {
 	ids       []int64
 	statement string
 	args      func(ids []int64) []any
+}
+
+func tablesOf(writes []recordWrite) (names []string) {
+	for _, w := range writes {
+		if !slices.Contains(names, w.table.Name) {
+			names = append(names, w.table.Name)
+		}
+	}
+	return names
+}
+
+// refusesTable reports whether a table cannot be written for what is attached to
+// it.
+func (d *Database) refusesTable(ctx context.Context, t *modules.Table) bool {
+	_, err := d.Pool.Exec(ctx, `SELECT iasql_internal.refuse_untrusted($1)`, []string{t.Name})
+	return err != nil
 }
 
 // assignedWrites are the writes of what the cloud has assigned, or no longer
@@ -331,7 +363,7 @@ func identityJSON(t *modules.Table, row modules.Row) ([]byte, error) {
 
 // Imported implements [sync.Database].
 func (d *Database) Imported(ctx context.Context, lease sync.Lease, tables []string) error {
-	return d.fencedBatch(ctx, lease, func(batch *pgx.Batch) error {
+	return d.fencedBatch(ctx, lease, nil, func(batch *pgx.Batch) error {
 		batch.Queue(`INSERT INTO iasql_internal.imported (account, table_name) SELECT $1, unnest($2::text[]) ON CONFLICT DO NOTHING`, lease.Account, tables)
 		return nil
 	})

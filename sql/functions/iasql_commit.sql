@@ -12,13 +12,14 @@ BEGIN
         RAISE EXCEPTION 'on_error cannot be %', coalesce(quote_literal(on_error), 'NULL')
             USING ERRCODE = 'IA007', HINT = 'Use rollback (undo all of the batch if something fails) or keep (keep what worked).';
     END IF;
+    PERFORM iasql_internal.check_batch(batch);
     IF iasql_internal.has_own_edits() THEN
         IF preview_hash IS NOT NULL AND preview_hash <> public.iasql_preview_hash() THEN
             RAISE EXCEPTION 'batch % is not what was previewed: the database or the cloud has changed since', batch
                 USING ERRCODE = 'IA023', HINT = 'Nothing was changed. Look at SELECT * FROM iasql_preview() again.';
         END IF;
         INSERT INTO iasql_river.river_job (args, kind, max_attempts, queue)
-        VALUES (jsonb_build_object('batch', batch, 'on_error', on_error, 'message', message), 'commit', 1, 'iasql_requests');
+        VALUES (jsonb_build_object('batch', batch, 'preview_hash', preview_hash, 'on_error', on_error, 'message', message), 'commit', 1, 'iasql_requests');
         PERFORM pg_notify('iasql_river.river_insert', '{"queue": "iasql_requests"}');
         RAISE NOTICE 'batch % will be applied when this transaction commits; SELECT iasql_wait_for_all() waits for it then', batch;
         RETURN;

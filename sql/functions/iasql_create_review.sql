@@ -1,4 +1,4 @@
--- With the caller's own rights, save for reading the changes.
+-- With the caller's own rights, save for the numbers of the changes: repeat() prints those that the caller sees.
 CREATE OR REPLACE FUNCTION iasql_internal.to_review(OUT ids bigint[], OUT what text)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

@@ -1,14 +1,7 @@
 CREATE OR REPLACE FUNCTION public.iasql_get_errors()
 RETURNS TABLE (ts timestamptz, table_name text, record_id bigint, message text)
-LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
 BEGIN ATOMIC
-    WITH newest AS (
-        SELECT c.*
-        FROM iasql_internal.account a
-        CROSS JOIN LATERAL (SELECT c.* FROM public.iasql_cycles c
-                            WHERE c.account = a.name AND c.kind = 'full' AND c.ended IS NOT NULL
-                            ORDER BY c.ended DESC LIMIT 1) c
-    )
     SELECT s.since, s.table_name, s.record_id, format('%s: %s', s.state, s.message)
     FROM iasql_internal.record_state s
     WHERE s.review OR s.state LIKE '%Failed'
@@ -17,13 +10,7 @@ BEGIN ATOMIC
     FROM iasql_internal.garbage g
     WHERE g.review OR g.state LIKE '%Failed'
     UNION ALL
-    SELECT n.ended, d ->> 'table_name', NULL, concat_ws(': ', d ->> 'scope', d ->> 'message')
-    FROM newest n CROSS JOIN LATERAL jsonb_array_elements(CASE WHEN jsonb_typeof(n.details) = 'array' THEN n.details ELSE '[]' END) d
-    WHERE coalesce(d ->> 'record_id', '0') = '0'
-    UNION ALL
-    SELECT n.ended, NULL, NULL, format('cycle %s of account %s: %s', n.id, n.account, n.message)
-    FROM newest n
-    WHERE n.message IS NOT NULL
+    SELECT e.ts, e.table_name, NULL, e.message FROM iasql_internal.listing_errors e
     UNION ALL
     SELECT l.ts, l.table_name, l.record_id, coalesce(l.message, l.change ->> 'message', l.change #>> '{}')
     FROM public.iasql_audit_log l

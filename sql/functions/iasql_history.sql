@@ -1,6 +1,6 @@
 CREATE OR REPLACE FUNCTION public.iasql_history("table" text, id bigint)
 RETURNS TABLE (ts timestamptz, kind text, "by" text, what text, details jsonb)
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     RETURN QUERY
     SELECT h.ts, h.kind, h."by", h.what, h.details

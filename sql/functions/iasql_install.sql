@@ -16,8 +16,16 @@ Sample: SELECT * FROM iasql_install('aws_vpc', 'aws_s3')$$;
 CREATE OR REPLACE FUNCTION public.iasql_uninstall(VARIADIC modules text[] DEFAULT '{}')
 RETURNS TABLE (module_name text, dropped_table_name text, record_count bigint)
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    hidden text;
 BEGIN
     PERFORM iasql_internal.check_modules(modules);
+    -- Policies and grants go with the tables, and would not come back with them.
+    SELECT s.name INTO hidden FROM iasql_internal.module m CROSS JOIN LATERAL iasql_internal.secured(m.tables) s WHERE m.name = ANY (modules) LIMIT 1;
+    IF FOUND AND NOT pg_has_role(iasql_internal.writer(), 'iasql_engine', 'MEMBER') THEN
+        RAISE EXCEPTION 'permission denied: grants or row-level security hide something in table %, which uninstalling would drop', hidden
+            USING ERRCODE = '42501', TABLE = hidden, HINT = 'A member of iasql_engine can uninstall it.';
+    END IF;
     RETURN QUERY
     SELECT r.module_name, r.dropped_table_name, r.record_count
     FROM jsonb_to_recordset(iasql_internal.ask('uninstall', jsonb_build_object('modules', modules)))

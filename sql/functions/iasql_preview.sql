@@ -26,14 +26,42 @@ END
 $$;
 COMMENT ON FUNCTION iasql_internal.own_edits() IS 'The calling transaction''s uncommitted edits and the rows they are about; NULL if there are none.';
 
-CREATE OR REPLACE FUNCTION public.iasql_preview()
-RETURNS TABLE (action text, direction text, table_name text, id bigint, description text, changes jsonb, reason text)
+CREATE OR REPLACE FUNCTION iasql_internal.preview() RETURNS bigint
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
+    RETURN iasql_internal.asked('preview', jsonb_build_object('own', iasql_internal.own_edits()));
+END
+$$;
+COMMENT ON FUNCTION iasql_internal.preview() IS 'Has the engine make a preview; returns the request that has it.';
+
+-- Of a preview its asker sees what the tables let him see.
+CREATE OR REPLACE VIEW iasql_internal.previewed WITH (security_barrier) AS
+SELECT q.id AS request, q.result ->> 'hash' AS hash, p.ord, r.action, r.direction, r.table_name, r.id,
+       CASE WHEN r.table_name = ANY ((SELECT iasql_internal.limited())::text[]) THEN concat_ws(' ', r.action, r.table_name, r.id) ELSE r.description END AS description,
+       CASE WHEN r.table_name = ANY ((SELECT iasql_internal.limited())::text[]) THEN (
+           SELECT coalesce(jsonb_object_agg(c.key, c.value), '{}') FROM jsonb_each(r.changes) c
+           WHERE iasql_internal.readable(r.table_name, jsonb_build_object(c.key, NULL))) ELSE r.changes END AS changes,
+       r.reason
+FROM iasql_internal.request q
+CROSS JOIN LATERAL jsonb_array_elements(q.result -> 'rows') WITH ORDINALITY p (item, ord)
+CROSS JOIN LATERAL jsonb_to_record(p.item) AS r (action text, direction text, table_name text, id bigint, description text, changes jsonb, reason text)
+WHERE q.kind = 'preview' AND q.asked_by = iasql_internal.writer()
+  AND (NOT r.table_name = ANY ((SELECT iasql_internal.restricted())::text[])
+       OR (r.table_name, r.id) IN (SELECT s.table_name, s.record_id FROM iasql_internal.seen() s)
+       OR NOT r.table_name = ANY ((SELECT iasql_internal.limited())::text[])
+          AND EXISTS (SELECT FROM public.iasql_audit_log l
+                      WHERE l.table_name = r.table_name AND l.record_id = r.id AND NOT l.settled AND l.change_type = 'DELETE' AND l."user" = iasql_internal.writer()));
+COMMENT ON VIEW iasql_internal.previewed IS 'The previews that the caller has asked for, as far as grants and row-level security let him see them.';
+
+CREATE OR REPLACE FUNCTION public.iasql_preview()
+RETURNS TABLE (action text, direction text, table_name text, id bigint, description text, changes jsonb, reason text)
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    made bigint := iasql_internal.preview();
+BEGIN
     RETURN QUERY
-    SELECT r.action, r.direction, r.table_name, r.id, r.description, r.changes, r.reason
-    FROM jsonb_to_recordset(iasql_internal.ask('preview', jsonb_build_object('own', iasql_internal.own_edits())) -> 'rows')
-        AS r (action text, direction text, table_name text, id bigint, description text, changes jsonb, reason text);
+    SELECT p.action, p.direction, p.table_name, p.id, p.description, p.changes, p.reason
+    FROM iasql_internal.previewed p WHERE p.request = made ORDER BY p.ord;
 END
 $$;
 COMMENT ON FUNCTION public.iasql_preview() IS
@@ -42,8 +70,10 @@ Sample: SELECT * FROM iasql_preview()$$;
 
 CREATE OR REPLACE FUNCTION public.iasql_preview_hash() RETURNS text
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    request bigint := iasql_internal.preview();
 BEGIN
-    RETURN iasql_internal.ask('preview', jsonb_build_object('own', iasql_internal.own_edits())) ->> 'hash';
+    RETURN (SELECT q.result ->> 'hash' FROM iasql_internal.request q WHERE q.id = request);
 END
 $$;
 COMMENT ON FUNCTION public.iasql_preview_hash() IS

@@ -1,5 +1,5 @@
 CREATE OR REPLACE FUNCTION public.iasql_ready("table" text DEFAULT NULL) RETURNS boolean
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     IF "table" IS NOT NULL THEN
         PERFORM iasql_internal.check_table("table");

@@ -1,5 +1,5 @@
 CREATE OR REPLACE PROCEDURE public.iasql_rollback(force boolean DEFAULT false)
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lock_timeout = '10s' AS $$
 DECLARE
     batch iasql_internal.batch;
     n     bigint;
@@ -12,6 +12,7 @@ BEGIN
         RAISE EXCEPTION 'batch % is not yours: % opened it at %', batch.id, batch.opened_by, date_trunc('second', batch.opened_at)
             USING ERRCODE = 'IA024', HINT = 'CALL iasql_rollback(true) closes it all the same.';
     END IF;
+    PERFORM iasql_internal.check_batch(batch.id);
     IF batch.phase = 'open' THEN
         UPDATE iasql_internal.batch b SET phase = 'closed' WHERE b.id = batch.id AND b.phase = 'open'; -- a commit has to wait, and fails
         IF NOT FOUND THEN
@@ -26,6 +27,9 @@ BEGIN
         n := iasql_internal.ask('revert', jsonb_build_object('batch', batch.id)) ->> 'records';
     END IF;
     RAISE NOTICE 'batch % is rolled back: % records restored', batch.id, n;
+EXCEPTION WHEN lock_not_available THEN
+    RAISE EXCEPTION 'batch % is still being edited in a transaction that is open: %', batch.id, SQLERRM
+        USING ERRCODE = 'IA020', HINT = 'Commit or roll back that transaction first. Nothing was changed.';
 END
 $$;
 COMMENT ON PROCEDURE public.iasql_rollback(boolean) IS

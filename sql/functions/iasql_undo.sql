@@ -12,6 +12,7 @@ BEGIN
         RAISE EXCEPTION 'batch % was not committed: there is nothing to undo', transaction_id
             USING ERRCODE = 'IA022', HINT = 'Only committed batches can be undone.';
     END IF;
+    PERFORM iasql_internal.check_batch(transaction_id);
     batch := iasql_internal.begin_batch(transaction_id);
     n := iasql_internal.revert_batch(transaction_id, false);
     RAISE NOTICE 'batch % is open and undoes batch %: % records changed. Look at SELECT * FROM iasql_preview(), then CALL iasql_commit()', batch, transaction_id, n;

@@ -1,5 +1,5 @@
 CREATE OR REPLACE FUNCTION public.iasql_wait_for_all(seconds double precision DEFAULT 300) RETURNS boolean
-LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     before   pg_snapshot := pg_current_snapshot();
     until    timestamptz := clock_timestamp() + make_interval(secs => seconds);
@@ -8,7 +8,7 @@ DECLARE
     n        bigint;
     failed   bigint;
     failures text;
-    batch    iasql_internal.batch;
+    batch    text;
 BEGIN
     PERFORM iasql_internal.check_can_wait();
     LOOP
@@ -35,13 +35,11 @@ BEGIN
                 USING ERRCODE = 'IA010', HINT = 'Start one: engine serve, with DATABASE_URL naming this database. The changes wait for it.';
         END IF;
         IF clock_timestamp() >= until THEN
-            SELECT * INTO batch FROM iasql_internal.batch b WHERE b.closed_at IS NULL;
+            batch := iasql_internal.open_batch_text();
             RAISE EXCEPTION '% were not settled within % seconds',
                     CASE n WHEN 1 THEN '1 change' WHEN 1000 THEN '1000 or more changes' ELSE n || ' changes' END, seconds
                 USING ERRCODE = 'IA011',
-                      HINT = concat(CASE WHEN batch.id IS NOT NULL THEN
-                                        format('Batch %s is open (by %s, since %s): its changes wait until it is committed. ',
-                                               batch.id, batch.opened_by, date_trunc('second', batch.opened_at)) END,
+                      HINT = concat(batch,
                                     'SELECT * FROM iasql_status WHERE state <> ''Present'' tells how far they are.');
         END IF;
         PERFORM pg_sleep(pause);

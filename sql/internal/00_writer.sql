@@ -37,3 +37,12 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION iasql_internal.open_batch() IS 'id of the open batch, NULL if none is.';
+
+CREATE OR REPLACE FUNCTION iasql_internal.open_batch_text() RETURNS text
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN (SELECT format('Batch %s is open (by %s, since %s): its changes wait until it is committed. ', b.id, b.opened_by, date_trunc('second', b.opened_at))
+            FROM iasql_internal.batch b WHERE b.closed_at IS NULL);
+END
+$$;
+COMMENT ON FUNCTION iasql_internal.open_batch_text() IS 'What a hint says of the open batch, NULL if none is.';

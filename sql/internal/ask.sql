@@ -26,7 +26,7 @@ END
 $$;
 COMMENT ON FUNCTION iasql_internal.submit(text, jsonb, text) IS 'Queues a request; called through the loopback connection.';
 
-CREATE OR REPLACE FUNCTION iasql_internal.ask(kind text, args jsonb, seconds double precision DEFAULT NULL) RETURNS jsonb
+CREATE OR REPLACE FUNCTION iasql_internal.asked(kind text, args jsonb, seconds double precision DEFAULT NULL) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     request  bigint;
@@ -71,7 +71,17 @@ BEGIN
                   DETAIL = coalesce(answer.error ->> 'detail', ''),
                   HINT = coalesce(answer.error ->> 'hint', 'SELECT * FROM iasql_get_errors() shows what failed.');
     END IF;
-    RETURN answer.result;
+    RETURN request;
+END
+$$;
+COMMENT ON FUNCTION iasql_internal.asked(text, jsonb, double precision) IS 'Asks the engine for something and waits for its answer, or raises its error; returns the request that has it.';
+
+CREATE OR REPLACE FUNCTION iasql_internal.ask(kind text, args jsonb, seconds double precision DEFAULT NULL) RETURNS jsonb
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    request bigint := iasql_internal.asked(kind, args, seconds);
+BEGIN
+    RETURN (SELECT r.result FROM iasql_internal.request r WHERE r.id = request);
 END
 $$;
 COMMENT ON FUNCTION iasql_internal.ask(text, jsonb, double precision) IS 'Asks the engine for something and waits for its answer, or raises its error.';

@@ -12,6 +12,7 @@ DECLARE
     by_engine boolean := iasql_internal.writer_is_engine();
     writer    text := iasql_internal.writer();
     batch     bigint;
+    committing bigint;
     settled   boolean;
     at        timestamptz := clock_timestamp();
     tracking  boolean;
@@ -19,12 +20,35 @@ DECLARE
     bad       record;
     accounts  text[];
     account   text;
+    staged    jsonb := '{}'; -- secrets, see vault.sql
 BEGIN
     SELECT * INTO STRICT managed FROM iasql_internal.managed_table m WHERE m.name = TG_TABLE_NAME;
     settled := by_engine OR managed.settings;
+    -- A cast to json, by which to_jsonb prints a column of a type of somebody's own, would run with the system's rights.
+    -- (Object ids below 16384 are PostgreSQL's own: manual, section 74.2.2.)
+    SELECT a.attname AS name, format_type(a.atttypid, NULL) AS type INTO bad
+    FROM pg_attribute a
+    WHERE a.attrelid = TG_RELID AND a.attnum > 0 AND a.atttypid >= 16384 AND NOT a.attisdropped
+      AND NOT iasql_internal.trusted((SELECT t.typowner FROM pg_type t WHERE t.oid = a.atttypid)) LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION 'table % cannot be written: column % has the type %, whose owner is no member of iasql_engine', TG_TABLE_NAME, bad.name, bad.type
+            USING ERRCODE = 'IA091', SCHEMA = TG_TABLE_SCHEMA, TABLE = TG_TABLE_NAME, COLUMN = bad.name,
+                  HINT = 'Give the type to a role that is (ALTER TYPE … OWNER TO), or drop the column.';
+    END IF;
     IF NOT by_engine THEN
-        batch := iasql_internal.open_batch();
+        IF current_setting('iasql.origin', true) = 'batch' AND pg_has_role(session_user, 'iasql_engine', 'MEMBER') THEN
+            batch := iasql_internal.open_batch(); -- the engine undoes what it has committed of it
+        ELSE
+            -- Held until the transaction ends: a batch is not committed while somebody is still editing in it.
+            SELECT b.id INTO batch FROM iasql_internal.batch b WHERE b.closed_at IS NULL AND b.phase = 'open' FOR SHARE;
+            IF batch IS NULL THEN
+                committing := iasql_internal.open_batch();
+            END IF;
+        END IF;
         tracking := EXISTS (SELECT FROM public.iasql_mode m WHERE m.mode = 'TRACK');
+        IF managed.write_only <> '{}' AND NOT managed.settings THEN
+            staged := iasql_internal.staged(TG_TABLE_NAME);
+        END IF;
     END IF;
 
     IF TG_OP = 'INSERT' THEN
@@ -42,10 +66,10 @@ BEGIN
             END IF;
         END IF;
         WITH logged AS (
-            INSERT INTO public.iasql_audit_log (ts, "user", table_name, record_id, account, change_type, change, transaction_id, origin, settled, settled_at)
+            INSERT INTO public.iasql_audit_log (ts, "user", table_name, record_id, account, change_type, change, transaction_id, origin, settled, settled_at, secret)
             SELECT at, writer, TG_TABLE_NAME, (r.j ->> 'id')::bigint, coalesce(r.j ->> 'account', r.j ->> 'name'), 'INSERT',
                    jsonb_build_object('change', CASE WHEN managed.write_only = '{}' THEN r.j ELSE iasql_internal.mask(r.j, managed.write_only) END),
-                   batch, CASE WHEN by_engine THEN 'engine' ELSE 'user' END, settled, CASE WHEN settled THEN at END
+                   batch, CASE WHEN by_engine THEN 'engine' ELSE 'user' END, settled, CASE WHEN settled THEN at END, staged ? (r.j ->> 'id')
             FROM (SELECT to_jsonb(n) AS j FROM new_rows n) r
             RETURNING iasql_audit_log.account
         )
@@ -93,17 +117,18 @@ BEGIN
                 SELECT jsonb_object_agg(e.key, r.o -> e.key) AS original, jsonb_object_agg(e.key, e.value) AS change
                 FROM jsonb_each(r.n) e
                 WHERE r.o -> e.key IS DISTINCT FROM e.value
+                   OR staged -> (r.n ->> 'id') ? e.key -- one secret in place of another: the row shows asterisks as before
             ) d
-            WHERE r.n IS DISTINCT FROM r.o
+            WHERE r.n IS DISTINCT FROM r.o OR staged ? (r.n ->> 'id')
         ), logged AS (
-            INSERT INTO public.iasql_audit_log (ts, "user", table_name, record_id, account, change_type, change, transaction_id, origin, key, settled, settled_at)
+            INSERT INTO public.iasql_audit_log (ts, "user", table_name, record_id, account, change_type, change, transaction_id, origin, key, settled, settled_at, secret)
             SELECT at, writer, TG_TABLE_NAME, (n ->> 'id')::bigint, coalesce(n ->> 'account', n ->> 'name'), 'UPDATE',
                    jsonb_build_object(
                        'original', CASE WHEN managed.write_only = '{}' THEN original ELSE iasql_internal.mask(original, managed.write_only) END,
                        'change', CASE WHEN managed.write_only = '{}' THEN change ELSE iasql_internal.mask(change, managed.write_only) END),
                    batch, CASE WHEN by_engine THEN 'engine' ELSE 'user' END,
                    CASE WHEN change ?| managed.identity THEN iasql_internal.key(o, managed.identity) END,
-                   done, CASE WHEN done THEN at END
+                   done, CASE WHEN done THEN at END, staged ? (n ->> 'id')
             FROM (SELECT *, settled OR NOT change ?| managed.columns AS done FROM diff) d
             RETURNING iasql_audit_log.record_id, iasql_audit_log.account, iasql_audit_log.change -> 'change' AS change, iasql_audit_log.settled
         ), refused AS (
@@ -133,6 +158,21 @@ BEGIN
         END IF;
     END IF;
 
+    IF staged <> '{}' THEN
+        PERFORM iasql_internal.keep_staged(TG_TABLE_NAME, at);
+    END IF;
+    IF committing IS NOT NULL AND NOT managed.settings THEN
+        -- What a commit was begun with is what it commits.
+        SELECT l.record_id INTO bad FROM public.iasql_audit_log l
+        WHERE l.table_name = TG_TABLE_NAME AND l.xid = pg_current_xact_id() AND l.ts = at AND NOT l.settled
+          AND EXISTS (SELECT FROM public.iasql_audit_log b WHERE b.transaction_id = committing AND b.table_name = l.table_name AND b.record_id = l.record_id)
+        LIMIT 1;
+        IF FOUND THEN
+            RAISE EXCEPTION 'record % of % is being committed in batch % and cannot be changed until that has ended', bad.record_id, TG_TABLE_NAME, committing
+                USING ERRCODE = 'IA020', SCHEMA = TG_TABLE_SCHEMA, TABLE = TG_TABLE_NAME,
+                      HINT = 'Try again then; SELECT * FROM iasql_engines() shows what is going on.';
+        END IF;
+    END IF;
     IF NOT settled AND batch IS NULL AND accounts IS NOT NULL THEN
         FOREACH account IN ARRAY accounts LOOP
             PERFORM iasql_internal.enqueue('push', account);

@@ -100,13 +100,70 @@ BEGIN ATOMIC
 END;
 COMMENT ON FUNCTION iasql_internal.has_own_edits() IS 'Whether the calling transaction has uncommitted edits of managed tables.';
 
+-- Who may commit, roll back or undo a batch: whoever made its changes, or may make them. What grants say of the changes of
+-- others is asked here; what row-level security says of them nobody can tell for somebody else, so that then it is left to
+-- who made them, or to an administrator.
+CREATE OR REPLACE FUNCTION iasql_internal.check_batch(batch bigint) RETURNS void
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    who  text := iasql_internal.writer();
+    edit record;
+BEGIN
+    SELECT l.table_name, l.change_type, l."user", l.record_id, c.relrowsecurity AS secured INTO edit
+    FROM (SELECT DISTINCT ON (k.table_name, k.change_type) k.table_name, k.change_type, k."user", k.record_id
+          FROM public.iasql_audit_log k
+          WHERE k.transaction_id = batch AND k.origin = 'user' AND k.change_type IN ('INSERT', 'UPDATE', 'DELETE') AND k."user" <> who) l
+    JOIN pg_class c ON c.relname = l.table_name AND c.relnamespace = 'public'::regnamespace
+    WHERE NOT pg_has_role(who, c.relowner, 'USAGE')
+      AND (c.relrowsecurity AND NOT (SELECT r.rolbypassrls FROM pg_roles r WHERE r.rolname = who)
+           OR NOT has_table_privilege(who, c.oid, l.change_type) AND NOT (l.change_type = 'UPDATE' AND has_any_column_privilege(who, c.oid, 'UPDATE')))
+    LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION 'batch % holds changes of % by %, which you may not make', batch, edit.table_name, edit."user"
+            USING ERRCODE = '42501', TABLE = edit.table_name,
+                  HINT = CASE WHEN edit.secured THEN format('Row-level security of the table decides about its records: let %s do it, or a member of iasql_engine.', edit."user")
+                         ELSE format('Let %s do it, or ask an administrator for the right to %s %s.', edit."user", edit.change_type, edit.table_name) END;
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION iasql_internal.check_batch(bigint) IS 'Raises unless the caller may make every change of a batch.';
+
+-- The deferrable constraints of the managed tables, for SET CONSTRAINTS. Never ALL: that would fire, with the system's
+-- rights, deferred triggers that the caller has put on tables of his own. A name means every constraint of that name in the
+-- schema (manual, SET CONSTRAINTS), so that none may be anybody else's.
+CREATE OR REPLACE FUNCTION iasql_internal.constraint_names() RETURNS text
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    ours   text;
+    taken  record;
+BEGIN
+    SELECT k.conname AS name, o.conrelid::regclass AS class INTO taken
+    FROM pg_constraint k
+    JOIN pg_class c ON c.oid = k.conrelid JOIN public.iasql_tables t ON t."table" = c.relname AND c.relnamespace = 'public'::regnamespace
+    JOIN pg_constraint o ON o.conname = k.conname AND o.connamespace = k.connamespace AND o.conrelid <> k.conrelid
+    JOIN pg_class d ON d.oid = o.conrelid
+    WHERE k.condeferrable AND NOT iasql_internal.trusted(d.relowner) LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION 'constraint % of table % has the name of one of a managed table', taken.name, taken.class
+            USING ERRCODE = 'IA091', HINT = format('ALTER TABLE %s RENAME CONSTRAINT %I TO …', taken.class, taken.name);
+    END IF;
+    SELECT string_agg(DISTINCT format('public.%I', k.conname), ', ') INTO ours
+    FROM pg_constraint k
+    JOIN pg_class c ON c.oid = k.conrelid JOIN public.iasql_tables t ON t."table" = c.relname AND c.relnamespace = 'public'::regnamespace
+    WHERE k.condeferrable;
+    RETURN ours;
+END
+$$;
+COMMENT ON FUNCTION iasql_internal.constraint_names() IS 'The deferrable constraints of the managed tables as a list for SET CONSTRAINTS.';
+
 -- Puts the records a batch has written back to what they were before it, from the audit log alone. With forget nothing of
 -- the batch is left to be done: for a batch that has not reached the cloud. Without, the restoring writes are changes like
 -- any others, for the engine to carry out; what the cloud assigns is not restored then, for the old objects are gone.
 CREATE OR REPLACE FUNCTION iasql_internal.revert_batch(batch bigint, forget boolean) RETURNS bigint
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $$
 DECLARE
     managed  iasql_internal.managed_table;
+    names    text := iasql_internal.constraint_names();
     images   jsonb;
     columns  text[];
     changed  text;
@@ -115,7 +172,12 @@ DECLARE
     n        bigint;
     total    bigint := 0;
 BEGIN
-    SET CONSTRAINTS ALL DEFERRED;
+    PERFORM iasql_internal.refuse_untrusted((
+        SELECT array_agg(DISTINCT l.table_name) FROM public.iasql_audit_log l JOIN iasql_internal.managed_table m ON m.name = l.table_name
+        WHERE l.transaction_id = batch AND l.origin = 'user'));
+    EXECUTE 'SET CONSTRAINTS ' || names || ' DEFERRED';
+    -- A secret that the batch set is not wanted any more; one that waited before it still is.
+    DELETE FROM iasql_internal.vault v USING public.iasql_audit_log l WHERE l.id = v.audit_id AND l.transaction_id = batch;
     IF forget THEN
         INSERT INTO iasql_internal.reverting DEFAULT VALUES ON CONFLICT DO NOTHING;
     END IF;
@@ -133,12 +195,16 @@ BEGIN
                 AND l.change_type IN ('INSERT', 'UPDATE', 'DELETE')
               ORDER BY l.record_id, l.id) f
         LEFT JOIN (
-            SELECT e.record_id, jsonb_object_agg(e.key, e.value) AS image
+            SELECT e.record_id, jsonb_object_agg(e.key, CASE
+                       WHEN NOT e.key = ANY (managed.write_only) THEN e.value
+                       WHEN (SELECT v.value FROM iasql_internal.vault v
+                             WHERE v.table_name = managed.name AND v.record_id = e.record_id AND v.column_name = e.key
+                             ORDER BY v.audit_id DESC LIMIT 1) IS NOT NULL THEN '"********"' END) AS image
             FROM (SELECT DISTINCT ON (l.record_id, c.key) l.record_id, c.key, c.value
                   FROM public.iasql_audit_log l CROSS JOIN LATERAL jsonb_each(l.change -> 'original') c
                   WHERE l.transaction_id = batch AND l.table_name = managed.name AND l.origin = 'user' AND l.id <= upto AND l.change ? 'original'
                   ORDER BY l.record_id, c.key, l.id) e
-            WHERE NOT e.key = ANY (managed.write_only) AND (forget OR NOT e.key = ANY (managed.assigned))
+            WHERE NOT (managed.settings AND e.key = ANY (managed.write_only)) AND (forget OR NOT e.key = ANY (managed.assigned))
             GROUP BY e.record_id) o USING (record_id);
         EXECUTE format(
             'DELETE FROM public.%I t USING jsonb_to_recordset($1) r (record_id bigint, inserted boolean)
@@ -169,7 +235,7 @@ BEGIN
         GET DIAGNOSTICS n = ROW_COUNT;
         total := total + n;
     END LOOP;
-    SET CONSTRAINTS ALL IMMEDIATE;
+    EXECUTE 'SET CONSTRAINTS ' || names || ' IMMEDIATE';
     IF forget THEN
         DELETE FROM iasql_internal.reverting r WHERE r.xid = pg_current_xact_id();
         UPDATE public.iasql_audit_log l SET settled = true, settled_at = clock_timestamp()

@@ -17,6 +17,17 @@ END
 $$;
 COMMENT ON FUNCTION iasql_internal.notify(text, jsonb) IS 'Sends an event to those who listen.';
 
+-- Anybody may LISTEN. Of a table whose rows are hidden from some, no more is said than that something has happened.
+CREATE OR REPLACE FUNCTION iasql_internal.notify_records(event text, "table" text, what text, ids bigint[]) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    PERFORM iasql_internal.notify(event, CASE
+        WHEN EXISTS (SELECT FROM iasql_internal.secured(ARRAY["table"])) THEN jsonb_build_object('table', "table")
+        ELSE jsonb_build_object('table', "table", 'count', cardinality(ids), what, to_jsonb(ids[:300])) END);
+END
+$$;
+COMMENT ON FUNCTION iasql_internal.notify_records(text, text, text, bigint[]) IS 'Sends an event about records of a table.';
+
 CREATE OR REPLACE FUNCTION iasql_internal.cycle_events() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -37,12 +48,10 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 SET plan_cache_mode = force_generic_plan SET enable_nestloop = off SET jit = off AS $$
 BEGIN
     IF TG_OP = 'INSERT' THEN
-        PERFORM iasql_internal.notify('record failed', jsonb_build_object('table', f.table_name, 'count', count(*),
-                                                                          'records', to_jsonb((array_agg(f.record_id ORDER BY f.record_id))[:300])))
+        PERFORM iasql_internal.notify_records('record failed', f.table_name, 'records', array_agg(f.record_id ORDER BY f.record_id))
         FROM new_rows f WHERE f.review GROUP BY f.table_name;
     ELSE
-        PERFORM iasql_internal.notify('record failed', jsonb_build_object('table', f.table_name, 'count', count(*),
-                                                                          'records', to_jsonb((array_agg(f.record_id ORDER BY f.record_id))[:300])))
+        PERFORM iasql_internal.notify_records('record failed', f.table_name, 'records', array_agg(f.record_id ORDER BY f.record_id))
         FROM new_rows f JOIN old_rows o USING (table_name, record_id)
         WHERE f.review AND NOT (o.review AND o.state = f.state) GROUP BY f.table_name;
     END IF;
@@ -58,8 +67,7 @@ CREATE OR REPLACE TRIGGER iasql_events_update AFTER UPDATE ON iasql_internal.rec
 CREATE OR REPLACE FUNCTION iasql_internal.conflict_events() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    PERFORM iasql_internal.notify('conflict', jsonb_build_object('table', c.table_name, 'count', count(*),
-                                                                 'conflicts', to_jsonb((array_agg(c.id ORDER BY c.id))[:300])))
+    PERFORM iasql_internal.notify_records('conflict', c.table_name, 'conflicts', array_agg(c.id ORDER BY c.id))
     FROM new_rows c GROUP BY c.table_name;
     RETURN NULL;
 END

@@ -1,5 +1,5 @@
 CREATE OR REPLACE FUNCTION iasql_internal.failure(table_name text, record_id bigint) RETURNS text
-LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp
 BEGIN ATOMIC
     SELECT format('%s: %s', s.state, s.message)
     FROM iasql_internal.record_state s

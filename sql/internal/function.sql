@@ -3,13 +3,27 @@
 CREATE OR REPLACE FUNCTION iasql_internal.call(name text, "table" text, needs text, names jsonb, args jsonb) RETURNS jsonb
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
+    class  oid := format('public.%I', "table")::regclass;
     batch  bigint;
     record bigint;
+    ids    bigint[];
 BEGIN
     IF NOT has_table_privilege(iasql_internal.writer(), format('public.%I', "table"), needs) THEN
         RAISE EXCEPTION 'permission denied: % needs the right to % %', name, needs, "table"
             USING ERRCODE = '42501', TABLE = "table",
                   HINT = format('GRANT %s ON %I TO %I, or membership in iasql_user.', needs, "table", iasql_internal.writer());
+    END IF;
+    IF iasql_internal.is_subject(iasql_internal.writer(), class) THEN
+        EXECUTE format('SELECT array_agg(t.id) FROM public.%I t WHERE to_jsonb(t) @> $1', "table") INTO ids USING jsonb_strip_nulls(names);
+        IF ids IS NULL OR needs = 'INSERT' THEN
+            RAISE EXCEPTION 'permission denied: row-level security of % decides what you see and change, and % does not say which record it is about', "table", name
+                USING ERRCODE = '42501', TABLE = "table", HINT = 'A role that row-level security does not apply to can call it.';
+        END IF;
+        FOREACH record IN ARRAY ids LOOP
+            IF NOT iasql_internal.permitted(CASE needs WHEN 'SELECT' THEN 'see' ELSE 'change' END, "table", record) THEN
+                PERFORM iasql_internal.refuse_hidden("table", record);
+            END IF;
+        END LOOP;
     END IF;
     IF needs <> 'SELECT' THEN
         batch := iasql_internal.open_batch();
@@ -30,3 +44,23 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION iasql_internal.call(text, text, text, jsonb, jsonb) IS 'Checks whether a function of a module may be called, and has the engine do it; returns its rows.';
+
+CREATE OR REPLACE FUNCTION iasql_internal.is_subject(who text, class oid) RETURNS boolean
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
+RETURN (SELECT c.relrowsecurity AND NOT pg_has_role(who, c.relowner, 'USAGE') AND NOT r.rolbypassrls
+        FROM pg_class c, pg_roles r WHERE c.oid = class AND r.rolname = who);
+COMMENT ON FUNCTION iasql_internal.is_subject(text, oid) IS 'Whether row-level security of a table applies to a role.';
+
+-- With the caller's own rights.
+CREATE OR REPLACE FUNCTION iasql_internal.allow_call("table" text, needs text, names jsonb) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    ids bigint[];
+BEGIN
+    IF row_security_active(format('public.%I', "table")::regclass) THEN
+        EXECUTE format('SELECT array_agg(t.id) FROM public.%I t WHERE to_jsonb(t) @> $1', "table") INTO ids USING jsonb_strip_nulls(names);
+        PERFORM iasql_internal.permit(CASE needs WHEN 'SELECT' THEN 'see' ELSE 'change' END, "table", coalesce(ids, '{}'));
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION iasql_internal.allow_call(text, text, jsonb) IS 'Puts on record that the caller may see or change the record a function of a module is about.';

@@ -1,5 +1,5 @@
 CREATE OR REPLACE FUNCTION iasql_internal.check_mode() RETURNS trigger
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     managed iasql_internal.managed_table;
     found_it boolean;

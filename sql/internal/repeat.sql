@@ -3,6 +3,8 @@
 -- that cannot change without a replacement), by its tags as well if that is not one record alone, and among twins made by
 -- the same changes by their order. Each statement stands by itself: it needs no variables and no common transaction.
 --
+-- With the caller's own rights, so that it prints only what the caller sees.
+--
 -- What is known of the changes as a whole is found out once and handed down (known):
 --   tables  table → see iasql_internal.about
 --   born    record → the audit row that made it, of those that are repeated
@@ -47,7 +49,7 @@ $$;
 COMMENT ON FUNCTION iasql_internal.about(text) IS 'What repeating changes of a managed table needs to know of it.';
 
 CREATE OR REPLACE FUNCTION iasql_internal.literal("table" text, "column" text, value jsonb, about jsonb) RETURNS text
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET "DateStyle" = 'ISO' SET "IntervalStyle" = 'postgres' AS $$
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp SET "DateStyle" = 'ISO' SET "IntervalStyle" = 'postgres' AS $$
 DECLARE
     kind text := about #>> ARRAY['columns', "column", 'kind'];
     text text;
@@ -69,7 +71,7 @@ $$;
 COMMENT ON FUNCTION iasql_internal.literal(text, text, jsonb, jsonb) IS 'A column''s value, as the audit log has it, as an SQL literal.';
 
 CREATE OR REPLACE FUNCTION iasql_internal.image("table" text, id bigint, before bigint) RETURNS jsonb
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     image jsonb;
     ended bigint;
@@ -103,7 +105,7 @@ COMMENT ON FUNCTION iasql_internal.part(jsonb, jsonb) IS 'Some columns of a row.
 
 CREATE OR REPLACE FUNCTION iasql_internal.twins("table" text, id bigint, candidates jsonb, part jsonb, before bigint, known jsonb, about jsonb,
                                                 OUT made bigint, OUT made_later bigint, OUT others bigint)
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     SELECT count(*), count(*) FILTER (WHERE c::bigint > twins.id) INTO made, made_later
     FROM jsonb_array_elements_text(candidates) c
@@ -118,7 +120,7 @@ $$;
 COMMENT ON FUNCTION iasql_internal.twins(text, bigint, jsonb, jsonb, bigint, jsonb, jsonb) IS 'How many records are alike: made by the same changes, of these with a greater id, and others.';
 
 CREATE OR REPLACE FUNCTION iasql_internal.named("table" text, id bigint, before bigint, known jsonb, depth integer DEFAULT 0) RETURNS text
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     about     jsonb := coalesce(known #> ARRAY['tables', "table"], iasql_internal.about("table"));
     image     jsonb := iasql_internal.image("table", id, before);
@@ -160,7 +162,7 @@ $$;
 COMMENT ON FUNCTION iasql_internal.named(text, bigint, bigint, jsonb, integer) IS 'A sub-select for a record''s id by what names it elsewhere, as of an audit row.';
 
 CREATE OR REPLACE FUNCTION iasql_internal.repeat(ids bigint[]) RETURNS SETOF text
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     known   jsonb;
     about   jsonb;

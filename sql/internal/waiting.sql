@@ -1,5 +1,5 @@
 -- What waiting functions ask. The audit log tells the transaction of each change, and a snapshot which transactions had
--- committed when it was taken: neither times nor ids do (R2).
+-- committed when it was taken: neither times nor ids do (R2). What the caller may not see the caller does not wait for.
 CREATE OR REPLACE FUNCTION iasql_internal.check_can_wait("table" text DEFAULT NULL, id bigint DEFAULT NULL) RETURNS void
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -24,7 +24,7 @@ $$;
 COMMENT ON FUNCTION iasql_internal.check_can_wait(text, bigint) IS 'Raises where waiting, for one record or for all, would be in vain.';
 
 CREATE OR REPLACE FUNCTION iasql_internal.unsettled(before pg_snapshot) RETURNS bigint
-LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp
 BEGIN ATOMIC
     SELECT count(*) FROM (
         SELECT FROM public.iasql_audit_log l
@@ -35,7 +35,7 @@ COMMENT ON FUNCTION iasql_internal.unsettled(pg_snapshot) IS 'How many changes c
 
 CREATE OR REPLACE FUNCTION iasql_internal.failures(before pg_snapshot)
 RETURNS TABLE (table_name text, record_id bigint, state text, message text)
-LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp
 BEGIN ATOMIC
     SELECT s.table_name, s.record_id, s.state, s.message
     FROM iasql_internal.record_state s

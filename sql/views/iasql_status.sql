@@ -1,6 +1,6 @@
 -- The states of records (design: desired and detected). A record without a row in record_state and without a pending
 -- change is Present. iasql_internal.records is made anew whenever a module is installed.
-CREATE OR REPLACE VIEW public.iasql_status AS
+CREATE OR REPLACE VIEW public.iasql_status WITH (security_barrier) AS
 WITH pending AS (
     SELECT l.table_name, l.record_id, max(l.account) AS account, bool_or(l.change_type = 'INSERT') AS inserted,
            bool_or(l.change_type = 'UPDATE') AS updated, min(l.ts) AS since
@@ -14,7 +14,7 @@ WITH pending AS (
            max(g.attempts) AS attempts, min(g.next_attempt_at) AS next_attempt_at, min(g.since) AS since
     FROM iasql_internal.garbage g
     GROUP BY g.table_name, g.record_id
-)
+), states AS (
 SELECT coalesce(r.table_name, s.table_name, p.table_name, o.table_name) AS table_name,
        coalesce(r.record_id, s.record_id, p.record_id, o.record_id) AS record_id,
        coalesce(r.account, s.account, p.account, o.account) AS account,
@@ -39,7 +39,19 @@ SELECT coalesce(r.table_name, s.table_name, p.table_name, o.table_name) AS table
 FROM iasql_internal.records r
 FULL JOIN iasql_internal.record_state s ON s.table_name = r.table_name AND s.record_id = r.record_id
 FULL JOIN pending p ON p.table_name = coalesce(r.table_name, s.table_name) AND p.record_id = coalesce(r.record_id, s.record_id)
-FULL JOIN predecessors o ON o.table_name = coalesce(r.table_name, s.table_name, p.table_name) AND o.record_id = coalesce(r.record_id, s.record_id, p.record_id);
+FULL JOIN predecessors o ON o.table_name = coalesce(r.table_name, s.table_name, p.table_name) AND o.record_id = coalesce(r.record_id, s.record_id, p.record_id)
+)
+-- As much as the caller may see of the tables (00_visible.sql).
+SELECT t.table_name, t.record_id, t.account, t.desired, t.detected, t.state, t.review,
+       CASE WHEN t.message <> '' AND t.table_name = ANY ((SELECT iasql_internal.limited())::text[])
+            THEN format('(hidden: it takes the right to SELECT all columns of %s)', t.table_name) ELSE t.message END AS message,
+       t.attempts, t.next_attempt_at, t.since, t.mode
+FROM states t
+WHERE NOT t.table_name = ANY ((SELECT iasql_internal.restricted())::text[])
+   OR (t.table_name, t.record_id) IN (SELECT v.table_name, v.record_id FROM iasql_internal.seen() v)
+   OR t.desired = 'absent' AND NOT t.table_name = ANY ((SELECT iasql_internal.limited())::text[])
+      AND EXISTS (SELECT FROM public.iasql_audit_log l
+                  WHERE l.table_name = t.table_name AND l.record_id = t.record_id AND NOT l.settled AND l.change_type = 'DELETE' AND l."user" = iasql_internal.writer());
 COMMENT ON VIEW public.iasql_status IS 'The state of every record: what the tables ask for, what was last seen, and whether a person must look (review).';
 COMMENT ON COLUMN public.iasql_status.desired IS 'What the tables ask for: present or absent.';
 COMMENT ON COLUMN public.iasql_status.detected IS 'What was last seen in the cloud: present, present and different, absent, or unknown.';

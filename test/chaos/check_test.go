@@ -150,7 +150,7 @@ func (w *world) history(name string) {
 			SELECT g.since, concat_ws(' ', 'old object of', g.table_name, g.record_id, g.key, g.state, g.message, g.attempts) FROM iasql_internal.garbage g
 			WHERE g.key LIKE '%` + name + `%' OR EXISTS (SELECT FROM object o WHERE g.table_name = o.table_name AND g.record_id = o.record)
 			UNION ALL
-			SELECT c.started, concat_ws(' ', 'cycle', c.id, c.kind, c.engine, c.ended, c.message, c.details) FROM iasql_cycles c
+			SELECT c.started, concat_ws(' ', 'cycle', c.id, c.kind, c.engine, c.ended, c.message, e.details) FROM iasql_cycles c LEFT JOIN iasql_internal.cycle_details e ON e.cycle_id = c.id
 			WHERE c.started BETWEEN (SELECT min(p.started) FROM iasql_operations p, object o WHERE p.table_name = o.table_name AND p.record_id = o.record)
 				AND (SELECT max(l.settled_at) FROM iasql_audit_log l, object o WHERE l.table_name = o.table_name AND l.record_id = o.record)
 			UNION ALL

@@ -30,6 +30,13 @@ AS $$
 DECLARE
     mask CONSTANT text := '********';
 BEGIN
+    -- The engine logs in with them at once, and the old ones are not kept: rolling back could not bring them back.
+    IF (nullif(NEW.secret_access_key, mask) <> '' OR nullif(NEW.session_token, mask) <> ''
+        OR TG_OP = 'UPDATE' AND (OLD.secret_access_key IS NOT NULL AND NEW.secret_access_key IS NULL OR OLD.session_token IS NOT NULL AND NEW.session_token IS NULL))
+       AND iasql_internal.open_batch() IS NOT NULL THEN
+        RAISE EXCEPTION 'secrets of an account (%) take effect at once and cannot be part of batch %', NEW.name, iasql_internal.open_batch()
+            USING ERRCODE = 'IA020', TABLE = 'aws_account', HINT = 'CALL iasql_commit() or iasql_rollback() first, then set them.';
+    END IF;
     INSERT INTO iasql_internal.aws_secret_staged AS s (account, secret_access_key, session_token)
     VALUES (
         NEW.name,

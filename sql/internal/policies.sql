@@ -1,0 +1,58 @@
+-- What hides a row of a managed table hides what these say of it. The first half of each condition is all that is asked
+-- where nothing is restricted; it is asked once a query.
+DO $$
+DECLARE
+    open CONSTANT text := $e$(NOT table_name = ANY ((SELECT iasql_internal.restricted())::text[]))$e$;
+    seen CONSTANT text := $e$((table_name, record_id) IN (SELECT s.table_name, s.record_id FROM iasql_internal.seen() s))$e$;
+    whole CONSTANT text := $e$(NOT table_name = ANY ((SELECT iasql_internal.limited())::text[]))$e$;
+    p record;
+BEGIN
+    FOR p IN
+        SELECT * FROM (VALUES
+            -- Batches' own entries are everybody's, but for what failed in them.
+            ('public.iasql_audit_log', 'SELECT', format($e$CASE
+                WHEN table_name IS NULL THEN change_type <> 'ERROR' OR (SELECT iasql_internal.restricted()) = '{}' OR "user" = (SELECT iasql_internal.writer())
+                ELSE %1$s
+                    OR %3$s AND (origin = 'user' AND "user" = (SELECT iasql_internal.writer()) OR %2$s)
+                    OR %2$s AND iasql_internal.readable(table_name, coalesce(change -> 'original', '{}') || coalesce(change -> 'change', '{}'))
+                END$e$, open, seen, whole)),
+            ('public.iasql_operations', 'SELECT', format($e$%1$s OR %2$s AND (%3$s OR error IS NULL AND iasql_internal.readable(table_name, columns))$e$, open, seen, whole)),
+            ('public.iasql_conflicts', 'SELECT', format($e$%1$s OR %2$s AND (%3$s OR column_name IS NOT NULL AND iasql_internal.readable(table_name, jsonb_build_object(column_name, NULL)))$e$, open, seen, whole)),
+            ('public.iasql_conflicts', 'UPDATE', $e$iasql_internal.may('change', table_name, record_id)$e$),
+            ('public.iasql_cycles', 'SELECT', $e$(SELECT iasql_internal.seen_accounts()) IS NULL OR account = ANY ((SELECT iasql_internal.seen_accounts())::text[])$e$),
+            ('iasql_internal.record_state', 'SELECT', format($e$%1$s OR %2$s AND %3$s$e$, open, seen, whole)),
+            ('iasql_internal.garbage', 'SELECT', format($e$%1$s OR %2$s AND %3$s$e$, open, seen, whole)),
+            -- Rules for a table or for all concern records that the caller may not see.
+            ('public.iasql_mode', 'SELECT', format($e$record_id IS NULL OR %1$s OR %2$s$e$, open, seen)),
+            ('public.iasql_mode', 'ALL', format($e$CASE
+                WHEN table_name IS NULL THEN (SELECT iasql_internal.restricted()) = '{}'
+                ELSE %1$s OR record_id IS NOT NULL AND iasql_internal.may('change', table_name, record_id) END$e$, open)),
+            ('iasql_internal.permit', 'INSERT', $e$xid = pg_current_xact_id() AND iasql_internal.may(may, table_name, record_id)$e$)
+        ) v (about, command, condition)
+    LOOP
+        EXECUTE format('DROP POLICY IF EXISTS %I ON %s', 'iasql_' || lower(p.command), p.about);
+        EXECUTE format('CREATE POLICY %I ON %s FOR %s %s (%s)', 'iasql_' || lower(p.command), p.about, p.command,
+                       CASE p.command WHEN 'INSERT' THEN 'WITH CHECK' ELSE 'USING' END, p.condition);
+    END LOOP;
+END
+$$;
+
+CREATE OR REPLACE VIEW iasql_internal.listing_errors WITH (security_barrier) AS
+WITH newest AS (
+    SELECT c.*
+    FROM iasql_internal.account a
+    CROSS JOIN LATERAL (SELECT c.* FROM public.iasql_cycles c
+                        WHERE c.account = a.name AND c.kind = 'full' AND c.ended IS NOT NULL
+                        ORDER BY c.ended DESC LIMIT 1) c
+)
+SELECT n.ended AS ts, d ->> 'table_name' AS table_name, concat_ws(': ', d ->> 'scope', d ->> 'message') AS message
+FROM newest n JOIN iasql_internal.cycle_details e ON e.cycle_id = n.id CROSS JOIN LATERAL jsonb_array_elements(e.details) d
+WHERE coalesce(d ->> 'record_id', '0') = '0'
+  AND NOT coalesce(d ->> 'table_name', '') = ANY ((SELECT iasql_internal.restricted())::text[])
+  AND ((SELECT iasql_internal.seen_accounts()) IS NULL OR n.account = ANY ((SELECT iasql_internal.seen_accounts())::text[]))
+UNION ALL
+SELECT n.ended, NULL, format('cycle %s of account %s: %s', n.id, n.account, n.message)
+FROM newest n
+WHERE n.message IS NOT NULL
+  AND ((SELECT iasql_internal.seen_accounts()) IS NULL OR n.account = ANY ((SELECT iasql_internal.seen_accounts())::text[]));
+COMMENT ON VIEW iasql_internal.listing_errors IS 'What failed in the newest full cycle of each account as a whole, as far as the caller may know of it.';
