@@ -37,11 +37,16 @@ func install(ctx context.Context, url string) error {
 	for _, name := range []string{"audit", "refuse_truncate", "account_changed"} {
 		statements = append(statements, "CREATE FUNCTION iasql_internal."+name+"() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'")
 	}
-	statements = append(statements, m.Migrations[0])
+	statements = append(statements,
+		"DO $$ BEGIN CREATE ROLE iasql_engine; CREATE ROLE iasql_reader; EXCEPTION WHEN duplicate_object THEN NULL; END $$",
+		"CREATE FUNCTION iasql_internal.writer() RETURNS text LANGUAGE sql AS 'SELECT session_user::text'",
+		"CREATE FUNCTION iasql_internal.open_batch() RETURNS bigint LANGUAGE sql AS 'SELECT NULL::bigint'",
+		"CREATE FUNCTION iasql_internal.refuse_untrusted(text[]) RETURNS void LANGUAGE sql AS ''",
+		m.Migrations[0])
 	for _, table := range modules.Order(m.Tables()) {
 		statements = append(statements, table.DDL(registry.Table)...)
 	}
-	statements = append(statements, m.Migrations[1])
+	statements = append(statements, m.Migrations[1], m.Migrations[2])
 	for _, statement := range statements {
 		if _, err := conn.Exec(ctx, statement); err != nil {
 			return errors.New(err.Error() + ": " + statement)

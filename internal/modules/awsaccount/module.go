@@ -18,11 +18,11 @@ import (
 func Module(c *aws.Clients) *modules.Module {
 	return &modules.Module{
 		Name:       "aws_account",
-		Version:    1,
+		Version:    2,
 		Doc:        "AWS accounts, their credentials, and their regions.",
 		Resources:  []modules.Resource{newRegions(c)},
 		Settings:   []*modules.Table{describeAccount()},
-		Migrations: map[int]string{0: before, 1: after},
+		Migrations: map[int]string{0: before, 1: functions + first, 2: functions},
 		Drop:       drop,
 	}
 }
@@ -32,10 +32,14 @@ var (
 	//
 	//go:embed sql/before.sql
 	before string
-	// after makes the triggers and the first row.
+	// functions makes the triggers, and is run again when they change.
 	//
-	//go:embed sql/after.sql
-	after string
+	//go:embed sql/functions.sql
+	functions string
+	// first makes the first row.
+	//
+	//go:embed sql/first.sql
+	first string
 	//go:embed sql/drop.sql
 	drop string
 )

@@ -2,6 +2,7 @@
 DROP FUNCTION IF EXISTS iasql_internal.aws_regions_one_default();
 DROP FUNCTION IF EXISTS iasql_internal.aws_regions_keep_default();
 DROP FUNCTION IF EXISTS iasql_internal.aws_account_one_default();
+DROP FUNCTION IF EXISTS iasql_internal.aws_account_check_identity();
 DROP FUNCTION IF EXISTS iasql_internal.aws_account_first_default();
 DROP FUNCTION IF EXISTS iasql_internal.aws_account_forget_staged();
 DROP FUNCTION IF EXISTS iasql_internal.aws_account_keep_secrets();
@@ -10,3 +11,4 @@ DROP FUNCTION IF EXISTS public.default_aws_region();
 DROP FUNCTION IF EXISTS public.default_aws_account();
 DROP TABLE IF EXISTS iasql_internal.aws_secret_staged;
 DROP TABLE IF EXISTS iasql_internal.aws_secret;
+DROP TABLE IF EXISTS public.aws_identity_allowed;
