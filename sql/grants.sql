@@ -25,6 +25,17 @@ BEGIN
 END
 $$;
 
+DO $$
+DECLARE
+    sequence regclass;
+BEGIN
+    -- So that pg_dump works as a reader.
+    FOR sequence IN SELECT c.oid FROM pg_class c WHERE c.relkind = 'S' AND c.relnamespace = 'public'::regnamespace AND c.relowner = 'iasql_engine'::regrole LOOP
+        EXECUTE format('GRANT SELECT ON SEQUENCE %s TO iasql_reader', sequence);
+    END LOOP;
+END
+$$;
+
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA iasql_internal FROM PUBLIC;
 GRANT USAGE ON SCHEMA public TO iasql_reader;
 GRANT USAGE ON SCHEMA iasql_internal TO iasql_reader;

@@ -1,6 +1,10 @@
--- A second account, reached by assuming a role from the first one's credentials.
-INSERT INTO aws_account (name, role_arn) VALUES ('staging', 'arn:aws:iam::123456789012:role/iasql');
-SELECT name, is_default, role_arn FROM aws_account ORDER BY name;
+-- A second account, with an access key of its own. The secret is never shown again.
+INSERT INTO aws_account (name, access_key_id, secret_access_key) VALUES ('staging', 'AKIAIOSFODNN7EXAMPLE', 'wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY');
+SELECT name, is_default, access_key_id, secret_access_key FROM aws_account ORDER BY name;
+
+-- Roles and profiles that the engine's host can use take a member of iasql_engine to allow them first:
+--   INSERT INTO aws_identity_allowed (role_arn) VALUES ('arn:aws:iam::123456789012:role/iasql-*');
+--   INSERT INTO aws_account (name, role_arn) VALUES ('audit', 'arn:aws:iam::123456789012:role/iasql-audit');
 
 -- Look at two regions only, and put new records into the second unless they say otherwise.
 UPDATE aws_regions SET is_enabled = region IN ('us-east-1', 'eu-west-1') WHERE account = default_aws_account();

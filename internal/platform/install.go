@@ -190,7 +190,9 @@ func describe(ctx context.Context, tx pgx.Tx, registry *modules.Registry, m *mod
 
 func grant(ctx context.Context, tx pgx.Tx, t *modules.Table) error {
 	name := pgx.Identifier{"public", t.Name}.Sanitize()
-	return exec(ctx, tx, fmt.Sprintf(`GRANT SELECT ON %[1]s TO iasql_reader; GRANT INSERT, UPDATE, DELETE ON %[1]s TO iasql_user`, name))
+	// The sequence is for pg_dump.
+	sequence := pgx.Identifier{"public", t.Name + "_id_seq"}.Sanitize()
+	return exec(ctx, tx, fmt.Sprintf(`GRANT SELECT ON %[1]s TO iasql_reader; GRANT INSERT, UPDATE, DELETE ON %[1]s TO iasql_user; GRANT SELECT ON SEQUENCE %[2]s TO iasql_reader`, name, sequence))
 }
 
 // upgrade brings installed modules to the versions this engine has, keeping

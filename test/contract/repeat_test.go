@@ -84,6 +84,7 @@ func TestSQLSinceAndReview(t *testing.T) {
 	if got := since(); got != "" {
 		t.Errorf("of a batch that was rolled back: %s", got)
 	}
+	w.Admin(`INSERT INTO aws_identity_allowed (profile) VALUES ('none')`)
 	w.PSQL(`INSERT INTO aws_account (name, profile, secret_access_key) VALUES ('spare', 'none', 'top-secret')`,
 		`UPDATE aws_account SET secret_access_key = 'top-secret-2' WHERE name = 'spare'`, `DELETE FROM aws_account WHERE name = 'spare'`)
 	if got, want := since(), `-- secret_access_key of aws_account is a secret and left out: the audit log does not have it

@@ -23,6 +23,7 @@ func TestRights(t *testing.T) {
 	t.Parallel()
 	w := harness.Start(t, east, "aws_vpc", "aws_sqs")
 	reader, nobody := w.Login("reader", "iasql_reader"), w.Login("nobody")
+	w.Admin(`INSERT INTO aws_identity_allowed (profile) VALUES ('none')`)
 	w.PSQL(`INSERT INTO aws_account (name, profile, secret_access_key, session_token) VALUES ('kept', 'none', 'topsecret1', 'topsecret2')`)
 	w.PSQL(`INSERT INTO vpc (cidr_block) VALUES ('10.1.0.0/16')`)
 

@@ -87,6 +87,7 @@ func TestWaiting(t *testing.T) {
 	}
 
 	// An account that cannot be read is an error too, until a full cycle can.
+	w.Admin(`INSERT INTO aws_identity_allowed (profile) VALUES ('there-is-no-such-profile')`)
 	w.PSQL(`INSERT INTO aws_account (name, profile) VALUES ('nobody', 'there-is-no-such-profile')`)
 	w.Eventually(20*time.Second, "an error of account nobody", func() bool {
 		return strings.Contains(w.PSQL(`SELECT table_name, message FROM iasql_get_errors() WHERE record_id IS NULL`), "nobody")

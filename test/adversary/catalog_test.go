@@ -1,0 +1,126 @@
+package adversary
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"iasql/test/harness"
+)
+
+// what every function in the catalogue is held to, and who may call which.
+var (
+	// forReaders are the platform's functions in schema public that only read.
+	forReaders = []string{"iasql_apply", "iasql_as_of", "iasql_create_review", "iasql_engines", "iasql_get_errors", "iasql_get_sql_for_transaction",
+		"iasql_get_sql_since", "iasql_help", "iasql_history", "iasql_mode_explain", "iasql_mode_of", "iasql_modules_installed", "iasql_modules_list",
+		"iasql_preview", "iasql_preview_apply", "iasql_preview_hash", "iasql_preview_sync", "iasql_ready", "iasql_sync", "iasql_version", "iasql_wait_for", "iasql_wait_for_all"}
+	// forUsers are those that act.
+	forUsers = []string{"iasql_begin", "iasql_commit", "iasql_install", "iasql_retry", "iasql_rollback", "iasql_sync_now", "iasql_undo", "iasql_uninstall"}
+	// withCallersPath are functions with the caller's rights that also look names
+	// up as the caller does: the condition of iasql_wait_for is the caller's SQL.
+	withCallersPath = []string{"iasql_wait_for"}
+	// definersForAll are the functions with the system's rights that readers can
+	// call directly. Each is looked at here, and by what the tests of this package
+	// call it with.
+	definersForAll = []string{
+		"about",            // descriptions of tables
+		"batch_exists",     // a number
+		"call",             // asks for grants and permits, then the engine
+		"check_can_wait",   // raises about the caller's own transaction
+		"check_table",      // names of tables
+		"engine_connected", // yes or no
+		"log_since",        // a time
+		"open_batch_text",  // who has a batch open
+		"preview",          // shown through a view that filters
+		"secrets",          // names of columns
+		"to_review",        // numbers of audit rows
+		"undone_batches",   // numbers
+	}
+	definersForUsers = []string{"retry"} // takes a permit
+)
+
+// TestEveryFunction looks at all functions, procedures and triggers of the
+// system's that the catalogue has, with every module installed.
+func TestEveryFunction(t *testing.T) {
+	t.Parallel()
+	w := harness.NewWorld(t)
+	w.Serve()
+	w.PSQL(`SELECT * FROM iasql_install('aws_account')`, `UPDATE aws_regions SET is_enabled = false`,
+		`SELECT count(*) FROM iasql_install(VARIADIC (SELECT array_agg(module_name) FROM iasql_modules_list()))`)
+	list := w.Admin(`SELECT concat_ws('|', n.nspname, p.proname, p.prosecdef, coalesce('search_path=pg_catalog, pg_temp' = ANY (p.proconfig), false), p.prorettype = 'trigger'::regtype,
+			has_function_privilege('iasql_reader', p.oid, 'EXECUTE'), has_function_privilege('iasql_user', p.oid, 'EXECUTE'),
+			EXISTS (SELECT FROM aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a WHERE a.grantee = 0), p.proowner = 'iasql_engine'::regrole,
+			replace(replace(p.prosrc, E'\n', ' '), '|', '!'))
+		FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
+		WHERE n.nspname IN ('public', 'iasql_internal') AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.objid = p.oid AND d.deptype = 'e')`)
+	functions := strings.Split(list, "\n")
+	if len(functions) < 120 {
+		t.Fatalf("only %d functions", len(functions))
+	}
+	for _, line := range functions {
+		f := strings.SplitN(line, "|", 10)
+		schema, name, body := f[0], f[1], f[9]
+		definer, pinned, trigger, reader, user, public, ours := f[2] == "t", f[3] == "t", f[4] == "t", f[5] == "t", f[6] == "t", f[7] == "t", f[8] == "t"
+		fail := func(what string, args ...any) { t.Errorf("%s.%s "+what, append([]any{schema, name}, args...)...) }
+		if !ours {
+			fail("is not the engine's")
+		}
+		if !pinned && !slices.Contains(withCallersPath, name) {
+			fail("has the caller's search path")
+		}
+		if definer && !pinned {
+			fail("runs with the system's rights and the caller's search path")
+		}
+		if public {
+			fail("may be called by PUBLIC")
+		}
+		switch {
+		case trigger:
+			if reader || user {
+				fail("is a trigger function that others may put on tables of their own")
+			}
+		case schema == "public" && strings.HasPrefix(name, "iasql_"):
+			if reader != slices.Contains(forReaders, name) || !user || !slices.Contains(append(forReaders, forUsers...), name) {
+				fail("may be called by: reader %t, user %t", reader, user)
+			}
+		case definer && schema == "iasql_internal":
+			if reader != slices.Contains(definersForAll, name) || user != (reader || slices.Contains(definersForUsers, name)) {
+				fail("runs with the system's rights and may be called by: reader %t, user %t", reader, user)
+			}
+		}
+		if !definer {
+			continue
+		}
+		// What a definer must never do: fire whatever is deferred, or write a managed table unasked.
+		if upper := strings.ToUpper(body); strings.Contains(upper, "SET CONSTRAINTS ALL") {
+			fail("fires everybody's deferred triggers")
+		}
+		for _, writes := range []string{"UPDATE public.%", "INSERT INTO public.%", "DELETE FROM public.%", "UPDATE public.aws_", "INSERT INTO public.aws_"} {
+			if strings.Contains(body, writes) && !strings.Contains(body, "refuse_untrusted") {
+				fail("writes managed tables and does not look what code that runs: %s", writes)
+			}
+		}
+	}
+	catalog(t, w)
+}
+
+// catalog looks at grants and settings.
+func catalog(t *testing.T, w *harness.World) {
+	for what, query := range map[string]string{
+		"views with the system's rights that others' functions could look into": `SELECT c.oid::regclass FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+			WHERE c.relkind = 'v' AND n.nspname IN ('public', 'iasql_internal') AND has_table_privilege('iasql_reader', c.oid, 'SELECT')
+			  AND c.relowner = 'iasql_engine'::regrole AND NOT coalesce(c.reloptions && ARRAY['security_barrier=true', 'security_invoker=true'], false)`,
+		"tables that users may attach code to": `SELECT c.oid::regclass FROM pg_class c WHERE c.relowner = 'iasql_engine'::regrole AND c.relkind IN ('r', 'v')
+			AND has_table_privilege('iasql_user', c.oid, 'TRUNCATE, REFERENCES, TRIGGER')`,
+		"what is granted to PUBLIC": `SELECT c.oid::regclass FROM pg_class c, aclexplode(c.relacl) a WHERE c.relowner = 'iasql_engine'::regrole AND a.grantee = 0`,
+		"internal tables without policies that others read": `SELECT c.oid::regclass FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+			WHERE n.nspname IN ('iasql_internal', 'iasql_river') AND c.relkind = 'r' AND has_any_column_privilege('iasql_user', c.oid, 'SELECT, INSERT, UPDATE')
+			  AND NOT c.relrowsecurity AND c.relname NOT IN ('managed_table', 'hidden_table')`,
+		"roles that a user may become": `SELECT rolname FROM pg_roles WHERE pg_has_role('iasql_user', oid, 'MEMBER') AND rolname NOT IN ('iasql_user', 'iasql_reader')`,
+		"code of others in managed tables": `SELECT * FROM iasql_internal.untrusted_code()`,
+	} {
+		if got := w.Admin(query); got != "" {
+			t.Errorf("%s: %s", what, got)
+		}
+	}
+}
