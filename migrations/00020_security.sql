@@ -55,6 +55,14 @@ LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$ BEGIN END $$
 -- +goose StatementEnd
 ALTER TABLE public.iasql_cycles DROP COLUMN details;
 
+CREATE TABLE iasql_internal.module_function (
+    name       text PRIMARY KEY,
+    table_name text NOT NULL,
+    needs      text NOT NULL,
+    names      jsonb NOT NULL
+);
+COMMENT ON TABLE iasql_internal.module_function IS 'The functions of installed modules: the table each is about, the right on it that its caller needs, and which parameters name the record, as {"column": "parameter"}.';
+
 ALTER TABLE iasql_internal.batch ADD COLUMN bound pg_snapshot;
 COMMENT ON COLUMN iasql_internal.batch.bound IS 'What had been committed when the batch began to be: nothing else belongs to it.';
 
@@ -76,5 +84,5 @@ ALTER TABLE public.iasql_operations DISABLE ROW LEVEL SECURITY;
 ALTER TABLE public.iasql_audit_log DISABLE ROW LEVEL SECURITY;
 ALTER TABLE iasql_internal.batch DROP COLUMN bound;
 ALTER TABLE public.iasql_cycles ADD COLUMN details jsonb;
-DROP TABLE iasql_internal.cycle_details, iasql_internal.hidden_table, iasql_internal.permit, iasql_internal.vault_staged, iasql_internal.vault;
+DROP TABLE iasql_internal.module_function, iasql_internal.cycle_details, iasql_internal.hidden_table, iasql_internal.permit, iasql_internal.vault_staged, iasql_internal.vault;
 ALTER TABLE public.iasql_audit_log DROP COLUMN secret;

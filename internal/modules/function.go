@@ -122,7 +122,7 @@ func (f *Function) signature(t *Table) string {
 // DDL returns the statements that make the function, t being its table. Made
 // again it stays the same function.
 func (f *Function) DDL(t *Table) []string {
-	var parameters, args, key, results []string
+	var parameters, args, results []string
 	for i, p := range f.scoped(t) {
 		def := quote(p.Name) + " " + string(p.Type)
 		if p.Default != "" {
@@ -132,9 +132,6 @@ func (f *Function) DDL(t *Table) []string {
 		parameters = append(parameters, def)
 		pair := fmt.Sprintf("%s, $%d", literal(p.Name), i+1)
 		args = append(args, pair)
-		if p.Names != "" {
-			key = append(key, fmt.Sprintf("%s, $%d", literal(p.Names), i+1))
-		}
 	}
 	for _, r := range f.Returns {
 		results = append(results, quote(r.Name)+" "+string(r.Type))
@@ -142,19 +139,29 @@ func (f *Function) DDL(t *Table) []string {
 	columns := strings.Join(results, ", ")
 	object := func(pairs []string) string { return "jsonb_build_object(" + strings.Join(pairs, ", ") + ")" }
 	return []string{
-		fmt.Sprintf(`CREATE OR REPLACE FUNCTION public.%s(%s)
-RETURNS TABLE (%s)
+		fmt.Sprintf(`CREATE OR REPLACE FUNCTION public.%[1]s(%[2]s)
+RETURNS TABLE (%[3]s)
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp
 AS $function$
-    SELECT iasql_internal.allow_call(%s, %s, %s);
-    SELECT r.* FROM jsonb_to_recordset(iasql_internal.call(%s, %s, %s, %s, %s)) AS r (%s)
-$function$`, quote(f.Name), strings.Join(parameters, ", "), columns,
-			literal(f.Table), literal(f.Right), object(key),
-			literal(f.Name), literal(f.Table), literal(f.Right), object(key), object(args), columns),
+    SELECT iasql_internal.allow_call(%[4]s, %[5]s);
+    SELECT r.* FROM jsonb_to_recordset(iasql_internal.call(%[4]s, %[5]s)) AS r (%[3]s)
+$function$`, quote(f.Name), strings.Join(parameters, ", "), columns, literal(f.Name), object(args)),
 		fmt.Sprintf("COMMENT ON FUNCTION %s IS %s", f.signature(t), literal(f.comment())),
 		fmt.Sprintf("REVOKE EXECUTE ON FUNCTION %s FROM PUBLIC", f.signature(t)),
 		fmt.Sprintf("GRANT EXECUTE ON FUNCTION %s TO iasql_reader", f.signature(t)), // the right on the table decides
 	}
+}
+
+// Record returns which parameters name the record that the function is about, by
+// column.
+func (f *Function) Record(t *Table) map[string]string {
+	names := map[string]string{}
+	for _, p := range f.scoped(t) {
+		if p.Names != "" {
+			names[p.Names] = p.Name
+		}
+	}
+	return names
 }
 
 // DropDDL returns the statement that removes the function.

@@ -156,6 +156,12 @@ func makeFunctions(ctx context.Context, tx pgx.Tx, registry *modules.Registry, m
 				return fmt.Errorf("make function %s: %w", f.Name, err)
 			}
 		}
+		if _, err := tx.Exec(ctx, `
+			INSERT INTO iasql_internal.module_function (name, table_name, needs, names) VALUES ($1, $2, $3, $4)
+			ON CONFLICT (name) DO UPDATE SET table_name = excluded.table_name, needs = excluded.needs, names = excluded.names`,
+			f.Name, f.Table, f.Right, f.Record(registry.Table(f.Table))); err != nil {
+			return fmt.Errorf("describe function %s: %w", f.Name, err)
+		}
 	}
 	return nil
 }
@@ -388,6 +394,9 @@ func Uninstall(ctx context.Context, pool *pgxpool.Pool, registry *modules.Regist
 		for _, m := range going {
 			for _, f := range m.Functions {
 				if err := exec(ctx, tx, f.DropDDL(registry.Table(f.Table))); err != nil {
+					return err
+				}
+				if _, err := tx.Exec(ctx, `DELETE FROM iasql_internal.module_function WHERE name = $1`, f.Name); err != nil {
 					return err
 				}
 			}

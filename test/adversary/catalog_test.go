@@ -115,8 +115,8 @@ func catalog(t *testing.T, w *harness.World) {
 		"what is granted to PUBLIC": `SELECT c.oid::regclass FROM pg_class c, aclexplode(c.relacl) a WHERE c.relowner = 'iasql_engine'::regrole AND a.grantee = 0`,
 		"internal tables without policies that others read": `SELECT c.oid::regclass FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 			WHERE n.nspname IN ('iasql_internal', 'iasql_river') AND c.relkind = 'r' AND has_any_column_privilege('iasql_user', c.oid, 'SELECT, INSERT, UPDATE')
-			  AND NOT c.relrowsecurity AND c.relname NOT IN ('managed_table', 'hidden_table')`,
-		"roles that a user may become": `SELECT rolname FROM pg_roles WHERE pg_has_role('iasql_user', oid, 'MEMBER') AND rolname NOT IN ('iasql_user', 'iasql_reader')`,
+			  AND NOT c.relrowsecurity AND c.relname NOT IN ('managed_table', 'hidden_table', 'module_function')`,
+		"roles that a user may become":     `SELECT rolname FROM pg_roles WHERE pg_has_role('iasql_user', oid, 'MEMBER') AND rolname NOT IN ('iasql_user', 'iasql_reader')`,
 		"code of others in managed tables": `SELECT * FROM iasql_internal.untrusted_code()`,
 	} {
 		if got := w.Admin(query); got != "" {

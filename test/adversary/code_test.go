@@ -41,7 +41,7 @@ func TestDeferredTriggers(t *testing.T) {
 	const temporary = `CREATE TEMP TABLE own (id int); CREATE CONSTRAINT TRIGGER temporary AFTER INSERT ON own DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION spy.fires();
 		INSERT INTO own VALUES (1); INSERT INTO spy.mine VALUES (1);`
 	w.PSQL(`CALL iasql_begin()`)
-	w.PSQL(`BEGIN; `+temporary+` INSERT INTO queue (name) VALUES ('a'); CALL iasql_rollback(); COMMIT`)
+	w.PSQL(`BEGIN; ` + temporary + ` INSERT INTO queue (name) VALUES ('a'); CALL iasql_rollback(); COMMIT`)
 	w.PSQL(`CALL iasql_begin()`, `INSERT INTO queue (name) VALUES ('b')`, `CALL iasql_commit()`)
 	last := w.PSQL(`SELECT max(transaction_id) FROM iasql_audit_log`)
 	w.PSQL(`BEGIN; ` + temporary + ` CALL iasql_undo(` + last + `); COMMIT`)

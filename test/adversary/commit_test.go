@@ -63,7 +63,9 @@ func TestEditsDuringCommit(t *testing.T) {
 		_, err := w.TryPSQL(other, `BEGIN; INSERT INTO queue (name) VALUES ('undecided'); SELECT pg_sleep(12); ROLLBACK`)
 		undecided <- err
 	}()
-	w.Eventually(quickly, "somebody edits", func() bool { return w.Admin(`SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%undecided%pg_sleep%' AND wait_event = 'PgSleep'`) == "1" })
+	w.Eventually(quickly, "somebody edits", func() bool {
+		return w.Admin(`SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%undecided%pg_sleep%' AND wait_event = 'PgSleep'`) == "1"
+	})
 	if got := w.Refused(`CALL iasql_commit()`); !strings.Contains(got, "IA020") || !strings.Contains(got, "open") {
 		t.Errorf("a commit while somebody edits in the batch: %s", got)
 	}

@@ -79,7 +79,7 @@ func TestRowLevelSecurity(t *testing.T) {
 		`INSERT INTO iasql_mode (table_name, record_id, mode) VALUES ('vpc', ` + id + `, 'TRACK')`,
 		`SELECT * FROM iasql_uninstall('aws_sqs')`, `SELECT iasql_internal.permit('change', 'queue', ARRAY[` + queue + `]::bigint[]), iasql_internal.retry('queue', ` + queue + `)`,
 		`SELECT log_group_tail('` + hidden + `', region => 'us-east-1')`,
-		`SELECT iasql_internal.call('log_group_tail', 'log_group', 'SELECT', '{"log_group_name": "` + hidden + `"}', '{"log_group_name": "` + hidden + `"}')`,
+		`SELECT iasql_internal.call('log_group_tail', '{"log_group_name": "` + hidden + `", "region": "us-east-1", "account": "default"}')`, `SELECT iasql_internal.call('log_group_tail', '{}')`,
 	} {
 		if out, err := w.TryPSQL(blue, statement); err == nil {
 			t.Errorf("%s: %s", statement, out)

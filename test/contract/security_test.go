@@ -129,13 +129,14 @@ func inCatalog(t *testing.T, w *harness.World) {
 			WHERE p.pronamespace IN ('public'::regnamespace, 'iasql_internal'::regnamespace) AND p.proowner = 'iasql_engine'::regrole AND a.grantee = 0`,
 		"tables that PUBLIC may touch": `SELECT c.oid::regclass FROM pg_class c, aclexplode(c.relacl) a
 			WHERE c.relowner = 'iasql_engine'::regrole AND a.grantee = 0`,
+		// Others have policies, or filter by them; these two hold names alone.
 		"internal tables that a user may touch": `SELECT c.oid::regclass FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname IN ('iasql_internal', 'iasql_river')
-			AND c.relkind IN ('r', 'v', 'S') AND (has_table_privilege('iasql_user', c.oid, 'SELECT, INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER') OR has_any_column_privilege('iasql_user', c.oid, 'SELECT, INSERT, UPDATE'))`,
+			AND c.relkind IN ('r', 'v', 'S') AND NOT c.relrowsecurity AND NOT coalesce('security_barrier=true' = ANY (c.reloptions), false) AND c.relname NOT IN ('managed_table', 'hidden_table', 'module_function') AND (has_table_privilege('iasql_user', c.oid, 'SELECT, INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER') OR has_any_column_privilege('iasql_user', c.oid, 'SELECT, INSERT, UPDATE'))`,
 		"public tables that a user may write": `SELECT c.oid::regclass FROM pg_class c WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'v')
 			AND has_table_privilege('iasql_user', c.oid, 'INSERT, UPDATE, DELETE') AND c.relname <> 'iasql_mode' AND c.relname NOT IN (SELECT "table" FROM iasql_tables)`,
 		"tables that a user may empty, refer to or put triggers on": `SELECT c.oid::regclass FROM pg_class c WHERE c.relowner = 'iasql_engine'::regrole AND c.relkind = 'r'
 			AND has_table_privilege('iasql_user', c.oid, 'TRUNCATE, REFERENCES, TRIGGER')`,
-		"tables that a reader may write": `SELECT c.oid::regclass FROM pg_class c WHERE c.relowner = 'iasql_engine'::regrole AND c.relkind IN ('r', 'v')
+		"tables that a reader may write": `SELECT c.oid::regclass FROM pg_class c WHERE c.relowner = 'iasql_engine'::regrole AND c.relkind IN ('r', 'v') AND c.relname <> 'permit'
 			AND (has_table_privilege('iasql_reader', c.oid, 'INSERT, UPDATE, DELETE, TRUNCATE') OR has_any_column_privilege('iasql_reader', c.oid, 'INSERT, UPDATE'))`,
 		"schemas that a user may create in": `SELECT nspname FROM pg_namespace WHERE nspname !~ '^pg_temp' AND has_schema_privilege('iasql_user', oid, 'CREATE')`,
 		"roles that a user may become":      `SELECT rolname FROM pg_roles WHERE pg_has_role('iasql_user', oid, 'MEMBER') AND rolname NOT IN ('iasql_user', 'iasql_reader')`,

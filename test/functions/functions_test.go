@@ -177,7 +177,7 @@ func TestLogs(t *testing.T) {
 		`SELECT count(*) FROM log_group_tail('/app', filter_pattern => 'line')`:                                                 "5",
 		`SELECT count(*) FROM iasql_operations WHERE kind = 'call'`:                                                             "0", // it only reads
 		`SELECT module, sample_usage IS NOT NULL FROM iasql_help() WHERE name = 'log_group_tail'`:                               "aws_cloudwatch|t",
-		`SELECT count(*) FROM information_schema.routines WHERE routine_name = 'log_group_tail' AND security_type <> 'DEFINER'`: "0",
+		`SELECT count(*) FROM information_schema.routines WHERE routine_name = 'log_group_tail' AND security_type <> 'INVOKER'`: "0",
 	} {
 		if got := w.PSQL(statement); got != want {
 			t.Errorf("%s\n gives %s\n want %s", statement, got, want)
@@ -273,7 +273,8 @@ func TestRefusals(t *testing.T) {
 	if _, err := w.TryPSQL(w.Login("nobody"), one); err == nil || !strings.Contains(err.Error(), "42501") {
 		t.Errorf("nobody: %v", err)
 	}
-	if _, err := w.TryPSQL(w.UserURL, `SELECT iasql_internal.call('sqs_send_message', 'queue', 'SELECT', '{}', '{}')`); err == nil || !strings.Contains(err.Error(), "42501") {
+	// Around the function, by what it calls.
+	if _, err := w.TryPSQL(w.Login("sly", "iasql_reader"), `SELECT iasql_internal.call('sqs_send_message', '{"queue_name": "one", "message_body": "x", "region": "us-east-1", "account": "default"}')`); err == nil || !strings.Contains(err.Error(), "42501") {
 		t.Errorf("around the checks: %v", err)
 	}
 	w.PSQL(`CALL iasql_begin()`)
