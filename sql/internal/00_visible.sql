@@ -33,7 +33,7 @@ BEGIN
     FOR name IN
         SELECT c.relname FROM unnest(iasql_internal.restricted()) r (name)
         JOIN pg_class c ON c.relname = r.name AND c.relnamespace = 'public'::regnamespace
-        WHERE has_column_privilege(c.oid, 'id', 'SELECT')
+        WHERE EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attname = 'id' AND has_column_privilege(a.attrelid, a.attnum, 'SELECT'))
     LOOP
         RETURN QUERY EXECUTE format('SELECT %L::text, t.id FROM public.%I t', name, name);
     END LOOP;
