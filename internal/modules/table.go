@@ -94,7 +94,7 @@ type Column struct {
 	Identity    bool // with account and region: tells which object a record is
 	Assigned    bool // the cloud decides it: always pulled, never written by users
 	CreateOnly  bool // changing it replaces the object
-	WriteOnly   bool // a secret: pushed, then blanked; never read, never logged
+	WriteOnly   bool // a secret: kept in the vault until it is pushed; its row shows asterisks, then NULL
 	Unordered   bool // a list whose order means nothing
 	EmptyIsNull bool // {} and [] mean the same as NULL (tags)
 	// Chosen: NULL lets the cloud choose, and what it chose is then pulled;
