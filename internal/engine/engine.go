@@ -79,7 +79,7 @@ func Start(ctx context.Context, options Options) (*Engine, error) {
 	var err error
 	// Each cycle holds one connection for its lease and uses a few more.
 	// #nosec G115 -- bounded
-	if e.pool, err = postgres.Connect(ctx, options.DatabaseURL, int32(min(4*accounts+8, 1<<16))); err != nil {
+	if e.pool, err = postgres.ConnectEngine(ctx, options.DatabaseURL, e.id, int32(min(4*accounts+8, 1<<16))); err != nil {
 		return nil, err
 	}
 	if err := e.start(ctx, accounts); err != nil {
@@ -94,7 +94,7 @@ func (e *Engine) start(ctx context.Context, accounts int) error {
 	if e.registry, err = e.options.Registry(e.pool); err != nil {
 		return err
 	}
-	e.database = &postgres.Database{Pool: e.pool, Registry: e.registry}
+	e.database = &postgres.Database{Pool: e.pool, Registry: e.registry, Log: e.log}
 	if err := platform.EnsureLoopback(ctx, nil, e.pool); err != nil {
 		return err
 	}

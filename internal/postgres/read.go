@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"strconv"
 	"strings"
 	"time"
@@ -20,10 +21,12 @@ import (
 type Database struct {
 	Pool     *pgxpool.Pool
 	Registry *modules.Registry
+	Log      *slog.Logger // of who is in the way; nil for none
 
 	journal journal
 	clocks  clocks
 	entries decodedEntries
+	held    held
 }
 
 var _ sync.Database = (*Database)(nil)

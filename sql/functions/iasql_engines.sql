@@ -9,11 +9,11 @@ BEGIN ATOMIC
                                CASE WHEN b.opened_at < clock_timestamp() - iasql_internal.setting('batch_timeout')::interval
                                     THEN ' (abandoned? CALL iasql_rollback(true) closes it)' END)
                         FROM iasql_internal.batch b WHERE b.closed_at IS NULL), '')
+           || coalesce((SELECT '; ' || string_agg(w.what, '; ') FROM iasql_internal.in_the_way() w (what)), '')
     FROM iasql_internal.engine e
-    WHERE EXISTS (SELECT FROM pg_locks l WHERE l.locktype = 'advisory' AND l.pid = e.pid AND l.classid = 1229017937 AND l.objid = 1 AND l.granted
-                  AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database()))
+    WHERE iasql_internal.engine_alive(e)
     ORDER BY e.started_at;
 END;
 COMMENT ON FUNCTION public.iasql_engines() IS
-$$The engines connected now, and what they are doing.
+$$The engines connected now, what they are doing, and who holds locks that are in their way.
 Sample: SELECT * FROM iasql_engines()$$;
