@@ -55,6 +55,7 @@ type Engine struct {
 	interval string // the sync_interval in force
 	presence *postgres.Presence
 	turns    turns
+	said     obstacles
 }
 
 // Queues of the job queue. Requests have their own, so that somebody who waits

@@ -27,12 +27,14 @@ type Database struct {
 	clocks  clocks
 	entries decodedEntries
 	held    held
+
+	obstacles obstacles
 }
 
 var _ sync.Database = (*Database)(nil)
 
-// Tables implements [sync.Database].
-func (d *Database) Tables(ctx context.Context) ([]string, error) {
+// installed returns the names of the installed synchronized tables.
+func (d *Database) installed(ctx context.Context) ([]string, error) {
 	rows, err := d.Pool.Query(ctx, `SELECT name FROM iasql_internal.managed_table WHERE NOT settings ORDER BY name`)
 	if err != nil {
 		return nil, err
@@ -393,7 +395,7 @@ func (d *Database) Garbage(ctx context.Context, account string) ([]*sync.Subject
 
 // Dependents implements [sync.Database].
 func (d *Database) Dependents(ctx context.Context, table string, ids []int64) ([]sync.RecordRef, error) {
-	installed, err := d.Tables(ctx)
+	installed, err := d.installed(ctx)
 	if err != nil {
 		return nil, err
 	}

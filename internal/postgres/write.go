@@ -68,7 +68,8 @@ func (d *Database) Resolve(ctx context.Context, lease sync.Lease, found []sync.O
 }
 
 // finish writes outcomes. A user's constraint or trigger may refuse what goes to
-// the records: then once more, without the rows at fault.
+// the records, or somebody may have locked their table: then once more, without
+// the rows at fault.
 func (d *Database) finish(ctx context.Context, lease sync.Lease, outcomes []sync.Outcome) error {
 	records := assignedWrites(outcomes)
 	err := d.fencedBatch(ctx, lease, func(batch *pgx.Batch) error {
@@ -77,10 +78,13 @@ func (d *Database) finish(ctx context.Context, lease sync.Lease, outcomes []sync
 		}
 		return d.queueOutcomes(batch, lease.Account, outcomes)
 	})
-	if len(records) == 0 || !blamesRow(err) {
+	if len(records) == 0 || !blamesRow(err) && !lockTimedOut(err) {
 		return err
 	}
 	return d.fenced(ctx, lease, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `SET LOCAL lock_timeout = '500ms'`); err != nil {
+			return err
+		}
 		for _, w := range records {
 			if err := w.unlessRefused(ctx, tx, w.ids); err != nil {
 				return fmt.Errorf("write what the cloud assigned to %s: %w", w.table.Name, err)
@@ -272,21 +276,21 @@ func recordCreated(t *modules.Table, outcomes []sync.Outcome) *recordWrite {
 
 // unlessRefused writes records, except those whose rows a user's constraint or
 // trigger refuses: they are left for the next pass, whose pull fails with the
-// same reason and says so.
+// same reason and says so. So are those of a table that is locked.
 func (w *recordWrite) unlessRefused(ctx context.Context, tx pgx.Tx, ids []int64) error {
 	batch := &pgx.Batch{}
 	batch.Queue(`SAVEPOINT records`)
 	batch.Queue(w.statement, w.args(ids)...)
 	batch.Queue(`SET CONSTRAINTS ALL IMMEDIATE`)
 	batch.Queue(`RELEASE SAVEPOINT records`)
-	err := tx.SendBatch(ctx, batch).Close()
-	if err == nil || !blamesRow(err) {
-		return err
+	failure := tx.SendBatch(ctx, batch).Close()
+	if failure == nil || !blamesRow(failure) && !lockTimedOut(failure) {
+		return failure
 	}
 	if _, err := tx.Exec(ctx, `ROLLBACK TO SAVEPOINT records; RELEASE SAVEPOINT records`); err != nil {
 		return err
 	}
-	if len(ids) == 1 {
+	if len(ids) == 1 || lockTimedOut(failure) { // the table is locked: it takes no row of them
 		return nil
 	}
 	half := len(ids) / 2

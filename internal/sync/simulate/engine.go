@@ -220,12 +220,12 @@ func (r *run) mutate(ctx context.Context, action string, t *modules.Table, effec
 // The methods of sync.Database: boundaries around those of database.
 
 // Tables implements sync.Database.
-func (r *run) Tables(context.Context) ([]string, error) {
-	var names []string
+func (r *run) Tables(context.Context) ([]sync.InstalledTable, error) {
+	var installed []sync.InstalledTable
 	for _, t := range tables {
-		names = append(names, t.Name)
+		installed = append(installed, sync.InstalledTable{Name: t.Name})
 	}
-	return names, r.boundary("Tables")
+	return installed, r.boundary("Tables")
 }
 
 // Regions implements sync.Database.
