@@ -18,11 +18,11 @@ import (
 func Module(c *aws.Clients) *modules.Module {
 	return &modules.Module{
 		Name:       "aws_account",
-		Version:    1,
+		Version:    2,
 		Doc:        "AWS accounts, their credentials, and their regions.",
 		Resources:  []modules.Resource{newRegions(c)},
 		Settings:   []*modules.Table{describeAccount()},
-		Migrations: map[int]string{0: before, 1: after},
+		Migrations: map[int]string{0: before, 1: after, 2: locks},
 		Drop:       drop,
 	}
 }
@@ -36,6 +36,10 @@ var (
 	//
 	//go:embed sql/after.sql
 	after string
+	// locks has defaults change one after the other without advisory locks.
+	//
+	//go:embed sql/locks.sql
+	locks string
 	//go:embed sql/drop.sql
 	drop string
 )
