@@ -25,19 +25,26 @@ $$;
 COMMENT ON FUNCTION iasql_internal.engine_alive(iasql_internal.engine) IS 'Whether an engine is connected now.';
 
 -- SHARE is the weakest mode that keeps the engine from writing to a table (manual, table 13.2). One that is awaited
--- counts: who comes later waits behind it. The locks of engines and of migrations are soon given back.
-DROP FUNCTION IF EXISTS iasql_internal.table_locks();
-CREATE FUNCTION iasql_internal.table_locks() RETURNS TABLE ("table" text, pid integer, login text, mode text, awaited_since timestamptz)
-LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-    SELECT c.relname, l.pid, coalesce(r.rolname, 'a prepared transaction'), l.mode, l.waitstart
-    FROM pg_locks l
-    JOIN pg_class c ON c.oid = l.relation AND c.relnamespace = 'public'::regnamespace AND c.relowner = 'iasql_engine'::regrole
-    LEFT JOIN LATERAL pg_stat_get_activity(l.pid) a ON a.pid = l.pid
-    LEFT JOIN pg_roles r ON r.oid = a.usesysid
-    WHERE l.locktype = 'relation' AND l.pid IS DISTINCT FROM pg_backend_pid()
-      AND l.mode IN ('ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock')
-      AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())
-      AND NOT coalesce(a.application_name LIKE '%engine%' AND pg_has_role(a.usesysid, 'iasql_engine', 'MEMBER'), false)
+-- counts: who comes later waits behind it. The locks of engines and of migrations are soon given back. Every cycle asks,
+-- hence in PL/pgSQL, which keeps its plans, and as cheaply as can be where there is no such lock.
+CREATE OR REPLACE FUNCTION iasql_internal.table_locks() RETURNS TABLE ("table" text, pid integer, login text, mode text)
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF NOT EXISTS (SELECT FROM pg_locks l
+                   WHERE l.mode IN ('ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock') AND l.locktype = 'relation') THEN
+        RETURN;
+    END IF;
+    RETURN QUERY
+        SELECT c.relname::text, l.pid, coalesce(r.rolname, 'a prepared transaction')::text, l.mode
+        FROM pg_locks l
+        JOIN pg_class c ON c.oid = l.relation AND c.relnamespace = 'public'::regnamespace AND c.relowner = 'iasql_engine'::regrole
+        LEFT JOIN LATERAL pg_stat_get_activity(l.pid) a ON a.pid = l.pid
+        LEFT JOIN pg_roles r ON r.oid = a.usesysid
+        WHERE l.locktype = 'relation' AND l.pid IS DISTINCT FROM pg_backend_pid()
+          AND l.mode IN ('ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock')
+          AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())
+          AND NOT coalesce(a.application_name LIKE '%engine%' AND pg_has_role(a.usesysid, 'iasql_engine', 'MEMBER'), false);
+END
 $$;
 COMMENT ON FUNCTION iasql_internal.table_locks() IS 'Who holds or awaits a lock that keeps engines from a table.';
 
