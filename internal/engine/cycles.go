@@ -35,7 +35,25 @@ const soon = 5 * time.Second
 
 // lookForLock is after how long it is looked whether a table that records wait for
 // is still locked.
-const lookForLock = time.Second
+const lookForLock = 2 * time.Second
+
+// lookForLock queues a push cycle of an account in a moment, once however many
+// ask. The queue itself may be 10 seconds late with a job that was queued for
+// later (River v0.51 fetches it ahead, and tells nobody when it is due); such a one
+// is there in case this engine ends.
+func (e *Engine) lookForLock(account string) {
+	if _, waits := e.looking.LoadOrStore(account, true); waits {
+		return
+	}
+	time.AfterFunc(lookForLock, func() {
+		e.looking.Delete(account)
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if _, err := e.pool.Exec(ctx, `SELECT iasql_internal.enqueue('push', $1)`, account); err != nil {
+			e.log.Debug("could not queue another cycle", "account", account, "error", err) // the other job does
+		}
+	})
+}
 
 // minRest is the least time between a worker's cycles; while they do nothing it
 // doubles.
@@ -71,9 +89,10 @@ func (e *Engine) workCycle(ctx context.Context, account string, kind sync.Kind) 
 			return nil
 		}
 		if report.Locked { // by another job: there is one such however many edits meet the lock
-			if _, err := e.pool.Exec(ctx, `SELECT iasql_internal.enqueue('push', $1, make_interval(secs => $2))`, account, lookForLock.Seconds()); err != nil {
+			if _, err := e.pool.Exec(ctx, `SELECT iasql_internal.enqueue('push', $1, '5 seconds')`, account); err != nil {
 				e.log.Error("could not queue another cycle", "account", account, "error", err)
 			}
+			e.lookForLock(account)
 		}
 		if pause == nil {
 			return nil

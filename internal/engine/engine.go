@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	gosync "sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -56,6 +57,7 @@ type Engine struct {
 	presence *postgres.Presence
 	turns    turns
 	said     obstacles
+	looking  gosync.Map // accounts that are about to be looked at again (see lookForLock)
 }
 
 // Queues of the job queue. Requests have their own, so that somebody who waits
