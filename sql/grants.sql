@@ -42,7 +42,7 @@ GRANT USAGE ON SCHEMA iasql_internal TO iasql_reader;
 GRANT EXECUTE ON FUNCTION iasql_internal.writer(), iasql_internal.engine_connected(), iasql_internal.failure(text, bigint) TO iasql_reader;
 -- Tables that have policies, and descriptions of the tables, for functions that run with the caller's rights.
 GRANT SELECT ON iasql_internal.record_state, iasql_internal.garbage, iasql_internal.managed_table, iasql_internal.hidden_table, iasql_internal.module_function,
-    iasql_internal.listing_errors, iasql_internal.previewed TO iasql_reader;
+    iasql_internal.listing_errors, iasql_internal.previewed, iasql_internal.connected TO iasql_reader;
 GRANT INSERT (table_name, record_id, may) ON iasql_internal.permit TO iasql_reader;
 GRANT SELECT ON public.iasql_tables, public.iasql_audit_log, public.iasql_mode, public.iasql_settings, public.iasql_cycles,
     public.iasql_operations, public.iasql_conflicts, public.iasql_status TO iasql_reader;
@@ -75,5 +75,5 @@ GRANT EXECUTE ON FUNCTION iasql_internal.cell(text), iasql_internal.check_can_wa
     iasql_internal.restricted(), iasql_internal.limited(), iasql_internal.seen(), iasql_internal.readable(text, jsonb),
     iasql_internal.seen_accounts(), iasql_internal.may(text, text, bigint), iasql_internal.permit(text, text, bigint[]),
     iasql_internal.refuse_hidden(text, bigint), iasql_internal.allow_call(text, jsonb), iasql_internal.named_by(jsonb, jsonb), iasql_internal.is_subject(text, oid),
-    iasql_internal.call(text, jsonb) TO iasql_reader;
+    iasql_internal.call(text, jsonb), iasql_internal.engine_alive(iasql_internal.engine), iasql_internal.in_the_way(), iasql_internal.setting(text) TO iasql_reader;
 GRANT EXECUTE ON FUNCTION iasql_internal.retry(text, bigint) TO iasql_user;

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	gosync "sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"iasql/internal/postgres"
 	"iasql/internal/sync"
@@ -31,6 +33,28 @@ func (syncArgs) Kind() string { return "sync" }
 // ones are queued.
 const soon = 5 * time.Second
 
+// lookForLock is after how long it is looked whether a table that records wait for
+// is still locked.
+const lookForLock = 2 * time.Second
+
+// lookForLock queues a push cycle of an account in a moment, once however many
+// ask. The queue itself may be 10 seconds late with a job that was queued for
+// later (River v0.51 fetches it ahead, and tells nobody when it is due); such a one
+// is there in case this engine ends.
+func (e *Engine) lookForLock(account string) {
+	if _, waits := e.looking.LoadOrStore(account, true); waits {
+		return
+	}
+	time.AfterFunc(lookForLock, func() {
+		e.looking.Delete(account)
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if _, err := e.pool.Exec(ctx, `SELECT iasql_internal.enqueue('push', $1)`, account); err != nil {
+			e.log.Debug("could not queue another cycle", "account", account, "error", err) // the other job does
+		}
+	})
+}
+
 // minRest is the least time between a worker's cycles; while they do nothing it
 // doubles.
 const minRest = 50 * time.Millisecond
@@ -39,6 +63,7 @@ const minRest = 50 * time.Millisecond
 // done soon. It never returns an error to the queue, whose retries would
 // collide with newer jobs of the same account: it queues another job instead.
 func (e *Engine) workCycle(ctx context.Context, account string, kind sync.Kind) error {
+	again := false
 	for rest := minRest; ; {
 		report, err := e.runCycle(ctx, account, kind, postgres.CycleOptions{})
 		switch {
@@ -48,15 +73,26 @@ func (e *Engine) workCycle(ctx context.Context, account string, kind sync.Kind) 
 			return nil
 		case err != nil:
 			e.log.Error("cycle failed", "account", account, "kind", kind, "error", err)
+			if lockTimedOut(err) && !again { // the next finds out who has the lock, and does without the table
+				again = true
+				continue
+			}
 			if _, err := e.pool.Exec(ctx, `SELECT iasql_internal.enqueue('push', $1, '5 seconds')`, account); err != nil {
 				e.log.Error("could not queue another cycle", "account", account, "error", err)
 			}
 			return nil
 		}
+		again = false
 		pause, err := e.nextAttempt(ctx, account)
 		if err != nil {
 			e.log.Error("could not read what is due next", "account", account, "error", err)
 			return nil
+		}
+		if report.Locked { // by another job: there is one such however many edits meet the lock
+			if _, err := e.pool.Exec(ctx, `SELECT iasql_internal.enqueue('push', $1, '5 seconds')`, account); err != nil {
+				e.log.Error("could not queue another cycle", "account", account, "error", err)
+			}
+			e.lookForLock(account)
 		}
 		if pause == nil {
 			return nil
@@ -165,6 +201,10 @@ func (e *Engine) runCycle(ctx context.Context, account string, kind sync.Kind, o
 		}
 	}
 	for _, problem := range report.Errors {
+		var locked *sync.LockedError
+		if errors.As(problem.Err, &locked) && !e.said.news(account+" "+locked.Table) {
+			continue
+		}
 		e.log.Warn("failed", "account", account, "table", problem.Record.Table, "record", problem.Record.ID, "scope", problem.Scope.String(), "error", problem.Err)
 	}
 	if report.Stopped != "" {
@@ -195,4 +235,36 @@ func (e *Engine) accounts(ctx context.Context) ([]string, error) {
 		return nil, fmt.Errorf("read accounts: %w", err)
 	}
 	return pgx.CollectRows(rows, pgx.RowTo[string])
+}
+
+// lockTimedOut reports whether a cycle failed because somebody holds a lock
+// that it needed (lock_timeout; manual, appendix A).
+func lockTimedOut(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && pg.Code == "55P03"
+}
+
+// obstacles are what has been said to be in the way, and when: once a minute is
+// enough.
+type obstacles struct {
+	lock gosync.Mutex
+	said map[string]time.Time
+}
+
+func (o *obstacles) news(what string) bool {
+	o.lock.Lock()
+	defer o.lock.Unlock()
+	for old, at := range o.said {
+		if time.Since(at) > time.Minute {
+			delete(o.said, old)
+		}
+	}
+	if _, said := o.said[what]; said {
+		return false
+	}
+	if o.said == nil {
+		o.said = map[string]time.Time{}
+	}
+	o.said[what] = time.Now()
+	return true
 }

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	gosync "sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -52,8 +53,11 @@ type Engine struct {
 	database *postgres.Database
 	queue    *river.Client[pgx.Tx]
 	periodic func() // removes the periodic job
+	interval string // the sync_interval in force
 	presence *postgres.Presence
 	turns    turns
+	said     obstacles
+	looking  gosync.Map // accounts that are about to be looked at again (see lookForLock)
 }
 
 // Queues of the job queue. Requests have their own, so that somebody who waits
@@ -63,6 +67,10 @@ const (
 	queueRequests = "iasql_requests"
 	queueCalls    = "iasql_calls" // of functions of modules, which may take long
 )
+
+// fetchCooldown is the least time between two looks into a queue: an edit should
+// be in the cloud in well under a second.
+const fetchCooldown = 5 * time.Millisecond
 
 // Start connects an engine to a migrated database and lets it work until ctx
 // ends; then Wait returns.
@@ -79,7 +87,7 @@ func Start(ctx context.Context, options Options) (*Engine, error) {
 	var err error
 	// Each cycle holds one connection for its lease and uses a few more.
 	// #nosec G115 -- bounded
-	if e.pool, err = postgres.Connect(ctx, options.DatabaseURL, int32(min(4*accounts+8, 1<<16))); err != nil {
+	if e.pool, err = postgres.ConnectEngine(ctx, options.DatabaseURL, e.id, int32(min(4*accounts+8, 1<<16))); err != nil {
 		return nil, err
 	}
 	if err := e.start(ctx, accounts); err != nil {
@@ -94,7 +102,7 @@ func (e *Engine) start(ctx context.Context, accounts int) error {
 	if e.registry, err = e.options.Registry(e.pool); err != nil {
 		return err
 	}
-	e.database = &postgres.Database{Pool: e.pool, Registry: e.registry}
+	e.database = &postgres.Database{Pool: e.pool, Registry: e.registry, Log: e.log}
 	if err := platform.EnsureLoopback(ctx, nil, e.pool); err != nil {
 		return err
 	}
@@ -112,18 +120,23 @@ func (e *Engine) start(ctx context.Context, accounts int) error {
 	river.AddWorker(workers, river.WorkFunc(e.workRequest))
 	river.AddWorker(workers, river.WorkFunc(e.workCommit))
 	river.AddWorker(workers, river.WorkFunc(e.workTick))
-	e.queue, err = river.NewClient(riverpgxv5.New(e.pool), &river.Config{
-		ID:     e.id,
-		Schema: platform.RiverSchema,
-		Logger: slog.New(quiet{e.log.Handler()}),
-		Queues: map[string]river.QueueConfig{
-			queueCycles:   {MaxWorkers: accounts},
-			queueRequests: {MaxWorkers: 8},
-			queueCalls:    {MaxWorkers: 32},
-		},
+	queues := map[string]river.QueueConfig{
+		queueCycles:   {MaxWorkers: accounts},
+		queueRequests: {MaxWorkers: 8},
+		queueCalls:    {MaxWorkers: 32},
+	}
+	heard := map[string]bool{}
+	for name := range queues {
+		heard[name] = true
+	}
+	e.queue, err = river.NewClient(driver{riverpgxv5.New(e.pool), heard}, &river.Config{
+		ID:                e.id,
+		Schema:            platform.RiverSchema,
+		Logger:            slog.New(quiet{e.log.Handler()}),
+		Queues:            queues,
 		Workers:           workers,
-		FetchCooldown:     5 * time.Millisecond, // an edit should be in the cloud in well under a second
-		FetchPollInterval: 10 * time.Second,     // only if a notification was lost
+		FetchCooldown:     fetchCooldown,
+		FetchPollInterval: 10 * time.Second, // only if a notification was lost
 		// A cycle may take long; it is the lease that tells whether its engine
 		// lives. The queue only tidies up after a dead one.
 		JobTimeout:                  -1,
@@ -133,7 +146,7 @@ func (e *Engine) start(ctx context.Context, accounts int) error {
 	if err != nil {
 		return fmt.Errorf("job queue: %w", err)
 	}
-	if err := e.schedule(ctx, false); err != nil {
+	if err := e.reschedule(ctx); err != nil {
 		return err
 	}
 	ended, _ := e.queue.Subscribe(river.EventKindJobCompleted)
@@ -202,20 +215,18 @@ func (e *Engine) Wait(ctx context.Context) error {
 }
 
 // keepPresence renews the engine's presence when its connection breaks, and
-// puts changed settings in force.
+// hears what is said on its channels.
 func (e *Engine) keepPresence(ctx context.Context) error {
+	said := newHeard()
+	said.note("") // settings that changed while the engine started
+	go e.heed(ctx, said)
 	for {
 		wanted, err := e.presence.Wait(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return nil
-		case err == nil && wanted != "":
-			e.turns.ask(wanted)
-			continue
-		case err == nil: // the settings changed
-			if err := e.schedule(ctx, false); err != nil {
-				e.log.Warn("settings could not be put in force", "error", err)
-			}
+		case err == nil:
+			e.hear(said, wanted)
 			continue
 		}
 		e.log.Warn("connection to the database lost; connecting again", "error", err)
@@ -233,6 +244,7 @@ func (e *Engine) keepPresence(ctx context.Context) error {
 			case <-time.After(pause):
 			}
 		}
+		said.note("") // what was said meanwhile is lost
 		if _, err := e.pool.Exec(ctx, `SELECT iasql_internal.tick()`); err != nil {
 			e.log.Warn("could not queue a cycle after connecting again", "error", err)
 		}

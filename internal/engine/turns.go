@@ -58,6 +58,13 @@ func (t *turns) ask(account string) bool {
 	return true
 }
 
+// lists reports whether a full cycle of the account is listing here.
+func (t *turns) lists(account string) bool {
+	t.lock.Lock()
+	defer t.lock.Unlock()
+	return t.listing[account] != nil
+}
+
 // wait reports whether a push cycle of the account is to wait for the lease. If
 // not, one waits already, and has not looked at anything yet.
 func (t *turns) wait(account string) bool {

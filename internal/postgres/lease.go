@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	gosync "sync"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -12,20 +14,25 @@ import (
 	"iasql/internal/sync"
 )
 
-// Keys of this system's advisory locks, first halves; "IASQ" and its
-// successor. The second half is 1 for the lock every engine shares, and the
-// hash of the account's name for its lease.
-const (
-	lockEngine = 1229017937
-	lockLease  = 1229017938
-)
+// lockLease is the first half of the key of the advisory lock of an account's
+// lease; "IASQ" and its successor. The second half is the hash of the account's
+// name.
+const lockLease = 1229017938
 
-// Lease is a held lease: an advisory lock, which the server releases when the
-// holder's connection ends, and a fence, which keeps a holder that does not
-// know of that from writing (R15).
+// Lease is a held lease. It is granted by the account's row of
+// iasql_internal.lease, which names the holder's backend, and lasts until that
+// has ended or gives it back; its fence keeps a holder that does not know of
+// that from writing (R15).
+//
+// The holder has the account's advisory lock, too, if it can get it: those who
+// wait for it need not poll. It proves nothing, because PostgreSQL lets
+// everybody take any advisory lock (manual, section 13.3.5).
 type Lease struct {
 	sync.Lease
-	conn *pgxpool.Conn
+	database *Database
+	engine   string
+	conn     *pgxpool.Conn
+	locked   bool // conn has the advisory lock
 }
 
 // CycleOptions say what the lease is for.
@@ -47,44 +54,89 @@ func (d *Database) Acquire(ctx context.Context, account, engine string, options 
 	if err != nil {
 		return nil, fmt.Errorf("connect for a lease: %w", err)
 	}
-	l := &Lease{Lease: sync.Lease{Account: account, Batch: options.Batch, Reviewed: options.Reviewed}, conn: conn}
-	err = d.startClock(ctx, conn, account)
+	l := &Lease{Lease: sync.Lease{Account: account, Batch: options.Batch, Reviewed: options.Reviewed}, database: d, engine: engine, conn: conn}
+	err = l.acquire(ctx, options)
 	if err == nil {
-		err = lock(ctx, conn, account, options)
+		return l, nil
 	}
-	if err != nil {
-		_ = conn.Conn().Close(context.WithoutCancel(ctx)) // whether the lock was got is not known
-		conn.Release()
-		return nil, fmt.Errorf("lease %s: %w", account, err)
+	_ = conn.Conn().Close(context.WithoutCancel(ctx)) // whether the lease was got is not known
+	conn.Release()
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) && pg.Code == "23503" {
+		return nil, ErrNoAccount
 	}
-	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-		var elapsed float64
-		if err := tx.QueryRow(ctx, `
-			INSERT INTO iasql_internal.lease (account, fence, engine, elapsed) VALUES ($1, 1, $2, $3)
-			ON CONFLICT (account) DO UPDATE SET fence = lease.fence + 1, engine = excluded.engine, since = now(),
-				elapsed = greatest(lease.elapsed, excluded.elapsed, (SELECT max(o.elapsed) FROM public.iasql_operations o WHERE o.account = lease.account))
-			RETURNING fence, elapsed`, account, engine, d.clocks.now(account)).Scan(&l.Fence, &elapsed); err != nil {
+	return nil, fmt.Errorf("lease %s: %w", account, err)
+}
+
+// acquire takes the advisory lock where nobody holds it, and then the row. Who
+// wants to push says so while it waits, to the cycle that is running, wherever
+// that is: it may see to it between two pages of its listing.
+func (l *Lease) acquire(ctx context.Context, options CycleOptions) error {
+	if err := l.sign(ctx); err != nil {
+		return err
+	}
+	if err := l.database.startClock(ctx, l.conn, l.Account); err != nil {
+		return err
+	}
+	asked := options.Kind != string(sync.Push)
+	for pause := pollLease; ; {
+		if err := l.tryLock(ctx); err != nil {
 			return err
 		}
-		d.clocks.seen(account, elapsed)
-		// What died with an earlier engine says so.
-		if _, err := tx.Exec(ctx, `
-			UPDATE public.iasql_cycles SET ended = clock_timestamp(), message = 'the engine ended before the cycle did'
-			WHERE account = $1 AND ended IS NULL`, account); err != nil {
-			return err
+		var there holders
+		if !l.locked || pause > pollLease {
+			if !asked {
+				if _, err := l.conn.Exec(ctx, askToPush, l.Account); err != nil {
+					return err
+				}
+				asked = true
+			}
+			var err error
+			if there, err = l.look(ctx); err != nil {
+				return err
+			}
+			l.database.warnOf(l.Account, there.outsiders)
 		}
-		return tx.QueryRow(ctx, `INSERT INTO public.iasql_cycles (account, kind, engine) VALUES ($1, $2, $3) RETURNING id`,
-			account, options.Kind, engine).Scan(&l.Cycle)
-	})
-	if err != nil {
-		l.unlock()
-		var pg *pgconn.PgError
-		if errors.As(err, &pg) && pg.Code == "23503" {
-			return nil, ErrNoAccount
+		switch {
+		case !l.locked && there.engines: // at work, or about to take the row
+			if err := l.waitForLock(ctx); err != nil {
+				return err
+			}
+			continue
+		case !there.row:
+			taken, err := l.take(ctx, options)
+			if err != nil || taken {
+				return err
+			}
 		}
-		return nil, fmt.Errorf("lease %s: %w", account, err)
+		// The row has a living holder that has not got the advisory lock.
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(pause):
+		}
+		pause = min(2*pause, pollLeaseMax)
 	}
-	return l, nil
+}
+
+// How often a lease is looked at that is held without its advisory lock, and
+// how long that lock is waited for before looking who holds it.
+const (
+	pollLease    = 5 * time.Millisecond
+	pollLeaseMax = 200 * time.Millisecond
+	waitForLock  = "1s"
+)
+
+// sign puts the engine's id into the connection's application_name, unless it is
+// there already, as on those of [ConnectEngine]. It is one of the few parameters
+// that the server reports (manual, section 55.2.7).
+func (l *Lease) sign(ctx context.Context) error {
+	name := l.conn.Conn().PgConn().ParameterStatus("application_name")
+	if signed := sessionName(name, l.engine); signed != name {
+		_, err := l.conn.Exec(ctx, `SELECT set_config('application_name', $1, false)`, signed)
+		return err
+	}
+	return nil
 }
 
 // startClock has the account's time go on in this process from its first cycle of
@@ -101,21 +153,89 @@ func (d *Database) startClock(ctx context.Context, conn *pgxpool.Conn, account s
 	return nil
 }
 
-// lock takes the account's lock. Who wants to push says so while it waits, to
-// the cycle that is running, wherever that is: it may see to it between two pages
-// of its listing.
-func lock(ctx context.Context, conn *pgxpool.Conn, account string, options CycleOptions) error {
-	if options.Kind == string(sync.Push) {
-		var taken bool
-		if err := conn.QueryRow(ctx, `SELECT pg_try_advisory_lock($1, hashtext($2))`, lockLease, account).Scan(&taken); err != nil || taken {
-			return err
-		}
-		if _, err := conn.Exec(ctx, askToPush, account); err != nil {
-			return err
-		}
+// living tells whether the lease l has a living holder: $2 is the engine that
+// asks, and $3 whether it knows that it is itself. Without that, a connection of
+// the engine that has got the process id of one that broke would pass for it.
+const living = `(l.pid IS NOT NULL AND (l.engine <> $2 OR $3) AND EXISTS (
+	SELECT FROM pg_stat_get_activity(l.pid) a WHERE a.usesysid = l.role AND strpos(a.application_name, l.engine) > 0))`
+
+// holders are those who hold what belongs to a lease.
+type holders struct {
+	row       bool    // an engine that is alive holds the lease
+	engines   bool    // engines hold the advisory lock; those of earlier versions hold nothing else
+	outsiders *string // others hold it: who they are
+}
+
+// look finds out who holds the lease. What members of iasql_engine and
+// superusers lock is trusted; engines log in as such.
+func (l *Lease) look(ctx context.Context) (h holders, err error) {
+	err = l.conn.QueryRow(ctx, `
+		SELECT coalesce((SELECT `+living+` FROM iasql_internal.lease l WHERE l.account = $1), false),
+		       coalesce(bool_or(k.ours), false), string_agg(k.who, ', ') FILTER (WHERE NOT k.ours)
+		FROM (SELECT coalesce(pg_has_role(s.usesysid, 'iasql_engine', 'MEMBER'), false) AS ours,
+		             format('%s (process %s)', coalesce(r.rolname, 'a prepared transaction'), k.pid) AS who
+		      FROM pg_locks k LEFT JOIN pg_stat_get_activity(NULL) s ON s.pid = k.pid LEFT JOIN pg_roles r ON r.oid = s.usesysid
+		      WHERE k.locktype = 'advisory' AND k.granted AND k.pid IS DISTINCT FROM pg_backend_pid() AND k.classid = $4::bigint::oid AND k.objid = hashtext($1)::oid AND k.objsubid = 2
+		        AND k.database = (SELECT oid FROM pg_database WHERE datname = current_database())) k`,
+		l.Account, l.engine, l.database.grant(l.Account, l.engine).holds(), int64(lockLease)).Scan(&h.row, &h.engines, &h.outsiders)
+	return h, err
+}
+
+// tryLock takes the advisory lock if nobody has it.
+func (l *Lease) tryLock(ctx context.Context) error {
+	if l.locked {
+		return nil
 	}
-	_, err := conn.Exec(ctx, `SELECT pg_advisory_lock($1, hashtext($2))`, lockLease, account)
+	return l.conn.QueryRow(ctx, `SELECT pg_try_advisory_lock($1, hashtext($2))`, lockLease, l.Account).Scan(&l.locked)
+}
+
+// waitForLock waits for the advisory lock, for so long that it is worth while
+// to look again who holds it.
+func (l *Lease) waitForLock(ctx context.Context) error {
+	batch := &pgx.Batch{}
+	batch.Queue(`SELECT set_config('lock_timeout', '` + waitForLock + `', true)`)
+	batch.Queue(`SELECT pg_advisory_lock($1, hashtext($2))`, lockLease, l.Account)
+	err := l.conn.SendBatch(ctx, batch).Close()
+	if lockTimedOut(err) {
+		return nil
+	}
+	l.locked = err == nil
 	return err
+}
+
+// take takes the lease unless it has a living holder, and begins the cycle's row
+// of iasql_cycles. What died with an earlier engine says so there.
+func (l *Lease) take(ctx context.Context, options CycleOptions) (bool, error) {
+	d := l.database
+	g := d.grant(l.Account, l.engine)
+	g.lock.Lock() // from now on nobody else in this process takes it, and knows better than this whether it is held
+	defer g.lock.Unlock()
+	var elapsed float64
+	err := l.conn.QueryRow(ctx, `
+		WITH taken AS (
+			INSERT INTO iasql_internal.lease AS l (account, fence, engine, elapsed, pid, role)
+			VALUES ($1, 1, $2, $4, pg_backend_pid(), to_regrole(quote_ident(session_user)))
+			ON CONFLICT (account) DO UPDATE SET fence = l.fence + 1, engine = excluded.engine, pid = excluded.pid, role = excluded.role, since = now(),
+				elapsed = greatest(l.elapsed, excluded.elapsed, (SELECT max(o.elapsed) FROM public.iasql_operations o WHERE o.account = l.account))
+			WHERE NOT `+living+`
+			RETURNING l.fence, l.elapsed
+		), died AS (
+			UPDATE public.iasql_cycles SET ended = clock_timestamp(), message = 'the engine ended before the cycle did'
+			WHERE account = $1 AND ended IS NULL AND EXISTS (SELECT FROM taken)
+		), begun AS (
+			INSERT INTO public.iasql_cycles (account, kind, engine) SELECT $1, $5, $2 FROM taken RETURNING id
+		)
+		SELECT taken.fence, taken.elapsed, begun.id FROM taken, begun`,
+		l.Account, l.engine, g.lease != nil, d.clocks.now(l.Account), options.Kind).Scan(&l.Fence, &elapsed, &l.Cycle)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows), lockTimedOut(err):
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	d.clocks.seen(l.Account, elapsed)
+	g.lease = l
+	return true, nil
 }
 
 // AskToPush asks the cycle that holds an account's lease, in whatever engine, to
@@ -127,7 +247,8 @@ func (d *Database) AskToPush(ctx context.Context, account string) error {
 
 // Release ends the cycle's row with what it did, and gives the lease back.
 func (l *Lease) Release(report sync.Report, failure error) error {
-	defer l.unlock()
+	defer l.conn.Release()
+	defer l.database.grant(l.Account, l.engine).end(l)
 	ctx := context.Background() // the cycle's own context may have ended
 	message := report.Stopped
 	if failure != nil {
@@ -144,55 +265,111 @@ func (l *Lease) Release(report sync.Report, failure error) error {
 		details = append(details, detail{e.Record.Table, e.Record.ID, e.Scope.String(), clip(e.Err.Error())})
 	}
 	// Those who commit a notification do so one after the other: none waits for
-	// the disk here, as nothing depends on the row.
-	_, err := l.conn.Exec(ctx, `
-		WITH hurry AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true)
-		), told AS (
-			INSERT INTO iasql_internal.cycle_details (cycle_id, details) SELECT $1, $7::jsonb WHERE $7::jsonb IS NOT NULL
-		)
+	// the disk here, as nothing depends on the row. (Nor on the lease's: should the
+	// server crash, its holder is no longer there.)
+	batch := &pgx.Batch{}
+	batch.Queue(`
+		WITH hurry AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true)),
+		free AS (UPDATE iasql_internal.lease SET pid = NULL, role = NULL WHERE account = $9 AND fence = $10),
+		told AS (INSERT INTO iasql_internal.cycle_details (cycle_id, details) SELECT $1, $7::jsonb WHERE $7::jsonb IS NOT NULL)
 		UPDATE public.iasql_cycles SET ended = clock_timestamp(), reads = $2, pushes = $3, pulls = $4, errors = $5, message = nullif($6, ''), calls = $8
-		FROM hurry WHERE id = $1`, l.Cycle, report.Listed+report.Read, report.Pushed, report.Pulled, report.Failed, message, details, report.Calls)
-	if err != nil {
+		FROM hurry WHERE id = $1`, l.Cycle, report.Listed+report.Read, report.Pushed, report.Pulled, report.Failed, message, details, report.Calls,
+		l.Account, l.Fence)
+	if l.locked {
+		batch.Queue(`SELECT pg_advisory_unlock($1, hashtext($2))`, lockLease, l.Account)
+	}
+	if err := l.conn.SendBatch(ctx, batch).Close(); err != nil {
+		_ = l.conn.Conn().Close(ctx) // which ends the lease
 		return fmt.Errorf("end cycle %d: %w", l.Cycle, err)
 	}
 	return nil
 }
 
-// unlock releases the advisory lock, by closing the connection if need be.
-func (l *Lease) unlock() {
-	ctx := context.Background()
-	if _, err := l.conn.Exec(ctx, `SELECT pg_advisory_unlock($1, hashtext($2))`, lockLease, l.Account); err != nil {
-		_ = l.conn.Conn().Close(ctx) // the server then releases it
-	}
-	l.conn.Release()
+// held is what this process knows of its leases.
+type held struct {
+	lock   gosync.Mutex
+	grants map[[2]string]*grant // by account and engine
+	warned map[string]time.Time // by account: when it was last said who is in the way
 }
 
-// Presence announces a connected engine: it holds the lock that
-// iasql_engines() looks for.
+// grant is the lease that an engine of this process holds of an account, if any.
+type grant struct {
+	lock  gosync.Mutex
+	lease *Lease
+}
+
+func (d *Database) grant(account, engine string) *grant {
+	d.held.lock.Lock()
+	defer d.held.lock.Unlock()
+	if d.held.grants == nil {
+		d.held.grants = map[[2]string]*grant{}
+	}
+	key := [2]string{account, engine}
+	if d.held.grants[key] == nil {
+		d.held.grants[key] = &grant{}
+	}
+	return d.held.grants[key]
+}
+
+func (g *grant) holds() bool {
+	g.lock.Lock()
+	defer g.lock.Unlock()
+	return g.lease != nil
+}
+
+// end notes that a lease was given back, unless it was lost before.
+func (g *grant) end(l *Lease) {
+	g.lock.Lock()
+	defer g.lock.Unlock()
+	if g.lease == l {
+		g.lease = nil
+	}
+}
+
+// warnOf says who holds an account's advisory lock, once in a while.
+func (d *Database) warnOf(account string, outsiders *string) {
+	if outsiders == nil || d.Log == nil {
+		return
+	}
+	d.held.lock.Lock()
+	defer d.held.lock.Unlock()
+	if time.Since(d.held.warned[account]) < warnEvery {
+		return
+	}
+	if d.held.warned == nil {
+		d.held.warned = map[string]time.Time{}
+	}
+	d.held.warned[account] = time.Now()
+	d.Log.Warn("somebody who is no engine holds the advisory lock of an account; cycles go on without it", "account", account, "holder", *outsiders)
+}
+
+// warnEvery is how often the same obstacle is worth a line in the log.
+const warnEvery = time.Minute
+
+// Presence announces a connected engine: its row of iasql_internal.engine names
+// the backend of its connection.
 type Presence struct {
 	conn *pgx.Conn
 }
 
 // Announce connects an engine's presence. Its connection should live as long
-// as the engine; Wait tells when it breaks.
+// as the engine; Wait tells when it breaks. It takes no lock: nobody can keep an
+// engine from starting, nor pass for one.
 func Announce(ctx context.Context, pool *pgxpool.Pool, id, version, host string) (*Presence, error) {
-	conn, err := pgx.ConnectConfig(ctx, pool.Config().ConnConfig)
+	config := pool.Config().ConnConfig
+	config.RuntimeParams["application_name"] = sessionName(config.RuntimeParams["application_name"], id)
+	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("announce the engine: %w", err)
 	}
-	if _, err := conn.Exec(ctx, engineSettings); err != nil {
-		_ = conn.Close(ctx)
-		return nil, fmt.Errorf("announce the engine: %w", err)
-	}
-	_, err = conn.Exec(ctx, fmt.Sprintf(`LISTEN iasql_settings; LISTEN `+channelPush+`; SELECT pg_advisory_lock_shared(%d, 1)`, lockEngine))
+	_, err = conn.Exec(ctx, engineSettings+cycleSettings+`LISTEN iasql_settings; LISTEN `+channelPush)
 	if err == nil {
 		_, err = conn.Exec(ctx, `
-			INSERT INTO iasql_internal.engine (id, pid, version, host) VALUES ($1, pg_backend_pid(), $2, $3)
-			ON CONFLICT (id) DO UPDATE SET pid = excluded.pid, version = excluded.version, started_at = now()`, id, version, host)
+			INSERT INTO iasql_internal.engine (id, pid, role, version, host) VALUES ($1, pg_backend_pid(), to_regrole(quote_ident(session_user)), $2, $3)
+			ON CONFLICT (id) DO UPDATE SET pid = excluded.pid, role = excluded.role, version = excluded.version, started_at = now()`, id, version, host)
 	}
 	if err == nil {
-		_, err = conn.Exec(ctx, `DELETE FROM iasql_internal.engine WHERE started_at < now() - interval '1 day'
-			AND pid NOT IN (SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND classid = $1::bigint::oid AND objid = 1)`, int64(lockEngine))
+		_, err = conn.Exec(ctx, `DELETE FROM iasql_internal.engine e WHERE e.started_at < now() - interval '1 day' AND NOT iasql_internal.engine_alive(e)`)
 	}
 	if err != nil {
 		_ = conn.Close(ctx)
@@ -207,9 +384,10 @@ const channelPush = "iasql_push"
 
 const askToPush = `SELECT pg_notify('` + channelPush + `', $1)`
 
-// Wait returns when the settings have changed, or when an engine waits for an
-// account's lease in order to push: then with the account's name. Its error is
-// that of the connection, or ctx's.
+// Wait returns when the settings may have changed, or when an engine seems to
+// wait for an account's lease in order to push: then with the account's name.
+// Anybody can send such a notification (manual, NOTIFY), so that it is only a
+// reason to look. Its error is that of the connection, or ctx's.
 func (p *Presence) Wait(ctx context.Context) (account string, err error) {
 	n, err := p.conn.WaitForNotification(ctx)
 	if err == nil && n.Channel == channelPush {

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -38,19 +39,48 @@ const engineSettings = `
 	SET tcp_keepalives_interval = 5;
 	SET tcp_keepalives_count = 3;`
 
+// cycleSettings are set on the connections of a running engine besides: whoever
+// locks a table holds a statement up for so long, not for ever. (A migration
+// waits: it has nothing else to do.)
+const cycleSettings = `SET lock_timeout = '5s';`
+
 // Connect opens a pool of engine connections to the database. The login role of
 // url must be a member of iasql_engine.
 func Connect(ctx context.Context, url string, maxConns int32) (*pgxpool.Pool, error) {
+	return connect(ctx, url, maxConns, "", engineSettings)
+}
+
+// ConnectEngine opens the pool of a running engine: each of its connections has
+// the engine's id in its application_name, by which others see that it is alive.
+func ConnectEngine(ctx context.Context, url, engine string, maxConns int32) (*pgxpool.Pool, error) {
+	return connect(ctx, url, maxConns, engine, engineSettings+cycleSettings)
+}
+
+// defaultName is the application_name where the database's URL gives none.
+const defaultName = "iasql engine"
+
+// sessionName returns the application_name of an engine's connections, which
+// begins with what the URL asks for. PostgreSQL cuts it off after 63 bytes.
+func sessionName(wanted, engine string) string {
+	if wanted == "" {
+		wanted = defaultName
+	}
+	if engine == "" || strings.Contains(wanted, engine) {
+		return wanted
+	}
+	return strings.ToValidUTF8(wanted[:min(len(wanted), max(62-len(engine), 0))], "") + " " + engine
+}
+
+func connect(ctx context.Context, url string, maxConns int32, engine, settings string) (*pgxpool.Pool, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
 		return nil, fmt.Errorf("database url: %w", err)
 	}
 	config.MaxConns = maxConns
-	if config.ConnConfig.RuntimeParams["application_name"] == "" {
-		config.ConnConfig.RuntimeParams["application_name"] = "iasql engine"
-	}
+	params := config.ConnConfig.RuntimeParams
+	params["application_name"] = sessionName(params["application_name"], engine)
 	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
-		_, err := conn.Exec(ctx, engineSettings)
+		_, err := conn.Exec(ctx, settings)
 		if err != nil {
 			return fmt.Errorf("prepare the connection (has the database been migrated? engine migrate): %w", err)
 		}

@@ -104,6 +104,8 @@ func (d *Database) pullGroup(ctx context.Context, lease sync.Lease, pulls []sync
 		return nil
 	case !blamesRow(err) && !lockTimedOut(err):
 		return err
+	case len(pulls) > 1 && lockTimedOut(err) && d.lockedNow(ctx, pulls[0].Subject.Table): // each of them would wait as long
+		clear(results)
 	case len(pulls) > 1:
 		half := len(pulls) / 2
 		if err := d.pullGroup(ctx, lease, pulls[:half], results[:half]); err != nil {

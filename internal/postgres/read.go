@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"strconv"
 	"strings"
 	"time"
@@ -20,16 +21,20 @@ import (
 type Database struct {
 	Pool     *pgxpool.Pool
 	Registry *modules.Registry
+	Log      *slog.Logger // of who is in the way; nil for none
 
 	journal journal
 	clocks  clocks
 	entries decodedEntries
+	held    held
+
+	obstacles obstacles
 }
 
 var _ sync.Database = (*Database)(nil)
 
-// Tables implements [sync.Database].
-func (d *Database) Tables(ctx context.Context) ([]string, error) {
+// installed returns the names of the installed synchronized tables.
+func (d *Database) installed(ctx context.Context) ([]string, error) {
 	rows, err := d.Pool.Query(ctx, `SELECT name FROM iasql_internal.managed_table WHERE NOT settings ORDER BY name`)
 	if err != nil {
 		return nil, err
@@ -417,7 +422,7 @@ func (d *Database) Garbage(ctx context.Context, account string) ([]*sync.Subject
 
 // Dependents implements [sync.Database].
 func (d *Database) Dependents(ctx context.Context, table string, ids []int64) ([]sync.RecordRef, error) {
-	installed, err := d.Tables(ctx)
+	installed, err := d.installed(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -81,7 +81,8 @@ func (d *Database) Resolve(ctx context.Context, lease sync.Lease, found []sync.O
 }
 
 // finish writes outcomes. A user's constraint or trigger may refuse what goes to
-// the records: then once more, without the rows at fault.
+// the records, or somebody may have locked their table: then once more, without
+// the rows at fault.
 func (d *Database) finish(ctx context.Context, lease sync.Lease, outcomes []sync.Outcome) error {
 	records := assignedWrites(outcomes)
 	err := d.fencedBatch(ctx, lease, tablesOf(records), func(batch *pgx.Batch) error {
@@ -90,13 +91,16 @@ func (d *Database) finish(ctx context.Context, lease sync.Lease, outcomes []sync
 		}
 		return d.queueOutcomes(batch, lease.Account, outcomes)
 	})
-	if len(records) == 0 || !blamesRow(err) {
+	if len(records) == 0 || !blamesRow(err) && !lockTimedOut(err) {
 		return err
 	}
-	if refusesCode(err) { // the next pass's pull fails for the same reason, and says so
+	if refusesCode(err) || lockTimedOut(err) { // the next pass's pull fails for the same reason, and says so
 		records = slices.DeleteFunc(records, func(w recordWrite) bool { return d.refusesTable(ctx, w.table) })
 	}
 	return d.fenced(ctx, lease, tablesOf(records), func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `SET LOCAL lock_timeout = '500ms'`); err != nil {
+			return err
+		}
 		for _, w := range records {
 			if err := w.unlessRefused(ctx, tx, w.ids); err != nil {
 				return fmt.Errorf("write what the cloud assigned to %s: %w", w.table.Name, err)
@@ -181,11 +185,16 @@ func tablesOf(writes []recordWrite) (names []string) {
 	return names
 }
 
-// refusesTable reports whether a table cannot be written for what is attached to
-// it.
+// refusesTable reports whether a table cannot be written now, for what is
+// attached to it or for somebody who has locked it.
 func (d *Database) refusesTable(ctx context.Context, t *modules.Table) bool {
-	_, err := d.Pool.Exec(ctx, `SELECT iasql_internal.refuse_untrusted($1)`, []string{t.Name})
-	return err != nil
+	return pgx.BeginFunc(ctx, d.Pool, func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, `SET LOCAL lock_timeout = '500ms'`)
+		if err == nil {
+			_, err = tx.Exec(ctx, `SELECT iasql_internal.refuse_untrusted($1)`, []string{t.Name})
+		}
+		return err
+	}) != nil
 }
 
 // assignedWrites are the writes of what the cloud has assigned, or no longer
@@ -304,21 +313,21 @@ func recordCreated(t *modules.Table, outcomes []sync.Outcome) *recordWrite {
 
 // unlessRefused writes records, except those whose rows a user's constraint or
 // trigger refuses: they are left for the next pass, whose pull fails with the
-// same reason and says so.
+// same reason and says so. So are those of a table that is locked.
 func (w *recordWrite) unlessRefused(ctx context.Context, tx pgx.Tx, ids []int64) error {
 	batch := &pgx.Batch{}
 	batch.Queue(`SAVEPOINT records`)
 	batch.Queue(w.statement, w.args(ids)...)
 	batch.Queue(`SET CONSTRAINTS ALL IMMEDIATE`)
 	batch.Queue(`RELEASE SAVEPOINT records`)
-	err := tx.SendBatch(ctx, batch).Close()
-	if err == nil || !blamesRow(err) {
-		return err
+	failure := tx.SendBatch(ctx, batch).Close()
+	if failure == nil || !blamesRow(failure) && !lockTimedOut(failure) {
+		return failure
 	}
 	if _, err := tx.Exec(ctx, `ROLLBACK TO SAVEPOINT records; RELEASE SAVEPOINT records`); err != nil {
 		return err
 	}
-	if len(ids) == 1 {
+	if len(ids) == 1 || lockTimedOut(failure) { // the table is locked: it takes no row of them
 		return nil
 	}
 	half := len(ids) / 2

@@ -66,6 +66,7 @@ type Report struct {
 	Stopped  string        // why R7 stopped the cycle, "" if it did not
 	NextWait bool          // something backs off: look again before the next full cycle
 	More     bool          // there may be more to do at once, by another cycle
+	Locked   bool          // something is to be done with tables that are locked
 }
 
 // MaxErrors bounds the errors a report carries.
@@ -107,6 +108,8 @@ type cycle struct {
 	undecided map[RecordRef]bool   // creations whose effect is still being looked for
 	deleted   map[string]int       // by table: deletions made, for R7
 	refused   map[RecordRef]bool   // by Begin: not to be tried again in this cycle
+	locked    map[string]error     // tables that are left out of the cycle, and why
+	above     map[string]bool      // tables that those refer to
 	// hold are the tables and scopes in which an object without a record may be
 	// one of undecided: it is neither inserted nor deleted.
 	hold   map[objectRef]bool
@@ -196,16 +199,23 @@ func (c *cycle) run(ctx context.Context) error {
 
 // prepare reads what holds for the whole cycle.
 func (c *cycle) prepare(ctx context.Context) error {
-	names, err := c.Database.Tables(ctx)
+	installed, err := c.Database.Tables(ctx)
 	if err != nil {
 		return fmt.Errorf("read installed tables: %w", err)
 	}
-	for _, name := range names {
-		if res := c.Registry.Resource(name); res != nil {
+	locked := map[string]error{}
+	for _, t := range installed {
+		if res := c.Registry.Resource(t.Name); res != nil {
 			c.tables = append(c.tables, res.Table())
+		}
+		if t.Locked != nil {
+			locked[t.Name] = t.Locked
 		}
 	}
 	c.tables = modules.Order(c.tables)
+	if err := c.leaveOut(locked); err != nil {
+		return err
+	}
 	for i, t := range c.tables {
 		c.rank[t.Name] = i
 	}

@@ -16,8 +16,9 @@ import (
 // fail with [ErrLeaseLost] once another engine has taken the account over
 // (R15).
 type Database interface {
-	// Tables returns the names of the installed synchronized tables.
-	Tables(ctx context.Context) ([]string, error)
+	// Tables returns the installed synchronized tables, and which of them cannot
+	// be read or written now. Its error is that nothing can.
+	Tables(ctx context.Context) ([]InstalledTable, error)
 	// Regions returns the account's regions that are to be looked at.
 	Regions(ctx context.Context, provider, account string) ([]string, error)
 	// Policy returns the rules and settings that hold now, and by table
@@ -85,6 +86,13 @@ type Database interface {
 	Settle(ctx context.Context, lease Lease, settlements []Settlement) error
 	// Imported notes that a table's full listing was complete.
 	Imported(ctx context.Context, lease Lease, tables []string) error
+}
+
+// InstalledTable is a table as the database has it.
+type InstalledTable struct {
+	Name string
+	// Locked says who keeps the engine from it; nil if nobody does.
+	Locked error
 }
 
 // Settings are what the cycle needs of iasql_settings and iasql_mode.

@@ -205,6 +205,7 @@ func translated(t *modules.Table) bool {
 // creation (they are replaced too) or not (they are updated), until no more
 // are found.
 func (c *cycle) expandReplacements(ctx context.Context, steps []Step) ([]Step, error) {
+	steps = c.withoutFollowers(steps)
 	have := map[RecordRef]int{}
 	for i, step := range steps {
 		have[step.Subject.Ref()] = i

@@ -146,7 +146,7 @@ func (c *cycle) scan(ctx context.Context) ([]Step, error) {
 	if c.ReadOnly {
 		return append(pushes, deletes...), nil
 	}
-	if _, err := c.pullAndSettle(ctx, deletes); err != nil {
+	if _, err := c.pullAndSettle(ctx, c.withoutFollowers(deletes)); err != nil {
 		return nil, err
 	}
 	if len(imported) > 0 {

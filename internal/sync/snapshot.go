@@ -20,6 +20,8 @@ func (c *cycle) snapshot(ctx context.Context, all bool) ([]*Subject, error) {
 	for _, ref := range refs {
 		if _, installed := c.rank[ref.Table]; installed {
 			byTable[ref.Table] = append(byTable[ref.Table], ref.ID)
+		} else if err := c.leftFor(ref.Table); err != nil {
+			return nil, err
 		}
 	}
 	var subjects []*Subject
@@ -42,7 +44,9 @@ func (c *cycle) snapshot(ctx context.Context, all bool) ([]*Subject, error) {
 		return nil, fmt.Errorf("read garbage: %w", err)
 	}
 	for _, s := range garbage {
-		if all || s.due() {
+		if c.locked[s.Table.Name] != nil {
+			c.report.Locked = true
+		} else if all || s.due() {
 			c.complete(s)
 			subjects = append(subjects, s)
 		}

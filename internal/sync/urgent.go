@@ -121,6 +121,7 @@ func (c *cycle) serve(ctx context.Context) error {
 		to.Failed += r.Failed
 		to.Errors = append(to.Errors, r.Errors[:min(len(r.Errors), MaxErrors-len(to.Errors))]...)
 		to.NextWait = to.NextWait || r.NextWait
+		to.Locked = to.Locked || r.Locked
 		if to.Stopped == "" {
 			to.Stopped = r.Stopped
 		}

@@ -1,19 +1,24 @@
+-- Of accounts that the caller does not see the cycles are left out.
+CREATE OR REPLACE VIEW iasql_internal.connected WITH (security_barrier) AS
+SELECT e.id AS engine, e.version, e.host, e.started_at AS connected_at,
+       coalesce((SELECT string_agg(format('%s cycle of %s since %s', c.kind, c.account, date_trunc('second', c.started)), ', ' ORDER BY c.id)
+                 FROM public.iasql_cycles c WHERE c.engine = e.id AND c.ended IS NULL
+                   AND ((SELECT iasql_internal.seen_accounts()) IS NULL OR c.account = ANY ((SELECT iasql_internal.seen_accounts())::text[]))), 'idle')
+       || coalesce((SELECT format('; batch %s open since %s, by %s%s', b.id, date_trunc('second', b.opened_at), b.opened_by,
+                           CASE WHEN b.opened_at < clock_timestamp() - iasql_internal.setting('batch_timeout')::interval
+                                THEN ' (abandoned? CALL iasql_rollback(true) closes it)' END)
+                    FROM iasql_internal.batch b WHERE b.closed_at IS NULL), '')
+       || coalesce((SELECT '; ' || string_agg(w.what, '; ') FROM iasql_internal.in_the_way() w (what)), '') AS doing
+FROM iasql_internal.engine e
+WHERE iasql_internal.engine_alive(e);
+COMMENT ON VIEW iasql_internal.connected IS 'The engines connected now, and as much of what they are doing as the caller may know.';
+
 CREATE OR REPLACE FUNCTION public.iasql_engines()
 RETURNS TABLE (engine text, version text, host text, connected_at timestamptz, doing text)
-LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp
 BEGIN ATOMIC
-    SELECT e.id, e.version, e.host, e.started_at,
-           coalesce((SELECT string_agg(format('%s cycle of %s since %s', c.kind, c.account, date_trunc('second', c.started)), ', ' ORDER BY c.id)
-                     FROM public.iasql_cycles c WHERE c.engine = e.id AND c.ended IS NULL), 'idle')
-           || coalesce((SELECT format('; batch %s open since %s, by %s%s', b.id, date_trunc('second', b.opened_at), b.opened_by,
-                               CASE WHEN b.opened_at < clock_timestamp() - iasql_internal.setting('batch_timeout')::interval
-                                    THEN ' (abandoned? CALL iasql_rollback(true) closes it)' END)
-                        FROM iasql_internal.batch b WHERE b.closed_at IS NULL), '')
-    FROM iasql_internal.engine e
-    WHERE EXISTS (SELECT FROM pg_locks l WHERE l.locktype = 'advisory' AND l.pid = e.pid AND l.classid = 1229017937 AND l.objid = 1 AND l.granted
-                  AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database()))
-    ORDER BY e.started_at;
+    SELECT c.engine, c.version, c.host, c.connected_at, c.doing FROM iasql_internal.connected c ORDER BY c.connected_at;
 END;
 COMMENT ON FUNCTION public.iasql_engines() IS
-$$The engines connected now, and what they are doing.
+$$The engines connected now, what they are doing, and who holds locks that are in their way.
 Sample: SELECT * FROM iasql_engines()$$;

@@ -3,13 +3,9 @@
 CREATE OR REPLACE FUNCTION iasql_internal.engine_connected() RETURNS boolean
 LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 BEGIN ATOMIC
-    SELECT EXISTS (
-        SELECT FROM pg_locks l JOIN pg_database d ON d.oid = l.database
-        WHERE l.locktype = 'advisory' AND d.datname = current_database() AND l.granted
-          AND l.classid = 1229017937 AND l.objid = 1 AND l.objsubid = 2
-          AND EXISTS (SELECT FROM iasql_internal.engine e WHERE e.pid = l.pid)); -- anybody may take an advisory lock
+    SELECT EXISTS (SELECT FROM iasql_internal.engine e WHERE iasql_internal.engine_alive(e));
 END;
-COMMENT ON FUNCTION iasql_internal.engine_connected() IS 'Whether an engine is connected now: each holds a shared advisory lock (1229017937 is "IASQ").';
+COMMENT ON FUNCTION iasql_internal.engine_connected() IS 'Whether an engine is connected now.';
 
 CREATE OR REPLACE FUNCTION iasql_internal.submit(kind text, args jsonb, asked_by text) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$

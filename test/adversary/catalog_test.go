@@ -28,11 +28,14 @@ var (
 		"call",             // asks for grants and permits, then the engine
 		"check_can_wait",   // raises about the caller's own transaction
 		"check_table",      // names of tables
+		"engine_alive",     // yes or no
 		"engine_connected", // yes or no
+		"in_the_way",       // who holds locks, which pg_locks shows
 		"log_since",        // a time
 		"open_batch_text",  // who has a batch open
 		"preview",          // shown through a view that filters
 		"secrets",          // names of columns
+		"setting",          // settings are everybody's to read
 		"to_review",        // numbers of audit rows
 		"undone_batches",   // numbers
 	}

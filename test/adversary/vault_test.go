@@ -14,8 +14,6 @@ import (
 // quickly is how soon the engine has done what it is to do.
 const quickly = 60 * time.Second
 
-var east = []string{"us-east-1"}
-
 // planted is in every secret that the tests write.
 const planted = "planted-and-not-to-be-seen"
 

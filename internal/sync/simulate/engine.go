@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"iasql/internal/modes"
@@ -19,6 +20,8 @@ var (
 	errDead = errors.New("killed")
 	// errHiccup is a database connection that broke.
 	errHiccup = errors.New("connection reset")
+	// errLocked is what a table that somebody has locked says.
+	errLocked = errors.New("the table is locked")
 	quiet     = slog.New(slog.NewTextHandler(io.Discard, nil))
 )
 
@@ -41,6 +44,7 @@ type run struct {
 	missing map[objectKey]bool // objects a direct read did not find
 	deletes int
 	wanted  chan struct{}
+	locked  *string // the table that somebody has locked, "" for none; nil: not asked yet
 }
 
 // quietCalls are left out of histories, by the beginnings of their names.
@@ -220,12 +224,35 @@ func (r *run) mutate(ctx context.Context, action string, t *modules.Table, effec
 // The methods of sync.Database: boundaries around those of database.
 
 // Tables implements sync.Database.
-func (r *run) Tables(context.Context) ([]string, error) {
-	var names []string
-	for _, t := range tables {
-		names = append(names, t.Name)
+func (r *run) Tables(context.Context) ([]sync.InstalledTable, error) {
+	if r.locked == nil {
+		r.locked = new(string)
+		rng := rand.New(rand.NewPCG(r.spec.Seed, 11)) // its own: a lock does not change what else happens
+		if rng.Float64() < r.spec.Faults {
+			*r.locked = tables[rng.IntN(len(tables))].Name
+			r.w.trace("   %s is locked", *r.locked)
+		}
 	}
-	return names, r.boundary("Tables")
+	var installed []sync.InstalledTable
+	for _, t := range tables {
+		table := sync.InstalledTable{Name: t.Name}
+		if t.Name == *r.locked {
+			table.Locked = errLocked
+		}
+		installed = append(installed, table)
+	}
+	return installed, r.boundary("Tables")
+}
+
+// touches notes that a cycle reads or writes a table, together with those that it
+// refers to: it would wait for whoever has locked one of them.
+func (r *run) touches(t *modules.Table) {
+	if r.locked == nil || *r.locked == "" {
+		return
+	}
+	if t.Name == *r.locked || slices.Contains(t.Parents(), *r.locked) {
+		r.w.violate("R8", "a cycle touches %s while %s is locked", t.Name, *r.locked)
+	}
 }
 
 // Regions implements sync.Database.
@@ -243,6 +270,7 @@ func (r *run) Policy(context.Context, string) (sync.Settings, error) {
 
 // Match implements sync.Database.
 func (r *run) Match(_ context.Context, t *modules.Table, scope modules.Scope, identities []modules.Row) ([]*sync.Subject, error) {
+	r.touches(t)
 	if err := r.boundary("Match " + t.Name); err != nil {
 		return nil, err
 	}
@@ -251,6 +279,7 @@ func (r *run) Match(_ context.Context, t *modules.Table, scope modules.Scope, id
 
 // Records implements sync.Database.
 func (r *run) Records(_ context.Context, t *modules.Table, scope modules.Scope, each func(int64, string) error) error {
+	r.touches(t)
 	if err := r.boundary("Records " + t.Name); err != nil {
 		return err
 	}
@@ -273,6 +302,7 @@ func (r *run) Due(context.Context, string) ([]sync.RecordRef, error) {
 
 // Load implements sync.Database.
 func (r *run) Load(_ context.Context, t *modules.Table, ids []int64) ([]*sync.Subject, error) {
+	r.touches(t)
 	if err := r.boundary("Load " + t.Name); err != nil {
 		return nil, err
 	}
@@ -299,6 +329,7 @@ func (r *run) Count(_ context.Context, table, _ string) (int, error) {
 
 // ToDatabase implements sync.Database.
 func (r *run) ToDatabase(_ context.Context, t *modules.Table, scope modules.Scope, rows []modules.Row) ([]map[string]bool, error) {
+	r.touches(t)
 	if err := r.boundary("ToDatabase " + t.Name); err != nil {
 		return nil, err
 	}
@@ -307,6 +338,7 @@ func (r *run) ToDatabase(_ context.Context, t *modules.Table, scope modules.Scop
 
 // ToCloud implements sync.Database.
 func (r *run) ToCloud(_ context.Context, t *modules.Table, rows []modules.Row) error {
+	r.touches(t)
 	if err := r.boundary("ToCloud " + t.Name); err != nil {
 		return err
 	}
@@ -357,6 +389,12 @@ func (r *run) Resolve(_ context.Context, lease sync.Lease, found []sync.Outcome)
 
 // Pull implements sync.Database.
 func (r *run) Pull(_ context.Context, lease sync.Lease, pulls []sync.Pull) (results []sync.PullResult, err error) {
+	for _, p := range pulls {
+		r.touches(p.Subject.Table)
+		if r.locked != nil && p.Action == sync.DeleteRecord && *r.locked != "" && slices.Contains(registry.Table(*r.locked).Parents(), p.Subject.Table.Name) {
+			r.w.violate("R8", "a cycle deletes a record of %s while %s is locked", p.Subject.Table.Name, *r.locked)
+		}
+	}
 	err = r.write("Pull", func() error {
 		results, err = r.w.db.pull(lease, pulls, func() error { return r.boundary("Pull next") })
 		return err

@@ -130,8 +130,10 @@ CREATE OR REPLACE FUNCTION iasql_internal.aws_account_one_default() RETURNS trig
 AS $$
 BEGIN
     PERFORM iasql_internal.refuse_untrusted('{aws_account}');
-    -- Two transactions that set a default each do not see each other's.
-    PERFORM pg_advisory_xact_lock(hashtextextended('aws_account.is_default', 0));
+    -- Two transactions that set a default each do not see each other's, and so must not run at once. Of the modes that
+    -- exclude each other this is the one that nobody without rights on the table can take, or hold up: to mention a table is
+    -- to lock it, whatever one may do with it, but only in modes that do not conflict with this one (manual, section 13.3.1).
+    LOCK TABLE iasql_internal.account IN SHARE UPDATE EXCLUSIVE MODE;
     UPDATE public.aws_account AS a
     SET is_default = false
     WHERE a.is_default
@@ -177,7 +179,7 @@ CREATE OR REPLACE FUNCTION iasql_internal.aws_regions_one_default() RETURNS trig
 AS $$
 BEGIN
     PERFORM iasql_internal.refuse_untrusted('{aws_regions}');
-    PERFORM pg_advisory_xact_lock(hashtextextended('aws_regions.is_default ' || NEW.account, 0));
+    LOCK TABLE iasql_internal.account IN SHARE UPDATE EXCLUSIVE MODE;
     UPDATE public.aws_regions AS r
     SET is_default = false
     WHERE r.account = NEW.account

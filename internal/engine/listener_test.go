@@ -1,0 +1,83 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/riverqueue/river/riverdriver"
+)
+
+// spoken is a listener that hears what a test says.
+type spoken struct {
+	riverdriver.Listener
+	said   chan *riverdriver.Notification
+	topics []string
+}
+
+func (s *spoken) Listen(_ context.Context, topic string) error {
+	s.topics = append(s.topics, topic)
+	return nil
+}
+
+func (s *spoken) WaitForNotification(ctx context.Context) (*riverdriver.Notification, error) {
+	select {
+	case n := <-s.said:
+		return n, nil
+	case <-ctx.Done():
+		return nil, fmt.Errorf("wrapped: %w", ctx.Err())
+	}
+}
+
+// The queue hears of new jobs, however much else is said, and no more often than
+// it looks for them; what is said last is heard, too.
+func TestListener(t *testing.T) {
+	t.Parallel()
+	s := &spoken{said: make(chan *riverdriver.Notification)}
+	l := &listener{Listener: s, queues: map[string]bool{"iasql": true}, last: map[string]time.Time{}, due: map[string]time.Time{}}
+	for _, topic := range []string{"river_control", "river_insert", "river_leadership"} {
+		if err := l.Listen(t.Context(), topic); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(s.topics) != 1 || s.topics[0] != "river_insert" {
+		t.Errorf("it listens to %v", s.topics)
+	}
+	const flood = 20000
+	begun := time.Now()
+	go func() {
+		for i := range flood {
+			n := &riverdriver.Notification{Topic: "river_insert", Payload: `{"queue": "iasql"}`}
+			switch i % 4 {
+			case 1:
+				n.Payload = "\x00 garbage"
+			case 2:
+				n.Payload = fmt.Sprintf(`{"queue": "queue-%d"}`, i)
+			case 3:
+				n.Topic = "river_control"
+			}
+			s.said <- n
+		}
+		s.said <- &riverdriver.Notification{Topic: "river_insert", Payload: `{"queue": "iasql"}`}
+	}()
+	heard := 0
+	for {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		n, err := l.WaitForNotification(ctx)
+		cancel()
+		if err != nil {
+			break // nothing more is said
+		}
+		if n.Topic != "river_insert" || n.Payload != `{"queue":"iasql"}` {
+			t.Errorf("it hands on %v", n)
+		}
+		heard++
+	}
+	if most := int(time.Since(begun)/fetchCooldown) + 2; heard < 2 || heard > most {
+		t.Errorf("of %d it hands on %d, at most %d were due", flood, heard, most)
+	}
+	if len(l.due) > 0 || len(l.last) != 1 {
+		t.Errorf("it keeps %v and %v", l.due, l.last)
+	}
+}
