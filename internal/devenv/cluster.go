@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
@@ -132,23 +133,11 @@ func (p *Postgres) prepareDatabase(ctx context.Context) error {
 			return fail(err)
 		}
 	}
-	password, fresh, err := p.dir.password("user.password")
-	if err != nil {
+	if p.user, err = p.prepareLogin(ctx, admin, userRole, "user.password"); err != nil {
 		return err
 	}
-	p.user = password
-	if !hasRole || fresh {
-		verb := "CREATE"
-		if hasRole {
-			verb = "ALTER"
-		}
-		sql := fmt.Sprintf("%s ROLE %s LOGIN NOSUPERUSER PASSWORD '%s'", verb, userRole, password)
-		if _, err := admin.Exec(ctx, sql); err != nil {
-			return fail(err)
-		}
-		if err := p.dir.keepPassword("user.password", password); err != nil {
-			return err
-		}
+	if p.service, err = p.prepareLogin(ctx, admin, serviceRole, "service.password"); err != nil {
+		return err
 	}
 	conn, err := p.connect(ctx, database)
 	if err != nil {
@@ -168,6 +157,33 @@ func (p *Postgres) prepareDatabase(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// prepareLogin makes a login role without privileges unless it exists, and
+// returns its password, which is kept in file.
+func (p *Postgres) prepareLogin(ctx context.Context, admin *pgx.Conn, role, file string) (string, error) {
+	fail := func(err error) (string, error) {
+		return "", failure(ErrNotStarted, "role %s in %s could not be prepared: %s", role, p.dir.path, oneLine(err))
+	}
+	password, fresh, err := p.dir.password(file)
+	if err != nil {
+		return "", err
+	}
+	var exists bool
+	if err := admin.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = $1)`, role).Scan(&exists); err != nil {
+		return fail(err)
+	}
+	if exists && !fresh {
+		return password, nil
+	}
+	verb := "CREATE"
+	if exists {
+		verb = "ALTER"
+	}
+	if _, err := admin.Exec(ctx, fmt.Sprintf("%s ROLE %s LOGIN NOSUPERUSER PASSWORD '%s'", verb, role, password)); err != nil {
+		return fail(err)
+	}
+	return password, p.dir.keepPassword(file, password)
 }
 
 // stopStale stops the postmaster that an earlier program left running on this

@@ -65,7 +65,8 @@ const (
 )
 
 // Start connects an engine to a migrated database and lets it work until ctx
-// ends; then Wait returns.
+// ends; then Wait returns. It refuses a login that has more rights than an engine
+// should have (see [platform.CheckLogin]).
 func Start(ctx context.Context, options Options) (*Engine, error) {
 	e := &Engine{options: options, id: "engine-" + uuid.NewString()[:8], log: options.Log}
 	if e.log == nil {
@@ -75,6 +76,9 @@ func Start(ctx context.Context, options Options) (*Engine, error) {
 	accounts := options.Accounts
 	if accounts == 0 {
 		accounts = 16
+	}
+	if err := platform.CheckLogin(ctx, options.DatabaseURL); err != nil {
+		return nil, err
 	}
 	var err error
 	// Each cycle holds one connection for its lease and uses a few more.
@@ -95,7 +99,7 @@ func (e *Engine) start(ctx context.Context, accounts int) error {
 		return err
 	}
 	e.database = &postgres.Database{Pool: e.pool, Registry: e.registry}
-	if err := platform.EnsureLoopback(ctx, nil, e.pool); err != nil {
+	if err := platform.EnsureLoopback(ctx, e.pool); err != nil {
 		return err
 	}
 	host, _ := os.Hostname()
@@ -243,17 +247,14 @@ func (e *Engine) keepPresence(ctx context.Context) error {
 // queue's elected leader. Never by a timer of each engine. Where pg_cron keeps
 // the schedule, the leader watches that it does; renew has pg_cron read it anew.
 func (e *Engine) schedule(ctx context.Context, renew bool) error {
-	var by string
 	var seconds float64
-	err := pgx.BeginFunc(ctx, e.pool, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, `SET LOCAL ROLE NONE`); err != nil { // pg_cron's job belongs to the login role
-			return err
-		}
-		return tx.QueryRow(ctx, `
-			SELECT iasql_internal.schedule_sync($1), extract(epoch FROM iasql_internal.setting('sync_interval')::interval)::double precision`, renew).Scan(&by, &seconds)
-	})
-	if err != nil {
+	if err := e.pool.QueryRow(ctx, `SELECT extract(epoch FROM iasql_internal.setting('sync_interval')::interval)::double precision`).Scan(&seconds); err != nil {
 		return fmt.Errorf("schedule full cycles: %w", err)
+	}
+	by, err := e.scheduleByCron(ctx, renew)
+	if err != nil {
+		e.log.Warn("pg_cron cannot keep the schedule; the engine does", "error", err)
+		by = "river"
 	}
 	if renew {
 		return nil
@@ -273,6 +274,18 @@ func (e *Engine) schedule(ctx context.Context, renew bool) error {
 	e.periodic = func() { e.queue.PeriodicJobs().Remove(handle) }
 	e.log.Info("full cycles are scheduled", "by", by, "every", interval)
 	return nil
+}
+
+// scheduleByCron has pg_cron keep the schedule where it can, and returns who
+// does. Its job belongs to the login role: it runs as a role that may log in.
+func (e *Engine) scheduleByCron(ctx context.Context, renew bool) (by string, err error) {
+	err = pgx.BeginFunc(ctx, e.pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `SET LOCAL ROLE NONE`); err != nil {
+			return err
+		}
+		return tx.QueryRow(ctx, `SELECT iasql_internal.schedule_sync($1)`, renew).Scan(&by)
+	})
+	return by, err
 }
 
 // tickArgs is the job of the schedule; IfOverdue where somebody else keeps it.

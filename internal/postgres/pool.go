@@ -2,14 +2,22 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 // EngineRole owns everything of an installation; engines work as it.
 const EngineRole = "iasql_engine"
+
+// PinSearchPath is the first statement of every session of this product. From
+// then on a name without a schema means one of PostgreSQL's own: nobody's table,
+// function or operator in schema public comes in its place (manual, section
+// 5.9.6 and CREATE FUNCTION, "Writing SECURITY DEFINER Functions Safely").
+const PinSearchPath = `SET search_path = pg_catalog, pg_temp;`
 
 // engineSettings are set on every connection of the engine. The role and the
 // origin together are what tells its writes from a user's (R4); the time zone
@@ -22,10 +30,9 @@ const EngineRole = "iasql_engine"
 // it for a few records. (Counting on values, the planner has also been seen to
 // look at all records of an account for each creation.) Nor does any of them run
 // long enough for compiling it to pay.
-const engineSettings = `
+const engineSettings = PinSearchPath + `
 	SET ROLE iasql_engine;
 	SET iasql.origin = 'engine';
-	SET search_path = pg_catalog, public;
 	SET TimeZone = 'UTC';
 	SET DateStyle = 'ISO';
 	SET IntervalStyle = 'postgres';
@@ -37,6 +44,19 @@ const engineSettings = `
 	SET tcp_keepalives_idle = 10;
 	SET tcp_keepalives_interval = 5;
 	SET tcp_keepalives_count = 3;`
+
+// Open opens a session as the login role itself, with the search path pinned.
+func Open(ctx context.Context, url string) (*pgx.Conn, error) {
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return nil, fmt.Errorf("connect: %w", err)
+	}
+	if _, err := conn.Exec(ctx, PinSearchPath); err != nil {
+		_ = conn.Close(context.WithoutCancel(ctx))
+		return nil, fmt.Errorf("prepare the connection: %w", err)
+	}
+	return conn, nil
+}
 
 // Connect opens a pool of engine connections to the database. The login role of
 // url must be a member of iasql_engine.
@@ -51,6 +71,10 @@ func Connect(ctx context.Context, url string, maxConns int32) (*pgxpool.Pool, er
 	}
 	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
 		_, err := conn.Exec(ctx, engineSettings)
+		var pg *pgconn.PgError
+		if errors.As(err, &pg) && pg.Code == "42501" {
+			return fmt.Errorf("login %[1]s may not work as role %[2]s: have an administrator run GRANT %[2]s TO %[1]s: %[3]w", conn.Config().User, EngineRole, err)
+		}
 		if err != nil {
 			return fmt.Errorf("prepare the connection (has the database been migrated? engine migrate): %w", err)
 		}
