@@ -215,7 +215,9 @@ func (b *bootstrapper) cron(ctx context.Context, tx pgx.Tx) error {
 		return fmt.Errorf("look for pg_cron: %w", err)
 	}
 	if !exists && here && readable { // the setting is not for everybody's eyes
-		if err := tx.QueryRow(ctx, `SELECT coalesce(current_setting('cron.database_name', true) = current_database(), false)`).Scan(&here); err != nil {
+		if err := tx.QueryRow(ctx, `
+			SELECT 'pg_cron' = ANY (regexp_split_to_array(current_setting('shared_preload_libraries'), '[ ,"]+'))
+				AND coalesce(current_setting('cron.database_name', true), 'postgres') = current_database()`).Scan(&here); err != nil {
 			return fmt.Errorf("look for pg_cron: %w", err)
 		}
 	}
