@@ -222,7 +222,7 @@ func (w *World) Serve() *Process {
 
 // Connected returns how many engines are connected.
 func (w *World) Connected() int {
-	return len(strings.Fields(w.Admin(`SELECT engine FROM iasql_engines()`)))
+	return len(strings.Fields(w.Admin(`SELECT engine FROM public.iasql_engines()`)))
 }
 
 // Stop asks the engine to end and waits until it has.
@@ -307,7 +307,7 @@ func (w *World) Eventually(within time.Duration, what string, ok func() bool) {
 	deadline := time.Now().Add(within)
 	for !ok() {
 		if time.Now().After(deadline) {
-			w.Fatalf("not within %s: %s\nstatus:\n%s", within, what, w.PSQL(`SELECT table_name, record_id, state, message FROM iasql_status WHERE state <> 'Present'`))
+			w.Fatalf("not within %s: %s\nstatus:\n%s", within, what, w.PSQL(`SELECT table_name, record_id, state, message FROM public.iasql_status WHERE state <> 'Present'`))
 		}
 		select {
 		case <-w.Context().Done():

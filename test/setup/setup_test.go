@@ -91,6 +91,12 @@ func newServer(t *testing.T, managed, cron bool) *server {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = pg.Stop(context.Background()) })
+	t.Cleanup(func() {
+		if t.Failed() {
+			text, _ := os.ReadFile(pg.LogFile())
+			t.Logf("PostgreSQL said:\n%s", text[max(0, len(text)-4000):])
+		}
+	})
 	if cron && !pg.HasCron() {
 		t.Fatal("pg_cron is not installed: make deps")
 	}
@@ -266,6 +272,11 @@ func (s *server) schedule() {
 	}
 	// Once a minute, and the scheduler may overlook the new job at first
 	// (citusdata/pg_cron#362).
+	defer func() {
+		if s.Failed() {
+			s.Logf("pg_cron says:\n%s", s.Admin(`SELECT * FROM cron.job`, `SELECT * FROM cron.job_run_details`, `SELECT pid, usename, datname, state, query FROM pg_stat_activity WHERE backend_type ~ 'cron'`))
+		}
+	}()
 	s.Eventually(150*time.Second, "pg_cron runs its job", func() bool {
 		return s.Admin(`SELECT count(*) > 0 FROM cron.job_run_details WHERE status = 'succeeded'`) == "t"
 	})

@@ -1,0 +1,11 @@
+package adversary
+
+import (
+	"testing"
+
+	"iasql/test/harness"
+)
+
+func TestMain(m *testing.M) { harness.Main(m) }
+
+var east = []string{"us-east-1"}
