@@ -68,5 +68,17 @@ CREATE TABLE IF NOT EXISTS iasql_internal.loopback (
     role     text NOT NULL,
     password text NOT NULL
 );
+-- Rows are written to it in a session of an administrator: nothing else may happen then.
+DO $$
+BEGIN
+    IF NOT EXISTS (SELECT FROM pg_class c WHERE c.oid = 'iasql_internal.loopback'::regclass AND c.relkind = 'r' AND NOT c.relhasrules AND NOT c.relhastriggers AND NOT c.relrowsecurity)
+       OR EXISTS (SELECT FROM pg_index i WHERE i.indrelid = 'iasql_internal.loopback'::regclass AND NOT i.indisprimary)
+       OR EXISTS (SELECT FROM pg_constraint k WHERE k.conrelid = 'iasql_internal.loopback'::regclass AND k.contype NOT IN ('p', 'n') AND pg_get_constraintdef(k.oid) <> 'CHECK (one)')
+       OR EXISTS (SELECT FROM pg_attrdef d WHERE d.adrelid = 'iasql_internal.loopback'::regclass AND pg_get_expr(d.adbin, d.adrelid) <> 'true') THEN
+        RAISE EXCEPTION 'table iasql_internal.loopback is not as the engine made it'
+            USING HINT = 'Find out who changed it, then: DROP TABLE iasql_internal.loopback';
+    END IF;
+END
+$$;
 COMMENT ON TABLE iasql_internal.loopback IS 'How the database opens a connection to itself (see iasql_internal.elsewhere). Read by its owner alone.';
 RESET ROLE;

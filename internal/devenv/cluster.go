@@ -28,7 +28,7 @@ func (p *Postgres) prepareCluster(ctx context.Context, opts PostgresOptions, mis
 	p.admin = password
 	if missing {
 		progress(opts.Progress, "creating a PostgreSQL %d cluster in %s", p.inst.major, p.dir.path)
-		if err := p.initCluster(ctx, opts.FastUnsafe); err != nil {
+		if err := p.initCluster(ctx, opts); err != nil {
 			return err
 		}
 	} else {
@@ -47,7 +47,7 @@ func (p *Postgres) prepareCluster(ctx context.Context, opts PostgresOptions, mis
 	return nil
 }
 
-func (p *Postgres) initCluster(ctx context.Context, fast bool) error {
+func (p *Postgres) initCluster(ctx context.Context, opts PostgresOptions) error {
 	fresh := p.dir.cluster() + ".new"
 	if err := os.RemoveAll(fresh); err != nil { // left by a start that was cut off
 		return p.dir.inaccessible(err)
@@ -68,7 +68,7 @@ func (p *Postgres) initCluster(ctx context.Context, fast bool) error {
 		}
 		args := []string{"-D", fresh, "--username=" + adminRole, "--pwfile=" + passwordFile, "--auth=scram-sha-256",
 			"--encoding=UTF8", "--locale=" + locale, "--no-instructions"}
-		if fast {
+		if opts.FastUnsafe {
 			args = append(args, "--no-sync")
 		}
 		cmd := p.command(ctx, "initdb", args...)
@@ -88,8 +88,10 @@ func (p *Postgres) initCluster(ctx context.Context, fast bool) error {
 		return err
 	}
 	// Before the first real start: pg_cron looks for its database at once.
-	if err := p.singleUser(ctx, fresh, "CREATE DATABASE "+database); err != nil {
-		return err
+	if !opts.Bare {
+		if err := p.singleUser(ctx, fresh, "CREATE DATABASE "+database); err != nil {
+			return err
+		}
 	}
 	if err := os.Rename(fresh, p.dir.cluster()); err != nil {
 		return p.dir.inaccessible(err)

@@ -51,6 +51,9 @@ type PostgresOptions struct {
 	FastUnsafe bool
 	// Settings are further server settings; they override the package's own.
 	Settings map[string]string
+	// Bare leaves the making of the database and of the login roles to the caller;
+	// the URLs name them all the same.
+	Bare bool
 	// Env is added to the server's environment, as KEY=value.
 	Env []string
 }
@@ -123,6 +126,9 @@ func StartPostgres(ctx context.Context, opts PostgresOptions) (_ *Postgres, err 
 	}
 	if err := p.run(ctx, opts); err != nil {
 		return nil, err
+	}
+	if opts.Bare {
+		return p, nil
 	}
 	if err := p.prepareDatabase(ctx); err != nil {
 		return nil, err

@@ -288,6 +288,24 @@ func (e *Engine) scheduleByCron(ctx context.Context, renew bool) (by string, err
 	return by, err
 }
 
+// cronFailure returns what pg_cron says of the last time its job failed, "" if it
+// says nothing. Only the owner of the job sees that.
+func (e *Engine) cronFailure(ctx context.Context) (said string) {
+	err := pgx.BeginFunc(ctx, e.pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `SET LOCAL ROLE NONE`); err != nil {
+			return err
+		}
+		return tx.QueryRow(ctx, `
+			SELECT coalesce((
+				SELECT d.return_message FROM cron.job j JOIN cron.job_run_details d ON d.jobid = j.jobid
+				WHERE j.jobname = 'iasql-sync' AND j.username = current_user AND d.status = 'failed' ORDER BY d.runid DESC LIMIT 1), '')`).Scan(&said)
+	})
+	if err != nil {
+		return err.Error()
+	}
+	return said
+}
+
 // tickArgs is the job of the schedule; IfOverdue where somebody else keeps it.
 type tickArgs struct {
 	IfOverdue bool `json:"if_overdue"`
@@ -316,7 +334,7 @@ func (e *Engine) workTick(ctx context.Context, job *river.Job[tickArgs]) error {
 	if err := e.pool.QueryRow(ctx, `SELECT iasql_internal.tick_if_overdue()`).Scan(&overdue); err != nil || !overdue {
 		return err
 	}
-	e.log.Warn("pg_cron is late; full cycles were queued in its stead, and its job written anew")
+	e.log.Warn("pg_cron is late; full cycles were queued in its stead, and its job written anew", "it says", e.cronFailure(ctx))
 	return e.schedule(ctx, true)
 }
 

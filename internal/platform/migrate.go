@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"path"
 	"strings"
 
@@ -46,6 +47,9 @@ func Migrate(ctx context.Context, url string, registry *modules.Registry, versio
 		return err
 	}
 	if who.super {
+		if who.installed {
+			slog.Warn("migrating as a superuser: prefer a plain login, and --admin-url for what takes an administrator, so that nothing that users have made can run as a superuser", "login", who.name)
+		}
 		err = bootstrap(ctx, conn, nil)
 	} else if err = who.check(conn.Config()); err == nil {
 		err = prepared(ctx, conn)

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -86,7 +85,7 @@ func newServer(t *testing.T, managed, cron bool) *server {
 		}
 	}
 	dir := filepath.Join(harness.Temporary(t), "cluster")
-	pg, err := devenv.StartPostgres(context.Background(), devenv.PostgresOptions{DataDir: dir, FastUnsafe: true, Settings: settings})
+	pg, err := devenv.StartPostgres(context.Background(), devenv.PostgresOptions{DataDir: dir, FastUnsafe: true, Bare: true, Settings: settings})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +93,13 @@ func newServer(t *testing.T, managed, cron bool) *server {
 	t.Cleanup(func() {
 		if t.Failed() {
 			text, _ := os.ReadFile(pg.LogFile())
-			t.Logf("PostgreSQL said:\n%s", text[max(0, len(text)-4000):])
+			var lines []string
+			for line := range strings.Lines(string(text)) {
+				if strings.Contains(line, " UTC [") && !strings.Contains(line, "LOG:  statement: ") {
+					lines = append(lines, line)
+				}
+			}
+			t.Logf("PostgreSQL said:\n%s", strings.Join(lines[max(0, len(lines)-60):], ""))
 		}
 	})
 	if cron && !pg.HasCron() {
@@ -103,11 +108,7 @@ func newServer(t *testing.T, managed, cron bool) *server {
 	aws := testaws.NewAccount(t)
 	s := &server{World: &harness.World{T: t, AdminURL: pg.AdminURL(), AWS: aws, Endpoint: aws.Endpoint}, pg: pg, managed: managed, cron: cron, log: &harness.Buffer{}}
 	postgres := s.as("", "", "postgres")
-	if cron {
-		s.freeDatabase(postgres)
-	}
-	if _, err := s.TryPSQL(postgres, `DROP DATABASE iasql WITH (FORCE)`, `DROP ROLE iasql`, `DROP ROLE iasql_service`,
-		`CREATE ROLE `+administrator+` LOGIN CREATEROLE CREATEDB PASSWORD 'secret'`, `CREATE ROLE alice LOGIN PASSWORD 'secret'`); err != nil {
+	if _, err := s.TryPSQL(postgres, `CREATE ROLE `+administrator+` LOGIN CREATEROLE CREATEDB PASSWORD 'secret'`, `CREATE ROLE alice LOGIN PASSWORD 'secret'`); err != nil {
 		t.Fatal(err)
 	}
 	// The loopback role gets in by the page's line alone.
@@ -127,44 +128,6 @@ func newServer(t *testing.T, managed, cron bool) *server {
 	s.env = append(s.env, "PATH="+filepath.Dir(harness.Engine())+":"+os.Getenv("PATH"), "AWS_ENDPOINT_URL="+aws.Endpoint,
 		"SERVER_URL="+server, "ADMIN_URL="+admin, "DATABASE_URL="+s.EngineURL)
 	return s
-}
-
-// freeDatabase has pg_cron's scheduler let go of the database that came with the
-// cluster. Told to end it would stay away; ended with violence it comes back with
-// the whole server, and tries to connect once a second from then on, as it does on
-// a server on which the database is still to be made.
-func (s *server) freeDatabase(postgres string) {
-	s.Helper()
-	const launcher = `SELECT pid FROM pg_stat_activity WHERE backend_type = 'pg_cron launcher'`
-	var pid int
-	s.soon("pg_cron's scheduler runs", func() bool {
-		out, err := s.TryPSQL(postgres, launcher)
-		if err != nil {
-			return false
-		}
-		_, err = fmt.Sscan(out, &pid)
-		return err == nil
-	})
-	if _, err := s.TryPSQL(postgres, `ALTER DATABASE iasql ALLOW_CONNECTIONS false`); err != nil {
-		s.Fatal(err)
-	}
-	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-		s.Fatal(err)
-	}
-	s.soon("the server is back", func() bool {
-		out, err := s.TryPSQL(postgres, launcher)
-		return err == nil && out != fmt.Sprint(pid)
-	})
-}
-
-// soon waits for something while there is no installation yet.
-func (s *server) soon(what string, ok func() bool) {
-	s.Helper()
-	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(end) {
-			s.Fatalf("not soon: %s", what)
-		}
-	}
 }
 
 // as returns the URL of a login, the superuser's for "".
