@@ -1,15 +1,19 @@
 package adversary
 
 import (
+	"context"
 	"fmt"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"iasql/internal/devenv"
 	"iasql/internal/testdb"
 	"iasql/test/harness"
 )
@@ -30,23 +34,11 @@ func TestSearchPath(t *testing.T) {
 	trap(w, mallory)
 
 	// From here on as those who do not look into public.
-	pinned := func(address string) string {
-		u, err := url.Parse(address)
-		if err != nil {
-			t.Fatal(err)
-		}
-		q := u.Query()
-		q.Set("options", "-c search_path=pg_catalog,pg_temp")
-		u.RawQuery = strings.ReplaceAll(q.Encode(), "+", "%20") // libpq takes + as it is
-		return u.String()
-	}
 	plain := *w
-	plain.AdminURL = pinned(database)
+	plain.AdminURL = pinned(t, database)
 	trapped := func(after string) {
 		t.Helper()
-		if got := plain.Admin(`SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM public.trapped`); got != "0" {
-			t.Errorf("after %s, %s traps were stepped into, by %s", after, got, plain.Admin(`SELECT pg_catalog.string_agg(DISTINCT who || ': ' || what, ', ') FROM public.proof`))
-		}
+		unharmed(&plain, after)
 	}
 	if out, err := run(t, "migrate", "--database-url", database); err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -57,7 +49,7 @@ func TestSearchPath(t *testing.T) {
 	engine.AdminURL = plain.AdminURL
 	user := engine.Login("user", "iasql_user")
 	engine.Admin(`GRANT CONNECT ON DATABASE ` + name(t, database) + ` TO ` + login(t, user))
-	engine.UserURL = pinned(user)
+	engine.UserURL = pinned(t, user)
 	engine.Serve()
 	trapped("engine serve")
 	for _, statement := range []string{`SELECT * FROM public.iasql_install('aws_account')`, `UPDATE public.aws_regions SET is_enabled = region = 'us-east-1'`, `SELECT * FROM public.iasql_install('aws_vpc', 'aws_sqs')`,
@@ -79,6 +71,64 @@ func TestSearchPath(t *testing.T) {
 	_, _ = w.TryPSQL(database, `SELECT 'a'::text || 1::oid`)
 	if got := plain.Admin(`SELECT is_called FROM public.trapped`); got != "t" {
 		t.Error("the traps do not work")
+	}
+}
+
+// In "engine dev" the login that everybody uses may create in public, and the
+// next start is the superuser's.
+func TestSearchPathOfDev(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(harness.Temporary(t), "data")
+	pg, err := devenv.StartPostgres(context.Background(), devenv.PostgresOptions{DataDir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = pg.Stop(context.Background()) })
+	w := &harness.World{T: t, AdminURL: pinned(t, pg.AdminURL())}
+	trap(w, pg.UserURL())
+	if err := pg.Stop(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	var said harness.Buffer
+	dev := exec.Command(harness.Engine(), "dev", "--data-dir", dir, "--pg-port", fmt.Sprint(pg.Port()), "--aws-endpoint", "http://127.0.0.1:1")
+	dev.Stdout, dev.Stderr = &said, &said
+	if err := dev.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = dev.Process.Signal(os.Interrupt)
+		_ = dev.Wait()
+	})
+	for end := time.Now().Add(60 * time.Second); !strings.Contains(said.String(), "ready: "); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("engine dev does not start:\n%s", &said)
+		}
+	}
+	unharmed(w, "engine dev")
+	if got := w.Admin(`SELECT string_agg(DISTINCT usename, ',') FROM pg_stat_activity WHERE application_name LIKE 'iasql%'`); got != "iasql_service" {
+		t.Errorf("the engine's sessions are of %s", got)
+	}
+}
+
+// pinned returns the URL with a search path that leads into no trap.
+func pinned(t *testing.T, address string) string {
+	t.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := u.Query()
+	q.Set("options", "-c search_path=pg_catalog,pg_temp")
+	u.RawQuery = strings.ReplaceAll(q.Encode(), "+", "%20") // libpq takes + as it is
+	return u.String()
+}
+
+// unharmed fails if anybody has stepped into a trap. The world's administrator
+// does not look into public himself.
+func unharmed(w *harness.World, after string) {
+	w.Helper()
+	if got := w.Admin(`SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM public.trapped`); got != "0" {
+		w.Errorf("after %s, %s traps were stepped into, by %s", after, got, w.Admin(`SELECT string_agg(DISTINCT who || ': ' || what, ', ') FROM public.proof`))
 	}
 }
 
