@@ -74,6 +74,7 @@ func engineCommand(log **slog.Logger) *cobra.Command {
 			}
 			cmd.SilenceUsage = true // what fails from now on is not the command line
 			*log = logger(level, asJSON)
+			slog.SetDefault(*log)
 			return nil
 		},
 	}

@@ -9,11 +9,12 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/spf13/cobra"
 
 	"iasql/internal/devenv"
 	"iasql/internal/engine"
+	"iasql/internal/platform"
+	"iasql/internal/postgres"
 )
 
 type devCmd struct {
@@ -92,7 +93,11 @@ func (c *devCmd) run(ctx context.Context, log *slog.Logger) (err error) {
 		log.Info("aws emulator is ready", "endpoint", endpoint)
 	}
 	progress("migrating the database")
-	if err := migrate(ctx, pg.AdminURL()); err != nil {
+	// The engine's login is a plain one, as it should be everywhere.
+	if err := platform.Bootstrap(ctx, pg.AdminURL(), pg.ServiceURL()); err != nil {
+		return err
+	}
+	if err := migrate(ctx, pg.ServiceURL()); err != nil {
 		return err
 	}
 	if err := grantUser(ctx, pg.AdminURL()); err != nil {
@@ -100,7 +105,7 @@ func (c *devCmd) run(ctx context.Context, log *slog.Logger) (err error) {
 	}
 	work, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	e, err := engine.Start(work, engineOptions(pg.AdminURL(), endpoint, c.engineFlags, log))
+	e, err := engine.Start(work, engineOptions(pg.ServiceURL(), endpoint, c.engineFlags, log))
 	if err != nil {
 		return err
 	}
@@ -125,11 +130,11 @@ func (c *devCmd) run(ctx context.Context, log *slog.Logger) (err error) {
 
 // grantUser makes the private database's login a user of the installation.
 func grantUser(ctx context.Context, url string) error {
-	conn, err := pgx.Connect(ctx, url)
+	conn, err := postgres.Open(ctx, url)
 	if err != nil {
 		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
-	_, err = conn.Exec(ctx, `GRANT iasql_user TO iasql`)
+	_, err = conn.Exec(ctx, `GRANT iasql_user TO iasql; GRANT CONNECT, CREATE ON DATABASE iasql TO iasql`)
 	return err
 }

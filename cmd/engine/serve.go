@@ -12,6 +12,7 @@ import (
 
 	"iasql/internal/engine"
 	"iasql/internal/platform"
+	"iasql/internal/postgres"
 )
 
 type serveCmd struct {
@@ -45,6 +46,10 @@ func serveCommand(log **slog.Logger) *cobra.Command {
 
 // run works until it is told to stop.
 func (c *serveCmd) run(ctx context.Context, log *slog.Logger) error {
+	// First, so that nothing is done with a login that would be refused later.
+	if err := platform.CheckLogin(ctx, c.DatabaseURL); err != nil {
+		return err
+	}
 	if c.Migrate {
 		if err := migrate(ctx, c.DatabaseURL); err != nil {
 			return err
@@ -60,9 +65,15 @@ func (c *serveCmd) run(ctx context.Context, log *slog.Logger) error {
 
 func migrateCommand(log **slog.Logger) *cobra.Command {
 	var c databaseFlag
+	var adminURL string
 	cmd := &cobra.Command{
 		Use: "migrate", Short: "Bring a database to this engine's version.", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if adminURL != "" {
+				if err := platform.Bootstrap(cmd.Context(), adminURL, c.DatabaseURL); err != nil {
+					return err
+				}
+			}
 			if err := migrate(cmd.Context(), c.DatabaseURL); err != nil {
 				return err
 			}
@@ -71,6 +82,8 @@ func migrateCommand(log **slog.Logger) *cobra.Command {
 		},
 	}
 	c.declare(cmd.Flags())
+	cmd.Flags().StringVar(&adminURL, "admin-url", "", "The same database as an administrator: prepares it first, and makes the login of --database-url. `URL` of a superuser, or of the owner with CREATEROLE.")
+	fromEnv(cmd.Flags(), "admin-url", "IASQL_ADMIN_URL")
 	return cmd
 }
 
@@ -94,7 +107,7 @@ func statusCommand() *cobra.Command {
 
 // status prints the engines, the modules and the records that are not Present.
 func status(ctx context.Context, url string) error {
-	conn, err := pgx.Connect(ctx, url)
+	conn, err := postgres.Open(ctx, url)
 	if err != nil {
 		return err
 	}
@@ -107,11 +120,11 @@ func status(ctx context.Context, url string) error {
 		return fmt.Errorf("database %s has not been migrated: engine migrate", conn.Config().Database)
 	}
 	for _, section := range []struct{ title, query string }{
-		{"engines", `SELECT engine, version, doing FROM iasql_engines()`},
-		{"modules", `SELECT module_name, module_version FROM iasql_modules_installed()`},
-		{"records by state", `SELECT state, review, count(*) FROM iasql_status GROUP BY 1, 2 ORDER BY 1, 2`},
-		{"records that need a person", `SELECT table_name, record_id, state, message FROM iasql_status WHERE review ORDER BY 1, 2 LIMIT 50`},
-		{"last cycles", `SELECT account, kind, to_char(started, 'YYYY-MM-DD HH24:MI:SS'), coalesce((ended - started)::text, 'running'), pushes, pulls, errors, coalesce(message, '') FROM iasql_cycles ORDER BY id DESC LIMIT 5`},
+		{"engines", `SELECT engine, version, doing FROM public.iasql_engines()`},
+		{"modules", `SELECT module_name, module_version FROM public.iasql_modules_installed()`},
+		{"records by state", `SELECT state, review, count(*) FROM public.iasql_status GROUP BY 1, 2 ORDER BY 1, 2`},
+		{"records that need a person", `SELECT table_name, record_id, state, message FROM public.iasql_status WHERE review ORDER BY 1, 2 LIMIT 50`},
+		{"last cycles", `SELECT account, kind, to_char(started, 'YYYY-MM-DD HH24:MI:SS'), coalesce((ended - started)::text, 'running'), pushes, pulls, errors, coalesce(message, '') FROM public.iasql_cycles ORDER BY id DESC LIMIT 5`},
 	} {
 		if err := printQuery(ctx, conn, section.title, section.query); err != nil {
 			return err

@@ -27,7 +27,7 @@ func PerAccount(cols ...modules.Column) []modules.Column {
 func AccountColumn() modules.Column {
 	return modules.Column{
 		Name: modules.ColumnAccount, Type: modules.TypeText, Required: true, CreateOnly: true,
-		Default:    "default_aws_account()",
+		Default:    "public.default_aws_account()",
 		References: &modules.Reference{Table: "aws_account", Key: "name", ByKey: true},
 		Doc:        "The account it is in, by its name in aws_account. The default account if left out.",
 	}
@@ -37,7 +37,7 @@ func AccountColumn() modules.Column {
 func RegionColumn() modules.Column {
 	return modules.Column{
 		Name: modules.ColumnRegion, Type: modules.TypeText, Required: true, CreateOnly: true,
-		Default:    "default_aws_region()",
+		Default:    "public.default_aws_region()",
 		References: &modules.Reference{Table: "aws_regions", Key: "region", ByKey: true},
 		Doc:        "The region it is in, such as us-east-1. The default region if left out.",
 	}

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
@@ -27,7 +28,7 @@ func (p *Postgres) prepareCluster(ctx context.Context, opts PostgresOptions, mis
 	p.admin = password
 	if missing {
 		progress(opts.Progress, "creating a PostgreSQL %d cluster in %s", p.inst.major, p.dir.path)
-		if err := p.initCluster(ctx, opts.FastUnsafe); err != nil {
+		if err := p.initCluster(ctx, opts); err != nil {
 			return err
 		}
 	} else {
@@ -46,7 +47,7 @@ func (p *Postgres) prepareCluster(ctx context.Context, opts PostgresOptions, mis
 	return nil
 }
 
-func (p *Postgres) initCluster(ctx context.Context, fast bool) error {
+func (p *Postgres) initCluster(ctx context.Context, opts PostgresOptions) error {
 	fresh := p.dir.cluster() + ".new"
 	if err := os.RemoveAll(fresh); err != nil { // left by a start that was cut off
 		return p.dir.inaccessible(err)
@@ -67,7 +68,7 @@ func (p *Postgres) initCluster(ctx context.Context, fast bool) error {
 		}
 		args := []string{"-D", fresh, "--username=" + adminRole, "--pwfile=" + passwordFile, "--auth=scram-sha-256",
 			"--encoding=UTF8", "--locale=" + locale, "--no-instructions"}
-		if fast {
+		if opts.FastUnsafe {
 			args = append(args, "--no-sync")
 		}
 		cmd := p.command(ctx, "initdb", args...)
@@ -87,8 +88,10 @@ func (p *Postgres) initCluster(ctx context.Context, fast bool) error {
 		return err
 	}
 	// Before the first real start: pg_cron looks for its database at once.
-	if err := p.singleUser(ctx, fresh, "CREATE DATABASE "+database); err != nil {
-		return err
+	if !opts.Bare {
+		if err := p.singleUser(ctx, fresh, "CREATE DATABASE "+database); err != nil {
+			return err
+		}
 	}
 	if err := os.Rename(fresh, p.dir.cluster()); err != nil {
 		return p.dir.inaccessible(err)
@@ -132,23 +135,11 @@ func (p *Postgres) prepareDatabase(ctx context.Context) error {
 			return fail(err)
 		}
 	}
-	password, fresh, err := p.dir.password("user.password")
-	if err != nil {
+	if p.user, err = p.prepareLogin(ctx, admin, userRole, "user.password"); err != nil {
 		return err
 	}
-	p.user = password
-	if !hasRole || fresh {
-		verb := "CREATE"
-		if hasRole {
-			verb = "ALTER"
-		}
-		sql := fmt.Sprintf("%s ROLE %s LOGIN NOSUPERUSER PASSWORD '%s'", verb, userRole, password)
-		if _, err := admin.Exec(ctx, sql); err != nil {
-			return fail(err)
-		}
-		if err := p.dir.keepPassword("user.password", password); err != nil {
-			return err
-		}
+	if p.service, err = p.prepareLogin(ctx, admin, serviceRole, "service.password"); err != nil {
+		return err
 	}
 	conn, err := p.connect(ctx, database)
 	if err != nil {
@@ -168,6 +159,33 @@ func (p *Postgres) prepareDatabase(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// prepareLogin makes a login role without privileges unless it exists, and
+// returns its password, which is kept in file.
+func (p *Postgres) prepareLogin(ctx context.Context, admin *pgx.Conn, role, file string) (string, error) {
+	fail := func(err error) (string, error) {
+		return "", failure(ErrNotStarted, "role %s in %s could not be prepared: %s", role, p.dir.path, oneLine(err))
+	}
+	password, fresh, err := p.dir.password(file)
+	if err != nil {
+		return "", err
+	}
+	var exists bool
+	if err := admin.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = $1)`, role).Scan(&exists); err != nil {
+		return fail(err)
+	}
+	if exists && !fresh {
+		return password, nil
+	}
+	verb := "CREATE"
+	if exists {
+		verb = "ALTER"
+	}
+	if _, err := admin.Exec(ctx, fmt.Sprintf("%s ROLE %s LOGIN NOSUPERUSER PASSWORD '%s'", verb, role, password)); err != nil {
+		return fail(err)
+	}
+	return password, p.dir.keepPassword(file, password)
 }
 
 // stopStale stops the postmaster that an earlier program left running on this

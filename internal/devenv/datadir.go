@@ -21,6 +21,7 @@ import (
 //	run/             its Unix socket; likewise
 //	admin.password   of role postgres; 0600
 //	user.password    of role iasql; 0600
+//	service.password of role iasql_service; 0600
 //	postgres.log     what the server says
 //	lock             held while a program runs the cluster
 //

@@ -24,6 +24,8 @@ const (
 	adminRole = "postgres" // superuser
 	userRole  = "iasql"    // ordinary login
 
+	serviceRole = "iasql_service" // the engine's login, ordinary as well
+
 	startTimeout = 2 * time.Minute  // crash recovery of a large cluster included
 	fastTimeout  = 20 * time.Second // a shutdown checkpoint may take a while
 	quitTimeout  = 5 * time.Second
@@ -49,6 +51,9 @@ type PostgresOptions struct {
 	FastUnsafe bool
 	// Settings are further server settings; they override the package's own.
 	Settings map[string]string
+	// Bare leaves the making of the database and of the login roles to the caller;
+	// the URLs name them all the same.
+	Bare bool
 	// Env is added to the server's environment, as KEY=value.
 	Env []string
 }
@@ -60,6 +65,7 @@ type Postgres struct {
 	port      int
 	admin     string // password
 	user      string // password
+	service   string // password
 	socketDir string
 	tempDir   string // holds the socket when the data directory's path is too long
 	cron      bool
@@ -69,8 +75,8 @@ type Postgres struct {
 
 // StartPostgres makes the cluster in opts.DataDir if there is none, stops a
 // postmaster that a killed program left running on it, starts the server as a
-// child process and returns once it accepts connections and the database and the
-// login role "iasql" exist.
+// child process and returns once it accepts connections and the database "iasql"
+// and the login roles "iasql" and "iasql_service" exist.
 //
 // The server programs are those on PATH, else the newest in the usual places of
 // Debian's, PostgreSQL's own and Homebrew's packages; for a cluster that exists,
@@ -121,6 +127,9 @@ func StartPostgres(ctx context.Context, opts PostgresOptions) (_ *Postgres, err 
 	if err := p.run(ctx, opts); err != nil {
 		return nil, err
 	}
+	if opts.Bare {
+		return p, nil
+	}
 	if err := p.prepareDatabase(ctx); err != nil {
 		return nil, err
 	}
@@ -133,6 +142,10 @@ func (p *Postgres) AdminURL() string { return p.url(adminRole, p.admin, database
 // UserURL connects to the database iasql as the ordinary login role iasql, which
 // may create schemas there and objects in the schema public.
 func (p *Postgres) UserURL() string { return p.url(userRole, p.user, database) }
+
+// ServiceURL connects to the database iasql as the login role iasql_service, which
+// has no privileges: an engine's, once it is made a member of iasql_engine.
+func (p *Postgres) ServiceURL() string { return p.url(serviceRole, p.service, database) }
 
 // Port is the TCP port listened on at 127.0.0.1.
 func (p *Postgres) Port() int { return p.port }
@@ -388,5 +401,7 @@ func (p *Postgres) connect(ctx context.Context, db string) (*pgx.Conn, error) {
 		return nil, err
 	}
 	cfg.ConnectTimeout = 10 * time.Second
+	// Users may create in schema public, and this is the superuser.
+	cfg.RuntimeParams["search_path"] = "pg_catalog, pg_temp"
 	return pgx.ConnectConfig(ctx, cfg)
 }

@@ -73,7 +73,8 @@ const (
 const fetchCooldown = 5 * time.Millisecond
 
 // Start connects an engine to a migrated database and lets it work until ctx
-// ends; then Wait returns.
+// ends; then Wait returns. It refuses a login that has more rights than an engine
+// should have (see [platform.CheckLogin]).
 func Start(ctx context.Context, options Options) (*Engine, error) {
 	e := &Engine{options: options, id: "engine-" + uuid.NewString()[:8], log: options.Log}
 	if e.log == nil {
@@ -83,6 +84,9 @@ func Start(ctx context.Context, options Options) (*Engine, error) {
 	accounts := options.Accounts
 	if accounts == 0 {
 		accounts = 16
+	}
+	if err := platform.CheckLogin(ctx, options.DatabaseURL); err != nil {
+		return nil, err
 	}
 	var err error
 	// Each cycle holds one connection for its lease and uses a few more.
@@ -103,7 +107,7 @@ func (e *Engine) start(ctx context.Context, accounts int) error {
 		return err
 	}
 	e.database = &postgres.Database{Pool: e.pool, Registry: e.registry, Log: e.log}
-	if err := platform.EnsureLoopback(ctx, nil, e.pool); err != nil {
+	if err := platform.EnsureLoopback(ctx, e.pool); err != nil {
 		return err
 	}
 	host, _ := os.Hostname()
@@ -255,17 +259,14 @@ func (e *Engine) keepPresence(ctx context.Context) error {
 // queue's elected leader. Never by a timer of each engine. Where pg_cron keeps
 // the schedule, the leader watches that it does; renew has pg_cron read it anew.
 func (e *Engine) schedule(ctx context.Context, renew bool) error {
-	var by string
 	var seconds float64
-	err := pgx.BeginFunc(ctx, e.pool, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, `SET LOCAL ROLE NONE`); err != nil { // pg_cron's job belongs to the login role
-			return err
-		}
-		return tx.QueryRow(ctx, `
-			SELECT iasql_internal.schedule_sync($1), extract(epoch FROM iasql_internal.setting('sync_interval')::interval)::double precision`, renew).Scan(&by, &seconds)
-	})
-	if err != nil {
+	if err := e.pool.QueryRow(ctx, `SELECT extract(epoch FROM iasql_internal.setting('sync_interval')::interval)::double precision`).Scan(&seconds); err != nil {
 		return fmt.Errorf("schedule full cycles: %w", err)
+	}
+	by, err := e.scheduleByCron(ctx, renew)
+	if err != nil {
+		e.log.Warn("pg_cron cannot keep the schedule; the engine does", "error", err)
+		by = "river"
 	}
 	if renew {
 		return nil
@@ -285,6 +286,36 @@ func (e *Engine) schedule(ctx context.Context, renew bool) error {
 	e.periodic = func() { e.queue.PeriodicJobs().Remove(handle) }
 	e.log.Info("full cycles are scheduled", "by", by, "every", interval)
 	return nil
+}
+
+// scheduleByCron has pg_cron keep the schedule where it can, and returns who
+// does. Its job belongs to the login role: it runs as a role that may log in.
+func (e *Engine) scheduleByCron(ctx context.Context, renew bool) (by string, err error) {
+	err = pgx.BeginFunc(ctx, e.pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `SET LOCAL ROLE NONE`); err != nil {
+			return err
+		}
+		return tx.QueryRow(ctx, `SELECT iasql_internal.schedule_sync($1)`, renew).Scan(&by)
+	})
+	return by, err
+}
+
+// cronFailure returns what pg_cron says of the last time its job failed, "" if it
+// says nothing. Only the owner of the job sees that.
+func (e *Engine) cronFailure(ctx context.Context) (said string) {
+	err := pgx.BeginFunc(ctx, e.pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `SET LOCAL ROLE NONE`); err != nil {
+			return err
+		}
+		return tx.QueryRow(ctx, `
+			SELECT coalesce((
+				SELECT d.return_message FROM cron.job j JOIN cron.job_run_details d ON d.jobid = j.jobid
+				WHERE j.jobname = 'iasql-sync' AND j.username = current_user AND d.status = 'failed' ORDER BY d.runid DESC LIMIT 1), '')`).Scan(&said)
+	})
+	if err != nil {
+		return err.Error()
+	}
+	return said
 }
 
 // tickArgs is the job of the schedule; IfOverdue where somebody else keeps it.
@@ -315,7 +346,7 @@ func (e *Engine) workTick(ctx context.Context, job *river.Job[tickArgs]) error {
 	if err := e.pool.QueryRow(ctx, `SELECT iasql_internal.tick_if_overdue()`).Scan(&overdue); err != nil || !overdue {
 		return err
 	}
-	e.log.Warn("pg_cron is late; full cycles were queued in its stead, and its job written anew")
+	e.log.Warn("pg_cron is late; full cycles were queued in its stead, and its job written anew", "it says", e.cronFailure(ctx))
 	return e.schedule(ctx, true)
 }
 

@@ -126,7 +126,6 @@ func (f *Function) DDL(t *Table) []string {
 	for i, p := range f.scoped(t) {
 		def := quote(p.Name) + " " + string(p.Type)
 		if p.Default != "" {
-			// Functions that defaults call stand in schema public.
 			def += " DEFAULT " + p.Default
 		}
 		parameters = append(parameters, def)
@@ -227,7 +226,7 @@ func (f *Function) markdown(t *Table) string {
 	for _, p := range f.scoped(t) {
 		doc := p.Doc
 		if p.Default != "" {
-			doc += " Default `" + p.Default + "`."
+			doc += " Default `" + shownDefault(p.Default) + "`."
 		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", p.Name, p.Type, strings.ReplaceAll(doc, "|", "\\|"))
 	}

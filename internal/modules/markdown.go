@@ -76,7 +76,7 @@ func (c *Column) remarks() string {
 		}
 	}
 	add(c.Required && c.Default == "", "Required.")
-	add(c.Default != "", "Default `"+c.Default+"`.")
+	add(c.Default != "", "Default `"+shownDefault(c.Default)+"`.")
 	if len(c.Enum) > 0 {
 		parts = append(parts, "One of "+strings.Join(c.Enum, ", ")+".")
 	}
@@ -92,3 +92,7 @@ func (c *Column) remarks() string {
 	add(c.WriteOnly, "*Write-only.*")
 	return strings.Join(parts, " ")
 }
+
+// shownDefault is a default as people would write it: where names are looked up
+// in schema public, as is usual, it need not be said.
+func shownDefault(expression string) string { return strings.ReplaceAll(expression, "public.", "") }

@@ -3,5 +3,8 @@
 // (River), the functions and views (re-applied when their text changes), and
 // the modules' tables (installed, upgraded in place, uninstalled).
 //
+// What takes an administrator is in [Bootstrap]; everything else a plain login
+// does that is a member of iasql_engine. Every session has its search path pinned.
+//
 // Everything is idempotent, and safe to run by several engines at once.
 package platform

@@ -2,15 +2,23 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 // EngineRole owns everything of an installation; engines work as it.
 const EngineRole = "iasql_engine"
+
+// PinSearchPath is the first statement of every session of this product. From
+// then on a name without a schema means one of PostgreSQL's own: nobody's table,
+// function or operator in schema public comes in its place (manual, section
+// 5.9.6 and CREATE FUNCTION, "Writing SECURITY DEFINER Functions Safely").
+const PinSearchPath = `SET search_path = pg_catalog, pg_temp;`
 
 // engineSettings are set on every connection of the engine. The role and the
 // origin together are what tells its writes from a user's (R4); the time zone
@@ -18,15 +26,18 @@ const EngineRole = "iasql_engine"
 // Keepalives let the server notice a dead engine host within 25 seconds, so
 // that its lock is released (R15; manual, section 20.3.2).
 //
+// With row_security off a statement fails that FORCE ROW LEVEL SECURITY would hide
+// records from, instead of taking them for gone (manual, section 20.11.1).
+//
 // Plans are made once for a connection, whatever the values: all statements are
 // such that an index serves them, and to plan one would take longer than to run
 // it for a few records. (Counting on values, the planner has also been seen to
 // look at all records of an account for each creation.) Nor does any of them run
 // long enough for compiling it to pay.
-const engineSettings = `
+const engineSettings = PinSearchPath + `
 	SET ROLE iasql_engine;
+	SET row_security = off;
 	SET iasql.origin = 'engine';
-	SET search_path = pg_catalog, public;
 	SET TimeZone = 'UTC';
 	SET DateStyle = 'ISO';
 	SET IntervalStyle = 'postgres';
@@ -43,6 +54,19 @@ const engineSettings = `
 // locks a table holds a statement up for so long, not for ever. (A migration
 // waits: it has nothing else to do.)
 const cycleSettings = `SET lock_timeout = '5s';`
+
+// Open opens a session as the login role itself, with the search path pinned.
+func Open(ctx context.Context, url string) (*pgx.Conn, error) {
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return nil, fmt.Errorf("connect: %w", err)
+	}
+	if _, err := conn.Exec(ctx, PinSearchPath); err != nil {
+		_ = conn.Close(context.WithoutCancel(ctx))
+		return nil, fmt.Errorf("prepare the connection: %w", err)
+	}
+	return conn, nil
+}
 
 // Connect opens a pool of engine connections to the database. The login role of
 // url must be a member of iasql_engine.
@@ -81,6 +105,10 @@ func connect(ctx context.Context, url string, maxConns int32, engine, settings s
 	params["application_name"] = sessionName(params["application_name"], engine)
 	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
 		_, err := conn.Exec(ctx, settings)
+		var pg *pgconn.PgError
+		if errors.As(err, &pg) && pg.Code == "42501" {
+			return fmt.Errorf("login %[1]s may not work as role %[2]s: have an administrator run GRANT %[2]s TO %[1]s: %[3]w", conn.Config().User, EngineRole, err)
+		}
 		if err != nil {
 			return fmt.Errorf("prepare the connection (has the database been migrated? engine migrate): %w", err)
 		}

@@ -51,7 +51,7 @@ var itemTable = &modules.Table{Name: "item", Doc: "Items.", Provider: "scripted"
 func (c *scripted) registry() (*modules.Registry, error) {
 	return modules.NewRegistry(&modules.Module{Name: "scripted", Version: 1, Doc: "Scripted.", Settings: []*modules.Table{ownerTable},
 		Resources:  []modules.Resource{scriptedResource{c, boxTable}, scriptedResource{c, itemTable}},
-		Migrations: map[int]string{1: `INSERT INTO owner (name) VALUES ('main') ON CONFLICT DO NOTHING`}})
+		Migrations: map[int]string{1: `INSERT INTO public.owner (name) VALUES ('main') ON CONFLICT DO NOTHING`}})
 }
 
 type scriptedResource struct {

@@ -1,5 +1,5 @@
 -- Requests to the engine. A request must be seen by the engine while the asking transaction is still open, so it is made
--- from a second session: dblink, through a loopback server and a user mapping that only this function's owner may use.
+-- from a second session (elsewhere.sql).
 CREATE OR REPLACE FUNCTION iasql_internal.engine_connected() RETURNS boolean
 LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 BEGIN ATOMIC

@@ -1,28 +1,3 @@
--- Runs one statement that returns one text in a second session: what it does is committed at once, whatever becomes of the
--- caller's transaction.
-CREATE OR REPLACE FUNCTION iasql_internal.elsewhere(statement text) RETURNS text
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-    session text := 'iasql_' || pg_backend_pid();
-    answer  text;
-BEGIN
-    IF session = ANY (coalesce(@extschema:dblink@.dblink_get_connections(), '{}')) THEN
-        PERFORM @extschema:dblink@.dblink_disconnect(session);
-    END IF;
-    BEGIN
-        PERFORM @extschema:dblink@.dblink_connect(session, 'iasql_loopback');
-    EXCEPTION WHEN sqlclient_unable_to_establish_sqlconnection OR undefined_object OR SQLSTATE '2F003' THEN
-        RAISE EXCEPTION 'the database cannot open a connection to itself: %', SQLERRM
-            USING ERRCODE = 'IA014',
-                  HINT = 'Role iasql_loopback_<database oid> must be allowed to log in with its password from this server; check pg_hba.conf, then run engine migrate.';
-    END;
-    SELECT r.answer INTO answer FROM @extschema:dblink@.dblink(session, statement) AS r (answer text);
-    PERFORM @extschema:dblink@.dblink_disconnect(session);
-    RETURN answer;
-END
-$$;
-COMMENT ON FUNCTION iasql_internal.elsewhere(text) IS 'Runs a statement in a second session of the loopback role, which may open batches and submit requests.';
-
 CREATE OR REPLACE FUNCTION iasql_internal.log_event(change_type text, batch bigint, message text DEFAULT NULL) RETURNS void
 LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 BEGIN ATOMIC

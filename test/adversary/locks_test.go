@@ -13,8 +13,6 @@ import (
 	"iasql/test/harness"
 )
 
-var east = []string{"us-east-1"}
-
 // soon is how long an edit may take while somebody interferes.
 const soon = 8 * time.Second
 
@@ -27,7 +25,7 @@ type session struct {
 	name string // as iasql_engines() writes it
 }
 
-func connect(w *harness.World, of string) *session {
+func newSession(w *harness.World, of string) *session {
 	w.Helper()
 	conn, err := pgx.Connect(context.Background(), of)
 	if err != nil {
@@ -70,7 +68,7 @@ func TestLeaseLockHeld(t *testing.T) {
 	t.Parallel()
 	w := harness.Start(t, east, "aws_sqs")
 	w.Settled()
-	outsider := connect(w, w.Login("outsider"))
+	outsider := newSession(w, w.Login("outsider"))
 	for _, how := range []string{"pg_advisory_lock", "pg_advisory_lock_shared"} {
 		outsider.exec(`SELECT ` + how + leaseLock)
 		names(w, "advisory lock of account default is held by "+outsider.name)
@@ -94,7 +92,7 @@ func TestLeaseLockFoughtFor(t *testing.T) {
 	done := make(chan struct{})
 	const crowd = 6
 	for i := range crowd { // one is fast, the others take their time
-		outsider := connect(w, login)
+		outsider := newSession(w, login)
 		go func() {
 			defer func() { done <- struct{}{} }()
 			for ctx.Err() == nil {
@@ -117,7 +115,7 @@ func TestLeaseLockFoughtFor(t *testing.T) {
 func TestPresenceLockHeld(t *testing.T) {
 	t.Parallel()
 	w := harness.NewWorld(t)
-	outsider := connect(w, w.Login("outsider"))
+	outsider := newSession(w, w.Login("outsider"))
 	outsider.exec(`SELECT pg_advisory_lock(1229017937, 1)`)
 	w.Serve()
 	w.Install(east, "aws_sqs")
@@ -131,7 +129,7 @@ func TestPretender(t *testing.T) {
 	engine := w.Serve()
 	w.Install(east, "aws_sqs")
 	id := w.PSQL(`SELECT engine FROM iasql_engines()`)
-	outsider := connect(w, w.Login("outsider"))
+	outsider := newSession(w, w.Login("outsider"))
 	outsider.exec(`SET application_name = 'iasql engine ` + id + `'`)
 	outsider.exec(`SELECT pg_advisory_lock_shared(1229017937, 1)`)
 	engine.Kill()
@@ -156,7 +154,7 @@ func TestTableLocked(t *testing.T) {
 			w := harness.Start(t, east, "aws_vpc", "aws_sqs")
 			w.PSQL(`INSERT INTO vpc (cidr_block, tags) VALUES ('10.1.0.0/16', '{"Name": "before"}')`)
 			w.Settled()
-			user := connect(w, w.UserURL)
+			user := newSession(w, w.UserURL)
 			user.exec(`BEGIN`)
 			user.exec(`LOCK TABLE vpc IN ` + mode + ` MODE`)
 			names(w, "table vpc is locked by "+user.name)
@@ -199,7 +197,7 @@ func TestTableLockedWithPending(t *testing.T) {
 	t.Parallel()
 	w := harness.Start(t, east, "aws_vpc", "aws_sqs")
 	w.Settled()
-	user := connect(w, w.UserURL)
+	user := newSession(w, w.UserURL)
 	user.exec(`INSERT INTO vpc (cidr_block, tags) VALUES ('10.3.0.0/16', '{"Name": "early"}')`)
 	user.exec(`BEGIN; LOCK TABLE vpc IN ACCESS EXCLUSIVE MODE`)
 	edits(w, "beside")
@@ -217,7 +215,7 @@ func TestModesLocked(t *testing.T) {
 	t.Parallel()
 	w := harness.Start(t, east, "aws_sqs")
 	w.Settled()
-	user := connect(w, w.UserURL)
+	user := newSession(w, w.UserURL)
 	user.exec(`BEGIN; LOCK TABLE iasql_mode IN ACCESS EXCLUSIVE MODE`)
 	names(w, "table iasql_mode is locked by "+user.name)
 	begun := time.Now()
@@ -232,9 +230,9 @@ func TestModesLocked(t *testing.T) {
 func TestDefaultAccountLock(t *testing.T) {
 	t.Parallel()
 	w := harness.Start(t, east)
-	outsider := connect(w, w.Login("outsider"))
+	outsider := newSession(w, w.Login("outsider"))
 	outsider.exec(`SELECT pg_advisory_lock(hashtextextended('aws_account.is_default', 0)), pg_advisory_lock(hashtextextended('aws_regions.is_default default', 0))`)
-	reader := connect(w, w.Login("reader", "iasql_reader"))
+	reader := newSession(w, w.Login("reader", "iasql_reader"))
 	reader.exec(`BEGIN`)
 	for _, statement := range []string{`SELECT FROM iasql_internal.account FOR UPDATE`, `DELETE FROM iasql_internal.account`} {
 		_, _ = reader.Exec(context.Background(), `SAVEPOINT s`)

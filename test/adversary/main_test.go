@@ -7,3 +7,5 @@ import (
 )
 
 func TestMain(m *testing.M) { harness.Main(m) }
+
+var east = []string{"us-east-1"}

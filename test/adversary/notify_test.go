@@ -16,7 +16,7 @@ func TestQueueIsNotSteered(t *testing.T) {
 	t.Parallel()
 	w := harness.Start(t, east, "aws_sqs")
 	w.Settled()
-	outsider := connect(w, w.Login("outsider"))
+	outsider := newSession(w, w.Login("outsider"))
 	leader := w.Admin(`SELECT leader_id, elected_at FROM iasql_river.river_leader`)
 	for _, payload := range []string{
 		`{"action": "pause", "queue": "*"}`, `{"action": "pause", "queue": "iasql"}`, `{"action": "pause", "queue": "iasql_requests"}`,
@@ -48,7 +48,7 @@ func TestFlood(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	flood := func(channel, payload string) {
-		outsider := connect(w, login)
+		outsider := newSession(w, login)
 		go func() {
 			defer func() { done <- struct{}{} }()
 			statement := fmt.Sprintf(`SELECT pg_notify('%s', %s) FROM generate_series(1, 1000) i`, channel, payload)

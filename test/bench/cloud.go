@@ -40,7 +40,7 @@ var thing = &modules.Table{Name: "thing", Doc: "Things.", Provider: "bench", Rea
 
 func (c *cloud) module() *modules.Module {
 	return &modules.Module{Name: "bench", Version: 1, Doc: "Bench.", Settings: []*modules.Table{owner}, Resources: []modules.Resource{c},
-		Migrations: map[int]string{1: `INSERT INTO owner (name) VALUES ('main')`}}
+		Migrations: map[int]string{1: `INSERT INTO public.owner (name) VALUES ('main')`}}
 }
 
 // Table returns the description.

@@ -40,8 +40,12 @@ func (b *bench) edit(ctx context.Context) (*editor, error) {
 	if err := e.user.QueryRow(ctx, `SELECT min(id) FROM thing`).Scan(&e.first); err != nil {
 		return nil, err
 	}
+	login, err := engineLogin(ctx, b.url)
+	if err != nil {
+		return nil, err
+	}
 	work, cancel := context.WithCancel(ctx)
-	running, err := engine.Start(work, engine.Options{DatabaseURL: b.url, Version: "bench", Log: slog.New(slog.DiscardHandler),
+	running, err := engine.Start(work, engine.Options{DatabaseURL: login, Version: "bench", Log: slog.New(slog.DiscardHandler),
 		Registry: func(*pgxpool.Pool) (*modules.Registry, error) { return b.registry() }})
 	if err != nil {
 		cancel()

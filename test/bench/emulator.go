@@ -171,8 +171,12 @@ type engineProcess struct {
 
 // serve starts the engine, and returns when it is connected.
 func serve(ctx context.Context, binary, url, endpoint string, user *pgxpool.Pool) (*engineProcess, error) {
+	login, err := engineLogin(ctx, url)
+	if err != nil {
+		return nil, err
+	}
 	p := &engineProcess{Cmd: exec.CommandContext(ctx, binary, "--log-level", "error", "serve")}
-	p.Env = append(os.Environ(), "DATABASE_URL="+url, "AWS_ENDPOINT_URL="+endpoint,
+	p.Env = append(os.Environ(), "DATABASE_URL="+login, "AWS_ENDPOINT_URL="+endpoint,
 		"AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "AWS_REGION=us-east-1")
 	p.Stderr = os.Stderr
 	if err := p.Start(); err != nil {

@@ -61,8 +61,12 @@ func install(ctx context.Context, url string, cloud *sharedCloud, engines, accou
 
 // start starts one more engine.
 func (in *installation) start(ctx context.Context) error {
+	login, err := engineLogin(ctx, in.url)
+	if err != nil {
+		return err
+	}
 	ctx, cancel := context.WithCancel(ctx)
-	e, err := engine.Start(ctx, engine.Options{DatabaseURL: in.url, Version: "bench", Log: slog.New(slog.DiscardHandler), Accounts: in.accounts, Concurrency: in.concurrency,
+	e, err := engine.Start(ctx, engine.Options{DatabaseURL: login, Version: "bench", Log: slog.New(slog.DiscardHandler), Accounts: in.accounts, Concurrency: in.concurrency,
 		Registry: func(*pgxpool.Pool) (*modules.Registry, error) { return modules.NewRegistry(in.cloud.module()) }})
 	if err != nil {
 		cancel()

@@ -70,6 +70,16 @@ func newBench(ctx context.Context, url string, n int) (*bench, error) {
 
 func (b *bench) registry() (*modules.Registry, error) { return modules.NewRegistry(b.cloud.module()) }
 
+// engineLogin prepares a database for engines, and returns the URL of their login.
+func engineLogin(ctx context.Context, admin string) (string, error) {
+	u, err := url.Parse(admin)
+	if err != nil {
+		return "", err
+	}
+	u.User = url.UserPassword("iasql_bench_engine", "secret")
+	return u.String(), platform.Bootstrap(ctx, admin, u.String())
+}
+
 // newDatabase makes an empty database, and returns its URL.
 func newDatabase(ctx context.Context, admin, name string) (string, error) {
 	conn, err := pgx.Connect(ctx, admin)

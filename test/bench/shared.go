@@ -36,7 +36,7 @@ func newSharedCloud(latency time.Duration) *sharedCloud {
 
 func (c *sharedCloud) module() *modules.Module {
 	return &modules.Module{Name: "shared", Version: 1, Doc: "Shared.", Settings: []*modules.Table{owner}, Resources: []modules.Resource{c},
-		Migrations: map[int]string{1: `INSERT INTO owner (name) VALUES ('main')`}}
+		Migrations: map[int]string{1: `INSERT INTO public.owner (name) VALUES ('main')`}}
 }
 
 func (c *sharedCloud) Table() *modules.Table { return item }

@@ -24,16 +24,17 @@ import (
 
 // world is the cluster, the account and the engines.
 type world struct {
-	t        *testing.T
-	dir      string // of the cluster
-	port     int
-	postgres *devenv.Postgres
-	adminURL string
-	admin    *pgxpool.Pool
-	users    *pgxpool.Pool
-	account  testaws.Account
-	engines  []*engine
-	weather  *weather
+	t         *testing.T
+	dir       string // of the cluster
+	port      int
+	postgres  *devenv.Postgres
+	adminURL  string
+	engineURL string // the engines' login
+	admin     *pgxpool.Pool
+	users     *pgxpool.Pool
+	account   testaws.Account
+	engines   []*engine
+	weather   *weather
 
 	disk     *harness.Disk  // the cluster's, if it can be full
 	clock    *harness.Clock // the cluster's, if it can jump
@@ -79,6 +80,9 @@ func newWorld(t *testing.T) *world {
 	w.adminURL = w.postgres.AdminURL()
 	if out, err := exec.Command(harness.Engine(), "migrate", "--database-url", w.adminURL).CombinedOutput(); err != nil {
 		t.Fatalf("migrate: %v\n%s", err, out)
+	}
+	if w.engineURL, err = harness.EngineLogin(t.Context(), w.adminURL); err != nil {
+		t.Fatal(err)
 	}
 	w.admin, w.users = w.pool(w.adminURL), w.pool(w.postgres.UserURL())
 	w.must(`GRANT iasql_user TO iasql`)
@@ -140,7 +144,7 @@ func (e *engine) ensure() {
 			return
 		}
 	}
-	u, err := url.Parse(e.w.adminURL)
+	u, err := url.Parse(e.w.engineURL)
 	if err != nil {
 		e.w.t.Error(err)
 		return

@@ -66,10 +66,11 @@ func migrate(ctx context.Context, url string) error {
 // World is one database, one AWS account, and the engines between them.
 type World struct {
 	*testing.T
-	AdminURL string
-	UserURL  string // a plain member of iasql_user
-	AWS      testaws.Account
-	Endpoint string // where engines send AWS calls
+	AdminURL  string
+	EngineURL string // the engines' login, a plain member of iasql_engine; made by Serve if empty
+	UserURL   string // a plain member of iasql_user
+	AWS       testaws.Account
+	Endpoint  string // where engines send AWS calls
 }
 
 // NewWorld makes a world without an engine.
@@ -103,6 +104,40 @@ func (w *World) Login(name string, roles ...string) string {
 	})
 	u.User = url.UserPassword(login, "secret")
 	return u.String()
+}
+
+// EngineLogin makes the engines' login of a server unless it is there, and returns
+// its URL for the database of adminURL: a role without privileges of its own, as
+// "engine migrate --admin-url" makes one. May be called by many at once.
+func EngineLogin(ctx context.Context, adminURL string) (string, error) {
+	u, err := url.Parse(adminURL)
+	if err != nil {
+		return "", err
+	}
+	conn, err := pgx.Connect(ctx, adminURL)
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	for attempt := 0; ; attempt++ {
+		_, err = conn.Exec(ctx, `
+			DO $$
+			BEGIN
+				IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'iasql_test_engine') THEN
+					CREATE ROLE iasql_test_engine LOGIN PASSWORD 'secret' IN ROLE iasql_engine;
+				END IF;
+			END
+			$$`)
+		// Others make it at the same moment; then it is there the next time.
+		if err == nil || attempt == 10 {
+			break
+		}
+	}
+	if err != nil {
+		return "", fmt.Errorf("make the engines' login: %w", err)
+	}
+	u.User = url.UserPassword("iasql_test_engine", "secret")
+	return u.String(), nil
 }
 
 // Start makes a world with a running engine and the modules installed, in which
@@ -156,11 +191,17 @@ func (b *Buffer) String() string {
 // Serve starts an engine and returns when it is connected.
 func (w *World) Serve() *Process {
 	w.Helper()
+	if w.EngineURL == "" {
+		var err error
+		if w.EngineURL, err = EngineLogin(w.Context(), w.AdminURL); err != nil {
+			w.Fatal(err)
+		}
+	}
 	before := w.Connected()
 	p := &Process{cmd: exec.Command(engineBinary, "serve", "--no-migrate"), log: &Buffer{}, done: make(chan struct{})}
 	p.cmd.Env = slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, "AWS_") })
 	p.cmd.Env = append(p.cmd.Env, w.AWS.Env()...)
-	p.cmd.Env = append(p.cmd.Env, "DATABASE_URL="+w.AdminURL, "AWS_ENDPOINT_URL="+w.Endpoint)
+	p.cmd.Env = append(p.cmd.Env, "DATABASE_URL="+w.EngineURL, "AWS_ENDPOINT_URL="+w.Endpoint)
 	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
 	if err := p.cmd.Start(); err != nil {
 		w.Fatal(err)
@@ -181,7 +222,7 @@ func (w *World) Serve() *Process {
 
 // Connected returns how many engines are connected.
 func (w *World) Connected() int {
-	return len(strings.Fields(w.Admin(`SELECT engine FROM iasql_engines()`)))
+	return len(strings.Fields(w.Admin(`SELECT engine FROM public.iasql_engines()`)))
 }
 
 // Stop asks the engine to end and waits until it has.
@@ -266,7 +307,7 @@ func (w *World) Eventually(within time.Duration, what string, ok func() bool) {
 	deadline := time.Now().Add(within)
 	for !ok() {
 		if time.Now().After(deadline) {
-			w.Fatalf("not within %s: %s\nstatus:\n%s", within, what, w.PSQL(`SELECT table_name, record_id, state, message FROM iasql_status WHERE state <> 'Present'`))
+			w.Fatalf("not within %s: %s\nstatus:\n%s", within, what, w.PSQL(`SELECT table_name, record_id, state, message FROM public.iasql_status WHERE state <> 'Present'`))
 		}
 		select {
 		case <-w.Context().Done():

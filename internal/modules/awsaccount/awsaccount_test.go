@@ -39,6 +39,7 @@ func install(ctx context.Context, url string) error {
 	}
 	statements = append(statements,
 		"DO $$ BEGIN CREATE ROLE iasql_engine; CREATE ROLE iasql_reader; EXCEPTION WHEN duplicate_object THEN NULL; END $$",
+		"CREATE TABLE iasql_internal.account ()",
 		"CREATE FUNCTION iasql_internal.writer() RETURNS text LANGUAGE sql AS 'SELECT session_user::text'",
 		"CREATE FUNCTION iasql_internal.open_batch() RETURNS bigint LANGUAGE sql AS 'SELECT NULL::bigint'",
 		"CREATE FUNCTION iasql_internal.refuse_untrusted(text[]) RETURNS void LANGUAGE sql AS ''",

@@ -25,7 +25,7 @@ func certificateResult(arn *string, status, message string) []modules.Row {
 
 // here describes the parameter region where IaSQL has it: before options.
 func here() modules.Parameter {
-	return modules.Parameter{Name: modules.ColumnRegion, Type: modules.TypeText, Default: "default_aws_region()", Names: modules.ColumnRegion,
+	return modules.Parameter{Name: modules.ColumnRegion, Type: modules.TypeText, Default: "public.default_aws_region()", Names: modules.ColumnRegion,
 		Doc: "The region; the default one if left out."}
 }
 

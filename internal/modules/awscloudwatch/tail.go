@@ -21,7 +21,7 @@ func tail(c *aws.Clients) *modules.Function {
 		Right:  "SELECT",
 		Parameters: []modules.Parameter{
 			{Name: "log_group_name", Type: modules.TypeText, Names: "log_group_name", Doc: "The log group."},
-			{Name: modules.ColumnRegion, Type: modules.TypeText, Default: "default_aws_region()", Names: modules.ColumnRegion, Doc: "The region; the default one if left out."},
+			{Name: modules.ColumnRegion, Type: modules.TypeText, Default: "public.default_aws_region()", Names: modules.ColumnRegion, Doc: "The region; the default one if left out."},
 			{Name: "since", Type: modules.TypeTime, Default: "now() - interval '1 hour'", Doc: "Lines from this time on; NULL: all, which may take long. (IaSQL returned the oldest.)"},
 			{Name: "filter_pattern", Type: modules.TypeText, Default: "NULL", Doc: "Only lines that match, such as ERROR (CloudWatch Logs User Guide, \"Filter pattern syntax\")."},
 			{Name: "most", Type: modules.TypeInteger, Default: "1000", Doc: "How many lines at most."},
