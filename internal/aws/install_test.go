@@ -3,7 +3,6 @@ package aws_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -19,37 +18,13 @@ import (
 
 func TestMain(m *testing.M) { testdb.Main(m, install) }
 
-// install makes the tables of all AWS modules in the order of their
-// dependencies, as the engine's installer does; the platform's trigger functions
-// do nothing here.
 func install(ctx context.Context, url string) error {
-	conn, err := pgx.Connect(ctx, url)
-	if err != nil {
-		return err
-	}
-	defer conn.Close(ctx)
 	c := aws.New(aws.Options{})
 	registry, err := modules.NewRegistry(awsaccount.Module(c), awsvpc.Module(c), awss3.Module(c), awssqs.Module(c))
 	if err != nil {
 		return err
 	}
-	statements := []string{"CREATE SCHEMA iasql_internal"}
-	for _, name := range []string{"audit", "refuse_truncate", "account_changed"} {
-		statements = append(statements, "CREATE FUNCTION iasql_internal."+name+"() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'")
-	}
-	for _, m := range registry.Modules() {
-		statements = append(statements, m.Migrations[0])
-		for _, table := range modules.Order(m.Tables()) {
-			statements = append(statements, table.DDL(registry.Table)...)
-		}
-		statements = append(statements, m.Migrations[1])
-	}
-	for _, statement := range statements {
-		if _, err := conn.Exec(ctx, statement); err != nil {
-			return fmt.Errorf("%w: %s", err, statement)
-		}
-	}
-	return nil
+	return testdb.InstallAlone(ctx, url, registry)
 }
 
 // What AWS documents to be possible can be written, with the defaults AWS

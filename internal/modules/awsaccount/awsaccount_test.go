@@ -19,41 +19,12 @@ import (
 
 func TestMain(m *testing.M) { testdb.Main(m, install, testaws.Setup) }
 
-// install does what the engine's installer does with the module: what comes
-// before the tables, the tables, what comes after. The platform's trigger
-// functions, which are not of this package, do nothing here.
 func install(ctx context.Context, url string) error {
-	conn, err := pgx.Connect(ctx, url)
+	registry, err := modules.NewRegistry(Module(aws.New(aws.Options{})))
 	if err != nil {
 		return err
 	}
-	defer conn.Close(ctx)
-	m := Module(aws.New(aws.Options{}))
-	registry, err := modules.NewRegistry(m)
-	if err != nil {
-		return err
-	}
-	statements := []string{"CREATE SCHEMA iasql_internal"}
-	for _, name := range []string{"audit", "refuse_truncate", "account_changed"} {
-		statements = append(statements, "CREATE FUNCTION iasql_internal."+name+"() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'")
-	}
-	statements = append(statements,
-		"DO $$ BEGIN CREATE ROLE iasql_engine; CREATE ROLE iasql_reader; EXCEPTION WHEN duplicate_object THEN NULL; END $$",
-		"CREATE TABLE iasql_internal.account ()",
-		"CREATE FUNCTION iasql_internal.writer() RETURNS text LANGUAGE sql AS 'SELECT session_user::text'",
-		"CREATE FUNCTION iasql_internal.open_batch() RETURNS bigint LANGUAGE sql AS 'SELECT NULL::bigint'",
-		"CREATE FUNCTION iasql_internal.refuse_untrusted(text[]) RETURNS void LANGUAGE sql AS ''",
-		m.Migrations[0])
-	for _, table := range modules.Order(m.Tables()) {
-		statements = append(statements, table.DDL(registry.Table)...)
-	}
-	statements = append(statements, m.Migrations[1], m.Migrations[2])
-	for _, statement := range statements {
-		if _, err := conn.Exec(ctx, statement); err != nil {
-			return errors.New(err.Error() + ": " + statement)
-		}
-	}
-	return nil
+	return testdb.InstallAlone(ctx, url, registry)
 }
 
 func connect(t *testing.T) *pgx.Conn {

@@ -1,0 +1,51 @@
+package testdb
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"iasql/internal/modules"
+)
+
+// standins are what modules' own SQL calls of the platform, doing nothing.
+var standins = []string{
+	"DO $$ BEGIN CREATE ROLE iasql_engine; CREATE ROLE iasql_reader; EXCEPTION WHEN duplicate_object THEN NULL; END $$",
+	"CREATE SCHEMA iasql_internal",
+	"CREATE FUNCTION iasql_internal.audit() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'",
+	"CREATE FUNCTION iasql_internal.refuse_truncate() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'",
+	"CREATE FUNCTION iasql_internal.account_changed() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'",
+	"CREATE TABLE iasql_internal.account ()",
+	"CREATE FUNCTION iasql_internal.writer() RETURNS text LANGUAGE sql AS 'SELECT session_user::text'",
+	"CREATE FUNCTION iasql_internal.open_batch() RETURNS bigint LANGUAGE sql AS 'SELECT NULL::bigint'",
+	"CREATE FUNCTION iasql_internal.refuse_untrusted(text[]) RETURNS void LANGUAGE sql AS ''",
+}
+
+// InstallAlone makes the tables of modules in an empty database, in the order of
+// their dependencies, as the engine's installer does, but without the platform:
+// what its triggers are to do, stand-ins leave undone. It is for tests of what the
+// modules' tables themselves let in.
+func InstallAlone(ctx context.Context, url string, registry *modules.Registry) error {
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(ctx)
+	statements := standins
+	for _, m := range registry.Modules() {
+		statements = append(statements, m.Migrations[0])
+		for _, table := range modules.Order(m.Tables()) {
+			statements = append(statements, table.DDL(registry.Table)...)
+		}
+		for v := 1; v <= m.Version; v++ {
+			statements = append(statements, m.Migrations[v])
+		}
+	}
+	for _, statement := range statements {
+		if _, err := conn.Exec(ctx, statement); err != nil {
+			return fmt.Errorf("%w: %s", err, statement)
+		}
+	}
+	return nil
+}
