@@ -27,10 +27,50 @@ BEGIN ATOMIC
 END;
 COMMENT ON FUNCTION iasql_internal.reached(text[]) IS 'The tables that a write of managed tables may write, these included.';
 
--- Under a lock that keeps triggers and foreign keys as they are (CREATE TRIGGER and ADD FOREIGN KEY take SHARE ROW
--- EXCLUSIVE: manual, section 13.3.1).
+CREATE OR REPLACE FUNCTION iasql_internal.untrusted_code(classes oid[])
+RETURNS TABLE (class regclass, what text, owner name, hint text)
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN QUERY
+    -- Tables whose foreign keys act.
+    SELECT c.oid::regclass, 'a foreign key of it acts when a record goes', pg_get_userbyid(c.relowner),
+           format('Declare that foreign key without ON DELETE or ON UPDATE actions, or give the table to a member of iasql_engine: ALTER TABLE %s OWNER TO …', c.oid::regclass)
+    FROM pg_class c WHERE c.oid = ANY (classes) AND NOT iasql_internal.trusted(c.relowner)
+    UNION ALL
+    SELECT g.tgrelid::regclass, format('trigger %s calls function %s', g.tgname, p.oid::regprocedure), pg_get_userbyid(p.proowner),
+           format('Give the function to a role that is (ALTER FUNCTION %s OWNER TO …), or drop the trigger.', p.oid::regprocedure)
+    FROM pg_trigger g JOIN pg_proc p ON p.oid = g.tgfoid
+    WHERE g.tgrelid = ANY (classes) AND NOT g.tgisinternal AND NOT iasql_internal.trusted(p.proowner)
+    UNION ALL
+    -- What only the owner of a table attaches. Such a member of iasql_engine answers for it, but may not have noticed whose code it calls.
+    SELECT d.class::regclass, format('%s depends on %s', pg_describe_object(d.classid, d.objid, 0), pg_describe_object(d.refclassid, d.refobjid, 0)), pg_get_userbyid(d.owner),
+           'Give it to a role that is (ALTER … OWNER TO …), or take it off the table.'
+    FROM (SELECT a.class, d.classid, d.objid, d.refclassid, d.refobjid,
+                 CASE d.refclassid WHEN 'pg_proc'::regclass THEN (SELECT p.proowner FROM pg_proc p WHERE p.oid = d.refobjid)
+                                   WHEN 'pg_operator'::regclass THEN (SELECT o.oprowner FROM pg_operator o WHERE o.oid = d.refobjid)
+                                   WHEN 'pg_type'::regclass THEN (SELECT y.typowner FROM pg_type y WHERE y.oid = d.refobjid) END AS owner
+          FROM (SELECT k.conrelid AS class, 'pg_constraint'::regclass::oid AS classid, k.oid AS objid FROM pg_constraint k WHERE k.conrelid = ANY (classes)
+                UNION ALL SELECT f.adrelid, 'pg_attrdef'::regclass, f.oid FROM pg_attrdef f WHERE f.adrelid = ANY (classes)
+                UNION ALL SELECT i.indrelid, 'pg_class'::regclass, i.indexrelid FROM pg_index i WHERE i.indrelid = ANY (classes)
+                UNION ALL SELECT w.ev_class, 'pg_rewrite'::regclass, w.oid FROM pg_rewrite w WHERE w.ev_class = ANY (classes)
+                UNION ALL SELECT x.stxrelid, 'pg_statistic_ext'::regclass, x.oid FROM pg_statistic_ext x WHERE x.stxrelid = ANY (classes)
+                UNION ALL SELECT m.oid, 'pg_class'::regclass, m.oid FROM pg_class m WHERE m.oid = ANY (classes)) a -- columns' types
+          JOIN pg_depend d ON d.classid = a.classid AND d.objid = a.objid
+          WHERE d.refclassid IN ('pg_proc'::regclass, 'pg_operator'::regclass, 'pg_type'::regclass)) d
+    WHERE d.owner IS NOT NULL AND NOT iasql_internal.trusted(d.owner)
+    UNION ALL
+    SELECT c.oid::regclass, 'FORCE ROW LEVEL SECURITY would hide records from it', pg_get_userbyid(c.relowner), format('ALTER TABLE %s NO FORCE ROW LEVEL SECURITY', c.oid::regclass)
+    FROM pg_class c WHERE c.oid = ANY (classes) AND c.relforcerowsecurity;
+END
+$$;
+COMMENT ON FUNCTION iasql_internal.untrusted_code(oid[]) IS 'What is attached to these tables and would run code of somebody without the system''s rights whenever they are written.';
+
+-- Under a lock that keeps what is attached as it is (CREATE TRIGGER and ADD FOREIGN KEY take SHARE ROW EXCLUSIVE, what else
+-- there is takes more: manual, section 13.3.1).
+DROP FUNCTION IF EXISTS iasql_internal.refuse_untrusted(text[]);
 CREATE OR REPLACE FUNCTION iasql_internal.refuse_untrusted(tables text[]) RETURNS void
-LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+SET plan_cache_mode = force_generic_plan SET jit = off AS $$
 DECLARE
     found_it record;
 BEGIN
@@ -38,56 +78,14 @@ BEGIN
         RETURN;
     END IF;
     EXECUTE 'LOCK TABLE ' || (SELECT string_agg(format('public.%I', t), ', ' ORDER BY t) FROM unnest(tables) t) || ' IN ROW EXCLUSIVE MODE';
-    SELECT c.oid::regclass AS class, pg_get_userbyid(c.relowner) AS owner, g.name, g.function INTO found_it
-    FROM iasql_internal.reached(tables) r JOIN pg_class c ON c.oid = r
-    LEFT JOIN LATERAL (SELECT t.tgname AS name, p.oid::regprocedure AS function
-                       FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid
-                       WHERE t.tgrelid = c.oid AND NOT t.tgisinternal AND NOT iasql_internal.trusted(p.proowner) LIMIT 1) g ON true
-    WHERE g.name IS NOT NULL OR NOT iasql_internal.trusted(c.relowner)
-    LIMIT 1;
-    IF NOT FOUND THEN
-        RETURN;
-    ELSIF found_it.name IS NOT NULL THEN
-        RAISE EXCEPTION 'the engine does not run trigger % of table %: the owner of its function % is no member of iasql_engine', found_it.name, found_it.class, found_it.function
-            USING ERRCODE = 'IA091', HINT = format('Give the function to a role that is (ALTER FUNCTION %s OWNER TO …), or drop the trigger.', found_it.function);
+    SELECT u.* INTO found_it FROM iasql_internal.untrusted_code(ARRAY(SELECT r FROM iasql_internal.reached(tables) r)) u LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION 'the engine does not write table %: %, and the owner, %, is no member of iasql_engine', found_it.class, found_it.what, found_it.owner
+            USING ERRCODE = 'IA091', HINT = found_it.hint;
     END IF;
-    RAISE EXCEPTION 'the engine does not write table % of %, whose foreign key acts when a record of % goes', found_it.class, found_it.owner, array_to_string(tables, ', ')
-        USING ERRCODE = 'IA091', HINT = format('Declare that foreign key without ON DELETE or ON UPDATE actions, or give the table to a member of iasql_engine: ALTER TABLE %s OWNER TO …', found_it.class);
 END
 $$;
 COMMENT ON FUNCTION iasql_internal.refuse_untrusted(text[]) IS 'Locks managed tables for writing, and raises IA091 if that could run code of somebody without the system''s rights.';
-
--- What only the owner of a managed table can attach to it. Such a member of iasql_engine answers for the code, but may not
--- have noticed whose it is.
-CREATE OR REPLACE FUNCTION iasql_internal.untrusted_code() RETURNS TABLE (table_name text, what text, owner name)
-LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
-BEGIN ATOMIC
-    WITH managed AS (
-        SELECT c.oid, t."table" AS name, c.relforcerowsecurity
-        FROM public.iasql_tables t JOIN pg_class c ON c.relname = t."table" AND c.relnamespace = 'public'::regnamespace
-    ), attached (name, classid, objid) AS (
-        SELECT m.name, 'pg_constraint'::regclass::oid, k.oid FROM managed m JOIN pg_constraint k ON k.conrelid = m.oid
-        UNION ALL SELECT m.name, 'pg_attrdef'::regclass::oid, d.oid FROM managed m JOIN pg_attrdef d ON d.adrelid = m.oid
-        UNION ALL SELECT m.name, 'pg_class'::regclass::oid, i.indexrelid FROM managed m JOIN pg_index i ON i.indrelid = m.oid
-        UNION ALL SELECT m.name, 'pg_rewrite'::regclass::oid, w.oid FROM managed m JOIN pg_rewrite w ON w.ev_class = m.oid
-        UNION ALL SELECT m.name, 'pg_statistic_ext'::regclass::oid, x.oid FROM managed m JOIN pg_statistic_ext x ON x.stxrelid = m.oid
-    ), code AS (
-        SELECT a.name, pg_describe_object(a.classid, a.objid, 0) || ' calls ' || pg_describe_object(d.refclassid, d.refobjid, 0) AS what,
-               coalesce((SELECT p.proowner FROM pg_proc p WHERE d.refclassid = 'pg_proc'::regclass AND p.oid = d.refobjid),
-                        (SELECT o.oprowner FROM pg_operator o WHERE d.refclassid = 'pg_operator'::regclass AND o.oid = d.refobjid),
-                        (SELECT y.typowner FROM pg_type y WHERE d.refclassid = 'pg_type'::regclass AND y.oid = d.refobjid)) AS owner
-        FROM attached a JOIN pg_depend d ON d.classid = a.classid AND d.objid = a.objid
-        UNION ALL
-        SELECT m.name, format('column %s has type %s', b.attname, format_type(b.atttypid, NULL)), y.typowner
-        FROM managed m JOIN pg_attribute b ON b.attrelid = m.oid AND b.attnum > 0 AND NOT b.attisdropped AND b.atttypid >= 16384 JOIN pg_type y ON y.oid = b.atttypid
-    )
-    SELECT c.name, c.what, pg_get_userbyid(c.owner) FROM code c WHERE c.owner IS NOT NULL AND NOT iasql_internal.trusted(c.owner)
-    UNION ALL
-    SELECT m.name, 'FORCE ROW LEVEL SECURITY would hide records from the engine', pg_get_userbyid((SELECT c.relowner FROM pg_class c WHERE c.oid = m.oid))
-    FROM managed m WHERE m.relforcerowsecurity
-    ORDER BY 1, 2;
-END;
-COMMENT ON FUNCTION iasql_internal.untrusted_code() IS 'What is attached to managed tables and would run code of somebody without the system''s rights whenever they are written.';
 
 -- Grants are compared with those of a table as it is installed.
 CREATE OR REPLACE FUNCTION iasql_internal.secured(tables text[]) RETURNS TABLE (name text)

@@ -50,6 +50,8 @@ BEGIN
     GET DIAGNOSTICS n = ROW_COUNT;
     total := total + n;
     full_ := full_ OR n = most;
+    -- Permits that their transaction has not used; nobody else can use them.
+    DELETE FROM iasql_internal.permit p WHERE p.xid <> pg_current_xact_id();
     UPDATE iasql_internal.pruning p SET last_run = CASE WHEN full_ THEN '-infinity' ELSE clock_timestamp() END;
     RETURN total;
 END
