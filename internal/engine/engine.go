@@ -292,7 +292,7 @@ func (e *Engine) schedule(ctx context.Context, renew bool) error {
 // does. Its job belongs to the login role: it runs as a role that may log in.
 func (e *Engine) scheduleByCron(ctx context.Context, renew bool) (by string, err error) {
 	err = pgx.BeginFunc(ctx, e.pool, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, `SET LOCAL ROLE NONE`); err != nil {
+		if _, err := tx.Exec(ctx, `SET LOCAL ROLE NONE; SET LOCAL row_security = on`); err != nil {
 			return err
 		}
 		return tx.QueryRow(ctx, `SELECT iasql_internal.schedule_sync($1)`, renew).Scan(&by)
@@ -304,7 +304,7 @@ func (e *Engine) scheduleByCron(ctx context.Context, renew bool) (by string, err
 // says nothing. Only the owner of the job sees that.
 func (e *Engine) cronFailure(ctx context.Context) (said string) {
 	err := pgx.BeginFunc(ctx, e.pool, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, `SET LOCAL ROLE NONE`); err != nil {
+		if _, err := tx.Exec(ctx, `SET LOCAL ROLE NONE; SET LOCAL row_security = on`); err != nil {
 			return err
 		}
 		return tx.QueryRow(ctx, `

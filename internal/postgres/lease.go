@@ -197,10 +197,22 @@ func (l *Lease) waitForLock(ctx context.Context) error {
 	batch.Queue(`SELECT pg_advisory_lock($1, hashtext($2))`, lockLease, l.Account)
 	err := l.conn.SendBatch(ctx, batch).Close()
 	if lockTimedOut(err) {
-		return nil
+		return l.seeLock(ctx)
 	}
 	l.locked = err == nil
 	return err
+}
+
+// seeLock finds out whether the connection has the advisory lock. A wait that
+// timed out just when the lock was granted fails, and has it: what belongs to the
+// session outlives the error (LockErrorCleanup in PostgreSQL's proc.c). Unseen, it
+// would never be given back.
+func (l *Lease) seeLock(ctx context.Context) error {
+	return l.conn.QueryRow(ctx, `
+		SELECT EXISTS (SELECT FROM pg_locks k
+		               WHERE k.locktype = 'advisory' AND k.granted AND k.pid = pg_backend_pid()
+		                 AND k.classid = $1::bigint::oid AND k.objid = hashtext($2)::oid AND k.objsubid = 2)`,
+		int64(lockLease), l.Account).Scan(&l.locked)
 }
 
 // take takes the lease unless it has a living holder, and begins the cycle's row

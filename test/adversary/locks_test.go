@@ -238,7 +238,7 @@ func TestDefaultAccountLock(t *testing.T) {
 		_, _ = reader.Exec(context.Background(), `SAVEPOINT s`)
 		_, _ = reader.Prepare(context.Background(), "", statement) // takes the table's lock before it asks for the right
 	}
-	w.PSQL(`SET statement_timeout = '5s'; INSERT INTO aws_account (name, is_default) VALUES ('other', true)`,
+	w.PSQL(`SET statement_timeout = '5s'; INSERT INTO aws_account (name, is_default, access_key_id, secret_access_key) VALUES ('other', true, 'AKIAIOSFODNN7EXAMPLE', 'x')`,
 		`SET statement_timeout = '5s'; UPDATE aws_account SET is_default = true WHERE name = 'default'`,
 		`SET statement_timeout = '5s'; UPDATE aws_regions SET is_default = true WHERE region = 'us-east-1' AND account = 'default'`)
 }

@@ -220,6 +220,7 @@ COMMENT ON COLUMN public.aws_identity_allowed.role_arn IS 'The ARN of a role to 
 COMMENT ON COLUMN public.aws_identity_allowed.profile IS 'A profile of the shared configuration files on the engine''s machine.';
 COMMENT ON COLUMN public.aws_identity_allowed.environment IS 'The credentials of the engine''s own environment, which an account has that names nothing else.';
 GRANT SELECT ON public.aws_identity_allowed TO iasql_reader;
+GRANT SELECT ON SEQUENCE public.aws_identity_allowed_id_seq TO iasql_reader;
 
 CREATE OR REPLACE FUNCTION iasql_internal.aws_account_check_identity() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
