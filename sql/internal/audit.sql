@@ -21,6 +21,7 @@ DECLARE
     accounts  text[];
     account   text;
     staged    jsonb := '{}'; -- secrets, see vault.sql
+    hides     boolean := false;
 BEGIN
     SELECT * INTO STRICT managed FROM iasql_internal.managed_table m WHERE m.name = TG_TABLE_NAME;
     settled := by_engine OR managed.settings;
@@ -48,6 +49,7 @@ BEGIN
         tracking := EXISTS (SELECT FROM public.iasql_mode m WHERE m.mode = 'TRACK');
         IF managed.write_only <> '{}' AND NOT managed.settings THEN
             staged := iasql_internal.staged(TG_TABLE_NAME);
+            hides := staged <> '{}';
         END IF;
     END IF;
 
@@ -69,7 +71,7 @@ BEGIN
             INSERT INTO public.iasql_audit_log (ts, "user", table_name, record_id, account, change_type, change, transaction_id, origin, settled, settled_at, secret)
             SELECT at, writer, TG_TABLE_NAME, (r.j ->> 'id')::bigint, coalesce(r.j ->> 'account', r.j ->> 'name'), 'INSERT',
                    jsonb_build_object('change', CASE WHEN managed.write_only = '{}' THEN r.j ELSE iasql_internal.mask(r.j, managed.write_only) END),
-                   batch, CASE WHEN by_engine THEN 'engine' ELSE 'user' END, settled, CASE WHEN settled THEN at END, staged ? (r.j ->> 'id')
+                   batch, CASE WHEN by_engine THEN 'engine' ELSE 'user' END, settled, CASE WHEN settled THEN at END, hides AND staged ? (r.j ->> 'id')
             FROM (SELECT to_jsonb(n) AS j FROM new_rows n) r
             RETURNING iasql_audit_log.account
         )
@@ -117,9 +119,9 @@ BEGIN
                 SELECT jsonb_object_agg(e.key, r.o -> e.key) AS original, jsonb_object_agg(e.key, e.value) AS change
                 FROM jsonb_each(r.n) e
                 WHERE r.o -> e.key IS DISTINCT FROM e.value
-                   OR staged -> (r.n ->> 'id') ? e.key -- one secret in place of another: the row shows asterisks as before
+                   OR hides AND staged -> (r.n ->> 'id') ? e.key -- one secret in place of another: the row shows asterisks as before
             ) d
-            WHERE r.n IS DISTINCT FROM r.o OR staged ? (r.n ->> 'id')
+            WHERE r.n IS DISTINCT FROM r.o OR hides AND staged ? (r.n ->> 'id')
         ), logged AS (
             INSERT INTO public.iasql_audit_log (ts, "user", table_name, record_id, account, change_type, change, transaction_id, origin, key, settled, settled_at, secret)
             SELECT at, writer, TG_TABLE_NAME, (n ->> 'id')::bigint, coalesce(n ->> 'account', n ->> 'name'), 'UPDATE',
@@ -128,7 +130,7 @@ BEGIN
                        'change', CASE WHEN managed.write_only = '{}' THEN change ELSE iasql_internal.mask(change, managed.write_only) END),
                    batch, CASE WHEN by_engine THEN 'engine' ELSE 'user' END,
                    CASE WHEN change ?| managed.identity THEN iasql_internal.key(o, managed.identity) END,
-                   done, CASE WHEN done THEN at END, staged ? (n ->> 'id')
+                   done, CASE WHEN done THEN at END, hides AND staged ? (n ->> 'id')
             FROM (SELECT *, settled OR NOT change ?| managed.columns AS done FROM diff) d
             RETURNING iasql_audit_log.record_id, iasql_audit_log.account, iasql_audit_log.change -> 'change' AS change, iasql_audit_log.settled
         ), refused AS (
@@ -158,7 +160,7 @@ BEGIN
         END IF;
     END IF;
 
-    IF staged <> '{}' THEN
+    IF hides THEN
         PERFORM iasql_internal.keep_staged(TG_TABLE_NAME, at);
     END IF;
     IF committing IS NOT NULL AND NOT managed.settings THEN
