@@ -1,12 +1,15 @@
 package adversary
 
 import (
+	"bytes"
 	"fmt"
+	"net/url"
 	"os/exec"
 	"strings"
 	"testing"
 	"time"
 
+	"iasql/internal/testdb"
 	"iasql/test/faultproxy"
 	"iasql/test/harness"
 )
@@ -67,6 +70,9 @@ func TestSecretsStayHidden(t *testing.T) {
 	w.PSQL(`BEGIN; UPDATE secret SET value = '` + secret("own") + `' WHERE name = 'failed2'; SELECT count(*) FROM iasql_preview(); ROLLBACK`)
 	w.PSQL(`SELECT iasql_create_review('t')`, `SELECT * FROM iasql_get_sql_since()`)
 	look("previewed")
+	if out, err := w.TryPSQL(reader, `SELECT * FROM iasql_preview()`); err != nil || strings.Contains(out, planted) || !strings.Contains(out, "********") {
+		t.Errorf("a reader's preview: %v %.500s", err, out)
+	}
 	w.PSQL(`CALL iasql_rollback()`)
 	look("rolled back")
 	w.PSQL(`SELECT iasql_sync_now()`)
@@ -109,6 +115,7 @@ func TestSecretsStayHidden(t *testing.T) {
 	if strings.Contains(string(out), planted) {
 		t.Error("a reader's dump holds secrets")
 	}
+	restoredSecrets(w, reader)
 	w.Serve()
 	w.Settled()
 	if got := value(w, "failed4"); got != secret("twice") {
@@ -131,6 +138,44 @@ func TestSecretsStayHidden(t *testing.T) {
 	}
 }
 
+// restoredSecrets restores a superuser's dump, which has what waits to be pushed,
+// and looks at the copy as a reader.
+func restoredSecrets(w *harness.World, reader string) {
+	w.Helper()
+	restored := testdb.Empty(w.T)
+	dump, err := exec.Command("pg_dump", w.AdminURL).Output()
+	if err != nil {
+		w.Fatal(err)
+	}
+	if !strings.Contains(string(dump), planted) {
+		w.Fatal("the dump lacks what waits to be pushed")
+	}
+	load := exec.Command("psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", restored)
+	load.Stdin = bytes.NewReader(dump)
+	if out, err := load.CombinedOutput(); err != nil {
+		w.Fatalf("restore: %v: %s", err, out)
+	}
+	if out, err := exec.Command(harness.Engine(), "migrate", "--database-url", restored).CombinedOutput(); err != nil {
+		w.Fatalf("migrate the copy: %v: %s", err, out)
+	}
+	at, err := url.Parse(restored)
+	if err != nil {
+		w.Fatal(err)
+	}
+	as, err := url.Parse(reader)
+	if err != nil {
+		w.Fatal(err)
+	}
+	copied := *w
+	copied.AdminURL = restored
+	at.User = as.User
+	copied.Admin(`GRANT CONNECT ON DATABASE ` + strings.TrimPrefix(at.Path, "/") + ` TO ` + as.User.Username())
+	lookForSecrets(&copied, at.String(), "restored from a dump")
+	if got := copied.Admin(`SELECT count(*) > 80 FROM iasql_internal.vault WHERE value LIKE '` + planted + `%'`); got != "t" {
+		w.Error("what waited to be pushed is not in the copy's vault")
+	}
+}
+
 // value asks the cloud for a secret.
 func value(w *harness.World, name string) string {
 	w.Helper()
@@ -150,7 +195,8 @@ func lookForSecrets(w *harness.World, reader, state string) {
 		UNION ALL
 		SELECT format('SELECT * FROM %s%s r WHERE r::text LIKE ''%%%%` + planted + `%%%%''', p.oid::regproc, v.args)
 		FROM pg_proc p JOIN (VALUES ('iasql_history', '(''secret'', 1)'), ('iasql_as_of', '(''secret'', now())'), ('iasql_get_errors', '()'), ('iasql_get_sql_since', '()'),
-			('iasql_get_sql_for_transaction', '()'), ('iasql_engines', '()'), ('iasql_help', '()')) v (name, args) ON p.proname = v.name AND p.proargtypes[0] IS DISTINCT FROM 'anyelement'::regtype
+			('iasql_get_sql_for_transaction', '()'), ('iasql_engines', '()'), ('iasql_help', '()'), ('iasql_create_review', '(''all'')'), ('iasql_ready', '()'),
+			('iasql_mode_explain', '(''secret'')'), ('iasql_modules_list', '()'), ('iasql_modules_installed', '()'), ('iasql_version', '()')) v (name, args) ON p.proname = v.name AND p.proargtypes[0] IS DISTINCT FROM 'anyelement'::regtype
 		WHERE p.pronamespace = 'public'::regnamespace`)
 	statements := strings.Split(list, "\n")
 	if len(statements) < 60 {
