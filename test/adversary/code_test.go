@@ -46,6 +46,7 @@ func TestDeferredTriggers(t *testing.T) {
 	last := w.PSQL(`SELECT max(transaction_id) FROM iasql_audit_log`)
 	w.PSQL(`BEGIN; ` + temporary + ` CALL iasql_undo(` + last + `); COMMIT`)
 	w.PSQL(`CALL iasql_rollback(true)`)
+	unseen(w, user)
 	// Of the very name of a constraint that is set.
 	name := w.Admin(`SELECT conname FROM pg_constraint WHERE conrelid = 'public.queue'::regclass AND condeferrable LIMIT 1`)
 	w.PSQL(`CREATE TABLE public.namesake (id int)`, fmt.Sprintf(`CREATE CONSTRAINT TRIGGER %s AFTER INSERT ON public.namesake DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION spy.fires()`, name),
