@@ -66,6 +66,9 @@ COMMENT ON TABLE iasql_internal.module_function IS 'The functions of installed m
 ALTER TABLE iasql_internal.batch ADD COLUMN bound pg_snapshot;
 COMMENT ON COLUMN iasql_internal.batch.bound IS 'What had been committed when the batch began to be: nothing else belongs to it.';
 
+UPDATE public.iasql_settings SET description = 'If a cycle would delete more objects than this from the cloud, or replace them, it does neither and asks for review.' WHERE name = 'max_deletes';
+UPDATE public.iasql_settings SET description = 'If a cycle would delete or replace a greater part of a table''s objects than this, it does neither and asks for review (see delete_ratio_floor).' WHERE name = 'max_delete_ratio';
+
 ALTER TABLE public.iasql_audit_log ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.iasql_operations ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.iasql_conflicts ENABLE ROW LEVEL SECURITY;

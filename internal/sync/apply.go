@@ -152,8 +152,10 @@ func (c *cycle) finish(ctx context.Context, batch []finished) error {
 			if f.outcome.Result == ResultOK || f.outcome.Result == ResultUnknown {
 				c.noteOwn(f.run, f.outcome)
 			}
-			if f.run.Kind == OpDelete && f.outcome.Result != ResultFailed && !f.run.Subject.Garbage && !f.run.Replaces {
-				c.deleted[f.run.Subject.Table.Name]++
+			if f.outcome.Result != ResultFailed && f.run.destroys() {
+				d := c.destroyed[f.run.Subject.Table.Name]
+				d.add(f.run.Op)
+				c.destroyed[f.run.Subject.Table.Name] = d
 			}
 			if f.run.Kind == OpCreate && (f.outcome.Result == ResultUnknown || f.run.doubt) {
 				// A later pass of this cycle must not create again (R6); the next

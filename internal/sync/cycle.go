@@ -106,7 +106,7 @@ type cycle struct {
 	tokens    map[RecordRef]string // of creations that may have happened
 	asked     map[RecordRef]bool   // names asked for whose creation is in doubt; asking again does no harm
 	undecided map[RecordRef]bool   // creations whose effect is still being looked for
-	deleted   map[string]int       // by table: deletions made, for R7
+	destroyed map[string]Destroyed // by table: what the cycle has deleted or replaced, for R7
 	refused   map[RecordRef]bool   // by Begin: not to be tried again in this cycle
 	locked    map[string]error     // tables that are left out of the cycle, and why
 	above     map[string]bool      // tables that those refer to
@@ -127,7 +127,7 @@ type cycle struct {
 
 func newCycle(e *Engine, lease Lease, kind Kind) *cycle {
 	return &cycle{Engine: e, lease: lease, kind: kind, tokens: map[RecordRef]string{}, undecided: map[RecordRef]bool{}, asked: map[RecordRef]bool{},
-		deleted: map[string]int{}, refused: map[RecordRef]bool{}, hold: map[objectRef]bool{}, rank: map[string]int{}, touched: map[RecordRef]bool{}, listings: map[*listing]bool{}}
+		destroyed: map[string]Destroyed{}, refused: map[RecordRef]bool{}, hold: map[objectRef]bool{}, rank: map[string]int{}, touched: map[RecordRef]bool{}, listings: map[*listing]bool{}}
 }
 
 // Cycle makes the account's cloud and tables equal as far as it can, and
@@ -307,7 +307,7 @@ func (c *cycle) guard(ctx context.Context, plan Plan) (stop bool, err error) {
 	if c.lease.Reviewed {
 		return false, nil
 	}
-	why := plan.Guard(c.settings.Deletes, c.deleted, func(table string) int {
+	why := plan.Guard(c.settings.Deletes, c.destroyed, func(table string) int {
 		n, countErr := c.Database.Count(ctx, table, c.lease.Account)
 		err = errors.Join(err, countErr)
 		return n
@@ -318,13 +318,17 @@ func (c *cycle) guard(ctx context.Context, plan Plan) (stop bool, err error) {
 	c.report.Stopped = why
 	settlements := make([]Settlement, 0, len(plan.Ops))
 	for _, op := range plan.Ops {
-		if op.Kind != OpDelete || op.Subject.RecordID == 0 {
+		if !op.destroys() || op.Subject.RecordID == 0 {
 			continue
+		}
+		state := StateRemoving
+		if op.Replaces {
+			state = StateUpdatingFailed
 		}
 		settlements = append(settlements, Settlement{
 			Subject: op.Subject,
 			State: op.Subject.remember(State{
-				Name: StateRemoving, Review: true, Code: "delete_guard",
+				Name: state, Review: true, Code: "delete_guard",
 				Message: "this cycle " + why + "; nothing was done. If that is meant, raise the setting or commit the change in a batch after looking at its preview",
 			}),
 		})

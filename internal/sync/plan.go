@@ -407,40 +407,73 @@ func (b *builder) sorted() []*Op {
 	return out
 }
 
-// Guard is R7: it returns why the plan deletes too much to go ahead without a
-// person, "" if it does not. done are the deletions the cycle has made already,
-// by table; count tells how many records a table has.
-func (p Plan) Guard(limits DeleteLimits, done map[string]int, count func(table string) int) string {
-	total, byTable, planned := 0, map[string]int{}, 0
-	for table, n := range done {
-		total, byTable[table] = total+n, n
+// Destroyed counts the objects of a table that a cycle destroys: for good, or to
+// replace them. What they held is gone in both cases (R18).
+type Destroyed struct {
+	Deleted  int
+	Replaced int
+}
+
+// destroys reports whether the operation is the one by which an object goes whose
+// record is deleted, or replaced: the creation of its successor, unless it has to
+// be deleted before that. What is garbage was counted when it was replaced.
+func (op *Op) destroys() bool {
+	return op.Kind == OpDelete && !op.Subject.Garbage || op.Kind == OpCreate && op.Replaces
+}
+
+func (d *Destroyed) add(op *Op) {
+	if op.Replaces {
+		d.Replaced++
+	} else {
+		d.Deleted++
+	}
+}
+
+// Guard is R7: it returns why the plan destroys too much to go ahead without a
+// person, "" if it does not. done is what the cycle has destroyed already, by
+// table; count tells how many records a table has.
+func (p Plan) Guard(limits DeleteLimits, done map[string]Destroyed, count func(table string) int) string {
+	all, byTable, planned := Destroyed{}, map[string]Destroyed{}, false
+	for table, d := range done {
+		byTable[table] = d
 	}
 	for _, op := range p.Ops {
-		if op.Kind == OpDelete && !op.Subject.Garbage && !op.Replaces {
-			total++
-			planned++
-			byTable[op.Subject.Table.Name]++
+		if op.destroys() {
+			planned = true
+			d := byTable[op.Subject.Table.Name]
+			d.add(op)
+			byTable[op.Subject.Table.Name] = d
 		}
 	}
-	if planned == 0 {
+	if !planned {
 		return ""
 	}
-	if total > limits.Max {
-		return fmt.Sprintf("would delete %d objects, more than max_deletes (%d)", total, limits.Max)
-	}
 	tables := make([]string, 0, len(byTable))
-	for table := range byTable {
+	for table, d := range byTable {
 		tables = append(tables, table)
+		all.Deleted, all.Replaced = all.Deleted+d.Deleted, all.Replaced+d.Replaced
+	}
+	if all.total() > limits.Max {
+		return fmt.Sprintf("would delete %s, more than max_deletes (%d)", all.describe("objects"), limits.Max)
 	}
 	slices.Sort(tables)
 	for _, table := range tables {
-		n := byTable[table]
-		// Deleted records are no longer in the table: it had n more.
-		if had := count(table) + n; n >= limits.Floor && float64(n) > limits.Ratio*float64(had) {
-			return fmt.Sprintf("would delete %d of %d objects of %s, more than max_delete_ratio (%g)", n, had, table, limits.Ratio)
+		d := byTable[table]
+		// Deleted records are no longer in the table: it had so many more.
+		if had := count(table) + d.Deleted; d.total() >= limits.Floor && float64(d.total()) > limits.Ratio*float64(had) {
+			return fmt.Sprintf("would delete %s, more than max_delete_ratio (%g)", d.describe(fmt.Sprintf("of %d objects of %s", had, table)), limits.Ratio)
 		}
 	}
 	return ""
+}
+
+func (d Destroyed) total() int { return d.Deleted + d.Replaced }
+
+func (d Destroyed) describe(of string) string {
+	if d.Replaced == 0 {
+		return fmt.Sprintf("%d %s", d.Deleted, of)
+	}
+	return fmt.Sprintf("%d %s (%d of them to replace them)", d.total(), of, d.Replaced)
 }
 
 // DeleteLimits are the settings of R7.

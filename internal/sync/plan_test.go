@@ -184,12 +184,24 @@ func TestGuard(t *testing.T) {
 		}
 		return NewPlan(steps)
 	}
+	replaces := func(n int, first bool) Plan {
+		table := *node
+		table.DestroyBeforeCreate = first
+		var steps []Step
+		for id := int64(1); id <= int64(n); id++ {
+			s := nodeSubject(id, 0, 0)
+			s.Table, s.Cloud = &table, cloudOf(id, 0)
+			s.Object = s.Cloud
+			steps = append(steps, Step{s, Decision{Action: Replace}})
+		}
+		return NewPlan(steps)
+	}
 	limits := DeleteLimits{Max: 10, Ratio: 0.5, Floor: 5}
 	left := func(n int) func(string) int { return func(string) int { return n } }
 	for _, c := range []struct {
 		name    string
 		plan    Plan
-		done    int
+		done    int // replaced before, where the plan replaces; otherwise deleted
 		left    int
 		stopped bool
 	}{
@@ -202,8 +214,18 @@ func TestGuard(t *testing.T) {
 		{"five of nine", deletes(5, false), 0, 4, true},
 		{"one, after too many", deletes(1, false), 10, 100, true},
 		{"none, after too many", deletes(0, false), 50, 0, false},
+		{"ten replaced of many", replaces(10, false), 0, 100, false},
+		{"eleven replaced of many", replaces(11, false), 0, 100, true},
+		{"eleven replaced of many, destroyed first", replaces(11, true), 0, 100, true},
+		{"ten replaced and one before", replaces(10, true), 1, 100, true},
+		{"five replaced of ten", replaces(5, true), 0, 10, false},
+		{"six replaced of ten", replaces(6, true), 0, 10, true},
 	} {
-		why := c.plan.Guard(limits, map[string]int{"node": c.done}, left(c.left))
+		done := Destroyed{Deleted: c.done}
+		if len(c.plan.Ops) > 0 && c.plan.Ops[0].Replaces {
+			done = Destroyed{Replaced: c.done}
+		}
+		why := c.plan.Guard(limits, map[string]Destroyed{"node": done}, left(c.left))
 		if (why != "") != c.stopped {
 			t.Errorf("%s: %q", c.name, why)
 		}

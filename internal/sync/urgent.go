@@ -109,7 +109,7 @@ func (c *cycle) serve(ctx context.Context) error {
 	engine := *c.Engine
 	engine.Turn = max(engine.Turn, 0)
 	push := newCycle(&engine, c.lease, Push)
-	push.deleted = c.deleted // it is one cycle to those who limit it (R7)
+	push.destroyed = c.destroyed // it is one cycle to those who limit it (R7)
 	err := push.run(ctx)
 	r := push.report
 	c.count(func(to *Report) {

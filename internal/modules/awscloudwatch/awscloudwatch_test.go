@@ -1,6 +1,11 @@
 package awscloudwatch
 
 import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
 	"testing"
 
 	"iasql/internal/aws/awstest"
@@ -30,10 +35,45 @@ func TestLogGroupLifecycle(t *testing.T) {
 			"retention_in_days": {modules.Int(30), modules.Null},
 			"tags":              {modules.StringMap(map[string]string{"a": "1", "b": ""}), modules.Null},
 		},
-		Calls: map[string]int{"tags": 2},
+		Elsewhere: []string{"kms_key_id"}, // TestLogGroupKey
+		Calls:     map[string]int{"tags": 2},
 	})
 	if _, err := resource.Create(ctx, scope, modules.Row{"log_group_name": modules.Text("/app/web-old")}, ""); err == nil || modules.ClassOf(err) != modules.Exists {
 		t.Errorf("create what there is: got %v, want class %s", err, modules.Exists)
+	}
+}
+
+// TestLogGroupKey: a key is changed in place, and the logs stay. Moto has neither
+// call; this answers them as the CloudWatch Logs API Reference has it (JSON 1.1,
+// operations named by X-Amz-Target, empty answers).
+func TestLogGroupKey(t *testing.T) {
+	t.Parallel()
+	var calls []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		calls = append(calls, strings.TrimPrefix(r.Header.Get("X-Amz-Target"), "Logs_20140328.")+" "+string(body))
+		w.Header().Set("Content-Type", "application/x-amz-json-1.1")
+	}))
+	t.Cleanup(server.Close)
+	resource := newLogGroup(awstest.Fake(server.URL))
+	if resource.description.Column("kms_key_id").CreateOnly {
+		t.Error("changing the key replaces the log group, and its logs are gone")
+	}
+	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
+	have := modules.Row{"log_group_name": modules.Text("/app"), "kms_key_id": modules.Text("arn:aws:kms:us-west-2:123456789012:key/old")}
+	for _, key := range []modules.Value{modules.Text("arn:aws:kms:us-west-2:123456789012:key/new"), modules.Null} {
+		if err := resource.Update(ctx, awstest.Scope("us-west-2"), have, modules.Row{"log_group_name": have["log_group_name"], "kms_key_id": key}, []string{"kms_key_id"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := []string{
+		`AssociateKmsKey {"kmsKeyId":"arn:aws:kms:us-west-2:123456789012:key/new","logGroupName":"/app"}`,
+		`DisassociateKmsKey {"logGroupName":"/app"}`,
+	}; !slices.Equal(calls, want) {
+		t.Errorf("calls: %q, want %q", calls, want)
 	}
 }
 

@@ -42,8 +42,9 @@ func describeLogGroup() *modules.Table {
 				// Page PutRetentionPolicy: retentionInDays.
 				Check: "retention_in_days IN (1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653)",
 				Doc:   "For how many days logs are kept: 1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365 or one of the larger numbers AWS has. NULL: for ever."},
-			modules.Column{Name: "kms_key_id", Type: modules.TypeText, CreateOnly: true, Check: `kms_key_id LIKE 'arn:%'`,
-				Doc: "The ARN of the KMS key that encrypts it. NULL: AWS's own does."},
+			// Changed in place, so that the logs stay (page AssociateKmsKey).
+			modules.Column{Name: "kms_key_id", Type: modules.TypeText, Check: `kms_key_id LIKE 'arn:%'`,
+				Doc: "The ARN of the KMS key that encrypts what is logged from now on. NULL: AWS's own does. What was logged before stays as it was encrypted, and is read with the old key."},
 			modules.Column{Name: "log_group_arn", Type: modules.TypeText, Assigned: true,
 				Doc: "Its Amazon Resource Name (ARN), without the :* at the end that some policies need."},
 			modules.Column{Name: "creation_time", Type: modules.TypeTime, Assigned: true, Doc: "When it was created."},
@@ -135,7 +136,7 @@ func (r *logGroup) Create(ctx context.Context, scope modules.Scope, want modules
 	return modules.Row{"log_group_name": want["log_group_name"]}, nil
 }
 
-// Update changes retention and tags.
+// Update changes retention, key and tags.
 func (r *logGroup) Update(ctx context.Context, scope modules.Scope, have, want modules.Row, columns []string) error {
 	client, err := r.client(ctx, scope)
 	if err != nil {
@@ -147,6 +148,16 @@ func (r *logGroup) Update(ctx context.Context, scope modules.Scope, have, want m
 			_, err = client.DeleteRetentionPolicy(ctx, &cloudwatchlogs.DeleteRetentionPolicyInput{LogGroupName: name})
 		} else {
 			_, err = client.PutRetentionPolicy(ctx, &cloudwatchlogs.PutRetentionPolicyInput{LogGroupName: name, RetentionInDays: days.Int32Ptr()})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if slices.Contains(columns, "kms_key_id") {
+		if key := want["kms_key_id"]; key.IsNull() {
+			_, err = client.DisassociateKmsKey(ctx, &cloudwatchlogs.DisassociateKmsKeyInput{LogGroupName: name})
+		} else {
+			_, err = client.AssociateKmsKey(ctx, &cloudwatchlogs.AssociateKmsKeyInput{LogGroupName: name, KmsKeyId: key.Ptr()})
 		}
 		if err != nil {
 			return err

@@ -39,8 +39,9 @@ func describeSecret() *modules.Table {
 		Creation: modules.ByName,
 		Columns: aws.Regional(
 			modules.Column{Name: "name", Type: modules.TypeText, Required: true, Identity: true, CreateOnly: true,
-				Check: `name ~ '^[A-Za-z0-9/_+=.@-]+$' AND length(name) <= 512`,
-				Doc:   "The secret's name, up to 512 letters, digits and /_+=.@-."},
+				// Page CreateSecret: Name. Services name those that they manage with an exclamation mark: rds!db-….
+				Check: `name ~ '^[A-Za-z0-9/_+=.@!-]+$' AND length(name) <= 512`,
+				Doc:   "The secret's name, up to 512 letters, digits and /_+=.@-. Those that services manage have a ! in it, such as rds!db-1."},
 			modules.Column{Name: "description", Type: modules.TypeText, Check: "length(description) BETWEEN 1 AND 2048",
 				Doc: "What it is for, up to 2048 characters."},
 			modules.Column{Name: "value", Type: modules.TypeText, WriteOnly: true, Check: "length(value) BETWEEN 1 AND 65536",

@@ -27,6 +27,9 @@ func (c *checker) creating(r *run, call *sync.LoggedCall, want modules.Row) {
 	if t.Creation == modules.ByToken && slices.ContainsFunc(c.w.cloud.objects, func(o *object) bool { return o.table == t && o.token == call.Token }) {
 		return // changes nothing, even if the object is gone since
 	}
+	if call.Replaces { // what it replaces is garbage from now on
+		r.deletes++
+	}
 	live := 0
 	for o := range c.owned[at] {
 		if o.now() != nil && o.by == at && !c.isGarbage(o) && !c.claimed(o, at) {
@@ -103,10 +106,13 @@ func (c *checker) made(at sync.RecordRef, o *object) bool {
 // removed: an object was deleted.
 func (c *checker) removed(r *run, call *sync.LoggedCall, o *object) {
 	at := call.Record
-	if c.isGarbage(o) || call.Replaces {
+	if c.isGarbage(o) { // counted when its successor was made
 		return
 	}
 	r.deletes++
+	if call.Replaces {
+		return
+	}
 	for owner := range c.owned {
 		if c.owned[owner][o] && c.asked(owner, r.started, "", "DELETE") {
 			return
