@@ -235,6 +235,7 @@ func TestClassification(t *testing.T) {
 		{"s3 too many", s3Mutation, s3Error(400, "TooManyBuckets", "no"), modules.Quota, "TooManyBuckets", 1},
 		{"s3 denied", s3Read, s3Error(403, "AccessDenied", "no"), modules.Denied, "AccessDenied", 1},
 		{"s3 expired", s3Read, s3Error(400, "ExpiredToken", "no"), modules.Denied, "ExpiredToken", 1},
+		{"s3 expired, mutation", s3Mutation, s3Error(400, "ExpiredToken", "no"), modules.Transient, "ExpiredToken", all},
 		{"s3 signature", s3Read, s3Error(403, "SignatureDoesNotMatch", "no"), modules.Denied, "SignatureDoesNotMatch", 1},
 		{"s3 malformed", s3Mutation, s3Error(400, "MalformedPolicy", "no"), modules.Invalid, "MalformedPolicy", 1},
 		{"s3 fails a mutation", s3Mutation, s3Error(500, "InternalError", "no"), modules.MayHaveHappened, "InternalError", 1},

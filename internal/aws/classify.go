@@ -97,7 +97,6 @@ var codes = map[string]modules.Class{
 	"NotAuthorized":                       modules.Denied,
 	"NotSignedUp":                         modules.Denied,
 	"OptInRequired":                       modules.Denied,
-	"PendingVerification":                 modules.Denied,
 	"RegionDisabledException":             modules.Denied,
 	"RequestExpired":                      modules.Denied,
 	"RequestTimeTooSkewed":                modules.Denied,
@@ -119,6 +118,45 @@ var codes = map[string]modules.Class{
 	"InsufficientReservedInstanceCapacity": modules.Transient,
 	"InsufficientVolumeCapacity":           modules.Transient,
 	"InsufficientFreeAddressesInSubnet":    modules.Dependency,
+	// RDS: likewise, with status 400 (pages CreateDBInstance and CreateDBCluster, Errors).
+	"InsufficientDBInstanceCapacity":     modules.Transient,
+	"InsufficientDBClusterCapacityFault": modules.Transient,
+	"InsufficientStorageClusterCapacity": modules.Transient,
+
+	// The request was turned away, and will not be in a while: AWS looks at a new account, which takes up to four hours (page "Error
+	// codes for the Amazon EC2 API"); another change of the same is under way.
+	"PendingVerification":             modules.Dependency,
+	"ConcurrentMutationLimitExceeded": modules.Throttled,
+	"ConcurrentTagAccess":             modules.Dependency,
+	"ConcurrentTagAccessException":    modules.Dependency,
+	"InvalidStateTransition":          modules.Dependency, // a peering connection that is being made or accepted
+
+	// No wait heals these, whatever their names have in common with others.
+	"InvalidDBSubnetGroupFault": modules.Invalid,
+	"DefaultVpcDoesNotExist":    modules.Invalid,
+
+	// What it names may not be visible yet (see [modules.NotFound]).
+	"InvalidSecurityGroup": modules.NotFound, // Elastic Load Balancing
+}
+
+// sayings are the classes of answers that only their text tells from others of
+// the same code; "" stands for any code. A principal that a policy names is found
+// a while after it was made ("IAM is eventually consistent": IAM User Guide,
+// "Troubleshoot IAM").
+var sayings = []struct {
+	code, text string
+	class      modules.Class
+}{
+	{"InvalidParameterCombination", "storage change is being optimized", modules.Dependency},      // RDS
+	{"InvalidParameterException", "Unable to assume the service linked role", modules.Dependency}, // ECS, which has just made it
+	{"", "Too many concurrent attempts", modules.Throttled},                                       // ECS
+	{"MalformedPolicyDocument", "nvalid principal", modules.NotFound},                             // IAM
+	{"MalformedPolicyDocumentException", "nvalid principal", modules.NotFound},                    // KMS, Secrets Manager
+	{"MalformedPolicy", "nvalid principal", modules.NotFound},                                     // S3
+	{"InvalidParameter", "PrincipalNotFound", modules.NotFound},                                   // SNS
+	{"InvalidParameterException", "rincipal not found", modules.NotFound},                         // ECR
+	{"InvalidAttributeValue", "Invalid value for the parameter Policy", modules.NotFound},         // SQS
+	{"InvalidParameterValue", "Invalid value for the parameter Policy", modules.NotFound},
 }
 
 // patterns are the classes of families of codes, the first match counting.
@@ -268,6 +306,9 @@ func Classify(err error, mutates, sent bool) *modules.Error {
 		e.Class = classOf(e.Code, e.Message, status, lost)
 	}
 	code := trimCode(e.Code)
+	if mutates && strings.HasPrefix(code, "ExpiredToken") { // nothing has happened, and the next session may
+		e.Class = modules.Transient
+	}
 	if hint, ok := hints[code]; ok {
 		e.Message = strings.TrimSuffix(e.Message, ".") + ": " + hint
 	}
@@ -285,6 +326,11 @@ func ErrorOf(code, message string) error {
 // classOf returns the class of an answer.
 func classOf(code, message string, status int, lost modules.Class) modules.Class {
 	code = trimCode(code)
+	for _, s := range sayings {
+		if (s.code == "" || s.code == code) && strings.Contains(message, s.text) {
+			return s.class
+		}
+	}
 	if class, ok := codes[code]; ok {
 		return class
 	}

@@ -292,3 +292,40 @@ func TestDetached(t *testing.T) {
 		t.Errorf("sent a copy, %v", err)
 	}
 }
+
+// What only the text of an answer tells from others, and what the names of codes
+// make believe: each as AWS words it.
+func TestClassesOfAnswers(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		code, message string
+		want          modules.Class
+	}{
+		{"InvalidParameterCombination", "You can't modify this instance because the previous storage change is being optimized.", modules.Dependency},
+		{"InvalidParameterCombination", "Cannot find version 99 for postgres", modules.Invalid},
+		{"InvalidStateTransition", "The pcx-1 is in provisioning state", modules.Dependency},
+		{"InvalidParameterException", "Unable to assume the service linked role. Please verify that the ECS service linked role exists.", modules.Dependency},
+		{"InvalidParameterException", "Container.image should not be null or empty.", modules.Invalid},
+		{"ClientException", "Too many concurrent attempts to create a new revision of the specified family.", modules.Throttled},
+		{"InsufficientDBInstanceCapacity", "no capacity", modules.Transient},
+		{"InsufficientStorageClusterCapacity", "no capacity", modules.Transient},
+		{"InsufficientDBClusterCapacityFault", "no capacity", modules.Transient},
+		{"MalformedPolicyDocument", `Invalid principal in policy: "AWS":"arn:aws:iam::123456789012:role/new"`, modules.NotFound},
+		{"MalformedPolicyDocument", "Syntax errors in policy.", modules.Invalid},
+		{"MalformedPolicy", "Invalid principal in policy", modules.NotFound},
+		{"InvalidParameter", "Invalid parameter: Policy Error: PrincipalNotFound", modules.NotFound},
+		{"InvalidAttributeValue", "Invalid value for the parameter Policy.", modules.NotFound},
+		{"MalformedPolicyDocumentException", "Policy contains a statement with one or more invalid principals.", modules.NotFound},
+		{"ConcurrentTagAccess", "Can't perform multiple operations on a tag simultaneously.", modules.Dependency},
+		{"ConcurrentMutationLimitExceeded", "too many", modules.Throttled},
+		{"PendingVerification", "Your request for accessing resources in this region is being validated", modules.Dependency},
+		{"InvalidSecurityGroup", "The security group does not exist", modules.NotFound},
+		{"InvalidDBSubnetGroupFault", "The subnet group is in another VPC", modules.Invalid},
+		{"InvalidDBInstanceState", "Instance is modifying", modules.Dependency},
+		{"DefaultVpcDoesNotExist", "There is no default VPC", modules.Invalid},
+	} {
+		if got := modules.ClassOf(ErrorOf(c.code, c.message)); got != c.want {
+			t.Errorf("%s: %s: %s, want %s", c.code, c.message, got, c.want)
+		}
+	}
+}

@@ -21,7 +21,9 @@ const (
 	MayHaveHappened
 	// Throttled: the API asks to be called less. Nothing happened. Heals.
 	Throttled
-	// NotFound: the object is not there.
+	// NotFound: the object is not there; or, where one is made or changed,
+	// something that it names is not, which heals while AWS's reads may still lag
+	// behind its writes, and then is the user's mistake.
 	NotFound
 	// Exists: an object with that name is there already.
 	Exists

@@ -135,7 +135,7 @@ func (c *cycle) failed(s *Subject, name StateName, err error) *State {
 		st.Attempts = s.State.Attempts
 	}
 	st.Attempts++
-	if class.Heals() {
+	if class.Heals() && !(class == modules.NotFound && name != StateRemoving && st.Attempts >= maxNotFound) {
 		st.Backoff = c.backoff(st.Attempts, err)
 		return s.remember(st)
 	}
@@ -154,6 +154,12 @@ func (c *cycle) failed(s *Subject, name StateName, err error) *State {
 	}
 	return s.remember(st)
 }
+
+// maxNotFound is how often a creation or a change is tried that names something
+// that is not there. The pauses between add up to three to four minutes: what has
+// just been made is seen by then (Amazon EC2 API Reference, "Eventual
+// consistency"), and what is still missing was mistyped, or is gone.
+const maxNotFound = 9
 
 // The limits of a record's backoff.
 const (
