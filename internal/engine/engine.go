@@ -140,7 +140,7 @@ func (e *Engine) start(ctx context.Context, accounts int) error {
 		Queues:            queues,
 		Workers:           workers,
 		FetchCooldown:     fetchCooldown,
-		FetchPollInterval: 10 * time.Second, // only if a notification was lost
+		FetchPollInterval: 2 * time.Second, // where no notification came: River (v0.51) sends none for a job that comes due within 5 s
 		// A cycle may take long; it is the lease that tells whether its engine
 		// lives. The queue only tidies up after a dead one.
 		JobTimeout:                  -1,
