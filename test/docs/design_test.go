@@ -59,6 +59,35 @@ func rulesOf(t *testing.T, text string) []rule {
 	return rules
 }
 
+// What the design calls by its name in the code is there under that name.
+func TestDesignNamesWhatIsThere(t *testing.T) {
+	t.Parallel()
+	root := filepath.Join("..", "..")
+	word := regexp.MustCompile(`\w+`)
+	known := map[string]bool{}
+	walk(t, root, []string{".go", ".sql"}, func(path, text string) {
+		for _, w := range word.FindAllString(path, -1) {
+			known[w] = true
+		}
+		for _, w := range word.FindAllString(text, -1) {
+			known[w] = true
+		}
+	})
+	name := regexp.MustCompile("`([A-Za-z_][\\w./]*)(?:\\(\\))?`") // iasql_wait_for_all(), State.Identity, sql/internal/vault.sql
+	for _, m := range name.FindAllStringSubmatch(read(t, filepath.Join(root, design)), -1) {
+		for _, w := range word.FindAllString(m[1], -1) {
+			if !known[w] {
+				t.Errorf("%s names %s: the code has no %s", design, m[1], w)
+			}
+		}
+		if strings.Contains(m[1], "/") {
+			if _, err := os.Stat(filepath.Join(root, m[1])); err != nil {
+				t.Errorf("%s names %s, which is not there", design, m[1])
+			}
+		}
+	}
+}
+
 // citations are the rules that a text cites. With single, ranges do not count:
 // they say nothing about the rules between.
 func citations(text string, single bool) []int {
