@@ -58,9 +58,8 @@ func (c *cycle) snapshot(ctx context.Context, all bool) ([]*Subject, error) {
 // engine's own writes.
 func (c *cycle) complete(s *Subject) {
 	res := c.Registry.Resource(s.Table.Name)
-	_, s.CanCreate = res.(modules.Creator)
-	_, s.CanUpdate = res.(modules.Updater)
-	_, s.CanDelete = res.(modules.Deleter)
+	can := modules.Can(res)
+	s.CanCreate, s.CanUpdate, s.CanDelete = can.Create, can.Update, can.Delete
 	identity, named := s.Identity()
 	if named {
 		s.Scope = s.Table.Scope(identity)

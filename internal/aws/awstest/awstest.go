@@ -102,6 +102,11 @@ func Lifecycle(t *testing.T, c Case) {
 	if err := r.table.Validate(); err != nil {
 		t.Fatal(err)
 	}
+	if declared, ok := c.Resource.(interface{ Validate() error }); ok {
+		if err := declared.Validate(); err != nil {
+			t.Fatal(err)
+		}
+	}
 	r.refused("create", func() error { _, err := r.create(t.Context(), "refused"); return err })
 
 	created, err := r.create(r.ctx, "token-1")

@@ -73,12 +73,13 @@ func networkACLRows(ctx context.Context, client *ec2.Client, lists []ec2types.Ne
 	}
 	there := map[string]bool{}
 	err := aws.EC2Chunks(vpcs, "vpc-id", func(filters []ec2types.Filter) error {
-		return describeVPCs(ctx, client, filters, func(page []ec2types.Vpc) error {
-			for _, v := range page {
-				there[awssdk.ToString(v.VpcId)] = true
-			}
-			return nil
-		})
+		return aws.Pages(ctx, ec2.NewDescribeVpcsPaginator(client, &ec2.DescribeVpcsInput{Filters: filters, MaxResults: awssdk.Int32(aws.PageSize)}),
+			func(out *ec2.DescribeVpcsOutput) error {
+				for _, v := range out.Vpcs {
+					there[awssdk.ToString(v.VpcId)] = true
+				}
+				return nil
+			})
 	})
 	if err != nil {
 		return nil, err

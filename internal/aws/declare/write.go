@@ -1,0 +1,501 @@
+package declare
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"iasql/internal/aws"
+	"iasql/internal/modules"
+)
+
+// Update is a way in which some columns are changed.
+type Update struct {
+	columns []string
+	op      *Op
+	unset   *Op // makes the one column NULL
+	whole   bool
+	single  bool
+	reverse func(want modules.Row) bool
+	name    string // members that take an attribute's name and value
+	value   string
+	by      func(ctx context.Context, s *Step) error
+}
+
+// Modify changes columns by a call that leaves alone what its input leaves out:
+// those that are to change, together. Without names it is about every column
+// that lives in its input and that no other update names.
+func Modify(op *Op, columns ...string) Update { return Update{op: op, columns: columns} }
+
+// ModifyEach is [Modify] for calls that take one change at a time. The columns
+// change in the order of their names here.
+func ModifyEach(op *Op, columns ...string) Update {
+	return Update{op: op, columns: columns, single: true}
+}
+
+// Reversed has the columns of [ModifyEach] changed in reverse order where that
+// holds.
+func (u Update) Reversed(when func(want modules.Row) bool) Update { u.reverse = when; return u }
+
+// Replace changes columns by a call that sets everything its input has, and so
+// is sent every column that lives there.
+func Replace(op *Op, columns ...string) Update { return Update{op: op, columns: columns, whole: true} }
+
+// Put changes one column: by set, and to NULL by unset. That there is nothing to
+// unset is no error.
+func Put(column string, set, unset *Op) Update {
+	return Update{op: set, unset: unset, columns: []string{column}}
+}
+
+// Attributes changes columns that live in a map of attributes, each by a call
+// that takes its name and its value, "" for NULL.
+func Attributes(op *Op, name, value string, columns ...string) Update {
+	return Update{op: op, name: name, value: value, columns: columns, single: true}
+}
+
+// By changes columns in a way of the module's own.
+func By(by func(ctx context.Context, s *Step) error, columns ...string) Update {
+	return Update{by: by, columns: columns}
+}
+
+// update is an update whose columns have been found in the input of its call.
+type update struct {
+	Update
+	targets []target // that it changes
+	others  []target // that a whole one sends besides
+}
+
+// ClientOf returns the client of the step's service and region.
+func ClientOf[C any](s *Step) C { return s.client.(C) }
+
+// Create implements [modules.Creator].
+func (r *Resource) Create(ctx context.Context, scope modules.Scope, want modules.Row, token string) (modules.Row, error) {
+	s, err := r.step(ctx, scope)
+	if err != nil {
+		return nil, err
+	}
+	s.Want, s.Token = want, token
+	if r.createBy != nil {
+		return r.createBy(ctx, s)
+	}
+	return s.Create(ctx)
+}
+
+// Create creates the object that the step wants by the table's call.
+func (s *Step) Create(ctx context.Context) (modules.Row, error) {
+	r := s.resource
+	in := r.create.input()
+	for _, t := range r.created {
+		v := s.Want[t.column.Name]
+		if v.IsNull() || t.column.hasUsual && t.column.Column.Same(v, t.column.usual) {
+			continue
+		}
+		if err := t.put(in, v); err != nil {
+			return nil, err
+		}
+	}
+	token := ""
+	switch r.description.Creation {
+	case modules.ByToken:
+		tokenMember(r.create.in).set(in, reflect.ValueOf(&s.Token))
+	case modules.ByTag:
+		if r.token != nil {
+			r.createToken().set(in, reflect.ValueOf(&s.Token))
+		} else {
+			token = s.Token
+		}
+	}
+	if r.tags != nil {
+		r.tags.tagging.addTags(in, s.Want, token)
+	}
+	out, err := r.create.run(ctx, s, in)
+	if err != nil {
+		return nil, err
+	}
+	return r.identify(s.Want, out.Elem())
+}
+
+// identify returns what names an object that was created: what users choose, and
+// what AWS has answered.
+func (b *binding) identify(want modules.Row, out reflect.Value) (modules.Row, error) {
+	row := modules.Row{}
+	answer, _ := resolve(out.Type(), b.create.answer)
+	object, there := answer.get(out)
+	for i := range b.columns {
+		c := &b.columns[i]
+		switch {
+		case !c.key:
+		case !c.Column.Assigned:
+			row[c.Name] = want[c.Name]
+		case there:
+			p := b.answered(c, answer.leaf)
+			if p == nil {
+				continue
+			}
+			v, ok := p.get(object)
+			value, err := decode(c, v, ok)
+			if err != nil {
+				return nil, err
+			}
+			if !value.IsNull() {
+				row[c.Name] = value
+			}
+		}
+	}
+	if _, ok := b.description.Key(row); !ok {
+		return nil, fmt.Errorf("the answer of %s does not say what it has created", b.create.name)
+	}
+	return row, nil
+}
+
+// answered finds a column in the answer of the creation.
+func (b *binding) answered(c *Column, t reflect.Type) *path {
+	for _, text := range append([]string{c.member}, c.inputs...) {
+		if p, err := resolve(t, text); err == nil && text != "" && decodable(c, p.leaf) == nil {
+			return p
+		}
+	}
+	return nil
+}
+
+// tokenMember finds where an input takes a client token.
+func tokenMember(in reflect.Type) *path {
+	for _, name := range []string{"ClientToken", "ClientRequestToken", "IdempotencyToken", "CreationToken", "CallerReference", "CreatorRequestId"} {
+		if p, err := resolve(in, name); err == nil && p.leaf == reflect.TypeFor[*string]() {
+			return p
+		}
+	}
+	return nil
+}
+
+func (b *binding) createToken() *path { return tokenMember(b.create.in) }
+
+func (b *binding) bindCreate() error {
+	if b.create == nil {
+		if b.createBy == nil {
+			return nil
+		}
+		return b.reachable(nil)
+	}
+	defects := []error{b.create.check(b.service.client, b.columns)}
+	for i := range b.columns {
+		c := &b.columns[i]
+		if c.Column.Assigned || c.Column.Local || c.tagging != nil {
+			continue
+		}
+		if p := b.create.bind(c); p != nil {
+			b.created = append(b.created, target{c, p})
+		}
+	}
+	answer, err := resolve(b.create.out, b.create.answer)
+	if err != nil {
+		return errors.Join(append(defects, fmt.Errorf("call %s: %w", b.create.name, err))...)
+	}
+	for i := range b.columns {
+		if c := &b.columns[i]; c.Column.Identity && c.Column.Assigned && b.answered(c, answer.leaf) == nil {
+			defects = append(defects, fmt.Errorf("call %s: its answer does not have the identity column %s", b.create.name, c.Name))
+		}
+	}
+	switch {
+	case b.description.Creation == modules.ByToken && tokenMember(b.create.in) == nil,
+		b.description.Creation == modules.ByTag && b.token != nil && tokenMember(b.create.in) == nil:
+		defects = append(defects, fmt.Errorf("call %s: its input takes no client token", b.create.name))
+	case b.description.Creation == modules.ByTag && b.token == nil && b.tags != nil && !b.tags.tagging.created(b.create.in):
+		defects = append(defects, fmt.Errorf("call %s: its input takes no tags", b.create.name))
+	}
+	return errors.Join(append(defects, b.reachable(b.created))...)
+}
+
+// reachable checks that whatever users can write gets to the cloud somehow.
+func (b *binding) reachable(created []target) error {
+	if b.createBy != nil || len(b.create.edits) > 0 {
+		return nil // which may do anything
+	}
+	var defects []error
+	for i := range b.columns {
+		c := &b.columns[i]
+		if c.Column.Assigned || c.Column.Local || c.tagging != nil {
+			continue
+		}
+		sent := slices.ContainsFunc(created, func(t target) bool { return t.column == c })
+		if !sent && !b.updated(c.Name) {
+			defects = append(defects, fmt.Errorf("column %s: no call sends it", c.Name))
+		}
+	}
+	return errors.Join(defects...)
+}
+
+func (b *binding) updated(column string) bool {
+	return slices.ContainsFunc(b.updates, func(u *update) bool { return slices.Contains(u.columns, column) })
+}
+
+// bindUpdates finds the columns in the updates' calls, and checks that every
+// column that can be changed has one.
+func (b *binding) bindUpdates(updates []Update) error {
+	if len(updates) == 0 && b.tags == nil {
+		return nil
+	}
+	var defects []error
+	for _, u := range updates {
+		b.updates = append(b.updates, &update{Update: u})
+	}
+	for _, u := range b.updates {
+		defects = append(defects, b.bindUpdate(u))
+	}
+	if b.tags != nil && !b.updated(modules.ColumnTags) {
+		b.updates = append(b.updates, &update{Update: By(func(ctx context.Context, s *Step) error { return s.UpdateTags(ctx) }, modules.ColumnTags)})
+	}
+	for i := range b.columns {
+		if c := &b.columns[i]; c.changeable() && !b.updated(c.Name) {
+			defects = append(defects, fmt.Errorf("column %s: it can be changed, and no update does", c.Name))
+		}
+	}
+	return errors.Join(defects...)
+}
+
+func (b *binding) bindUpdate(u *update) error {
+	var defects []error
+	for _, name := range u.columns {
+		if b.byName[name] == nil {
+			defects = append(defects, fmt.Errorf("update: there is no column %s", name))
+		}
+	}
+	if u.by != nil || len(defects) > 0 {
+		return errors.Join(defects...)
+	}
+	defects = append(defects, b.bindKeys(u.op))
+	if u.unset != nil {
+		defects = append(defects, b.bindKeys(u.unset))
+	}
+	named := len(u.columns) > 0
+	for i := range b.columns {
+		c := &b.columns[i]
+		if !c.changeable() || c.tagging != nil || named && !slices.Contains(u.columns, c.Name) || !named && b.updated(c.Name) {
+			continue
+		}
+		p := u.op.bind(c)
+		switch {
+		case u.name != "":
+			if _, key, ok, _, err := cutLast(c.member); err != nil || !ok || key == "" {
+				defects = append(defects, fmt.Errorf("column %s: %q is no attribute", c.Name, c.member))
+			}
+		case p == nil && named && !(len(u.op.edits) > 0):
+			defects = append(defects, fmt.Errorf("column %s: the input of %s does not have it", c.Name, u.op.name))
+			continue
+		case p == nil && !named:
+			continue
+		}
+		if !named {
+			u.columns = append(u.columns, c.Name)
+		}
+		u.targets = append(u.targets, target{c, p})
+		if !u.whole && u.unset == nil && u.name == "" && !c.settlesNull() && len(u.op.edits) == 0 {
+			defects = append(defects, fmt.Errorf("column %s: nothing says how %s makes it NULL (Unset, Chosen, Required, EmptyIsNull)", c.Name, u.op.name))
+		}
+	}
+	if u.single { // in the order they are named in
+		slices.SortStableFunc(u.targets, func(x, y target) int {
+			return slices.Index(u.columns, x.column.Name) - slices.Index(u.columns, y.column.Name)
+		})
+	}
+	if u.whole {
+		for i := range b.columns {
+			c := &b.columns[i]
+			if c.Column.Assigned || c.Column.Local || c.tagging != nil || slices.Contains(u.columns, c.Name) {
+				continue
+			}
+			if p := u.op.bind(c); p != nil {
+				u.others = append(u.others, target{c, p})
+			}
+		}
+	}
+	return errors.Join(defects...)
+}
+
+// settlesNull reports whether it is clear what a change to NULL sends.
+func (c *Column) settlesNull() bool {
+	return c.hasUnset || c.hasUsual || c.Column.Chosen || c.Column.Required || c.Column.EmptyIsNull || c.Column.WriteOnly
+}
+
+// cutLast takes a path's last name with its index.
+func cutLast(text string) (name, index string, indexed bool, rest string, err error) {
+	for {
+		name, index, indexed, rest, err = cut(text)
+		if err != nil || rest == "" {
+			return name, index, indexed, rest, err
+		}
+		text = rest
+	}
+}
+
+// Update implements [modules.Updater].
+func (r *Resource) Update(ctx context.Context, scope modules.Scope, have, want modules.Row, columns []string) error {
+	s, err := r.step(ctx, scope)
+	if err != nil {
+		return err
+	}
+	s.Have, s.Want, s.Columns = have, want, columns
+	for _, u := range r.updates {
+		if !s.Changes(u.columns...) {
+			continue
+		}
+		if err := r.change(ctx, s, u); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// UpdateTags makes the tags what the step wants.
+func (s *Step) UpdateTags(ctx context.Context) error {
+	return s.resource.tags.tagging.update(ctx, s, &s.resource.binding)
+}
+
+func (r *Resource) change(ctx context.Context, s *Step, u *update) error {
+	if u.by != nil {
+		return u.by(ctx, s)
+	}
+	changed := slices.DeleteFunc(slices.Clone(u.targets), func(t target) bool { return !u.whole && !s.Changes(t.column.Name) })
+	if u.unset != nil && s.Want[u.columns[0]].IsNull() {
+		return aws.IfExists(r.send(ctx, s, u.unset, nil, nil))
+	}
+	if !u.single {
+		return r.send(ctx, s, u.op, u, changed)
+	}
+	if u.reverse != nil && u.reverse(s.Want) {
+		slices.Reverse(changed)
+	}
+	for _, t := range changed {
+		if err := r.send(ctx, s, u.op, u, []target{t}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// send makes one call that changes the columns; none if there is nothing to
+// send, because NULL lets AWS choose.
+func (r *Resource) send(ctx context.Context, s *Step, op *Op, u *update, changed []target) error {
+	in := op.input()
+	if err := r.name(op, in, s.Have); err != nil {
+		return err
+	}
+	sent := u == nil
+	for _, t := range changed {
+		v := s.Want[t.column.Name]
+		if u.name != "" {
+			_, key, _, _, _ := cutLast(t.column.member)
+			in.Elem().FieldByName(u.name).Set(reflect.ValueOf(&key))
+			text := v.String()
+			in.Elem().FieldByName(u.value).Set(reflect.ValueOf(&text))
+			sent = true
+			continue
+		}
+		if v.IsNull() && u.whole && t.column.hasUnset {
+			v = t.column.unset
+		}
+		if v.IsNull() && !u.whole {
+			if t.column.Column.Chosen || t.column.Column.WriteOnly {
+				continue
+			}
+			v = t.column.null()
+		}
+		sent = true
+		if v.IsNull() || t.path == nil {
+			continue
+		}
+		if err := t.put(in, v); err != nil {
+			return err
+		}
+	}
+	if !sent {
+		return nil
+	}
+	if u != nil {
+		for _, t := range u.others {
+			v := s.Want[t.column.Name]
+			if t.column.Column.Identity {
+				v = s.Have[t.column.Name]
+			}
+			if v.IsNull() {
+				continue
+			}
+			if err := t.put(in, v); err != nil {
+				return err
+			}
+		}
+	}
+	_, err := op.run(ctx, s, in)
+	return err
+}
+
+// null returns what a change to NULL sends.
+func (c *Column) null() modules.Value {
+	switch {
+	case c.hasUnset:
+		return c.unset
+	case c.hasUsual:
+		return c.usual
+	case c.Type == modules.TypeTexts:
+		return modules.Strings([]string{})
+	case c.Column.EmptyIsNull:
+		return modules.Text("{}")
+	}
+	return modules.Null
+}
+
+// Delete implements [modules.Deleter].
+func (r *Resource) Delete(ctx context.Context, scope modules.Scope, have modules.Row) error {
+	if err := aws.Keep(r.Protected(have)); err != nil {
+		return err
+	}
+	if r.going.holds(have) {
+		return nil
+	}
+	s, err := r.step(ctx, scope)
+	if err != nil {
+		return err
+	}
+	if s.Have, err = r.named(ctx, s, have); err != nil || s.Have == nil {
+		return err
+	}
+	if r.removeBy != nil {
+		return aws.IfExists(r.removeBy(ctx, s))
+	}
+	return aws.IfExists(s.Delete(ctx))
+}
+
+// named returns have with what the deletion names the object by: where only the
+// identity is known of it, and that is not what the call takes, the object is
+// read. It returns nil if there is none.
+func (r *Resource) named(ctx context.Context, s *Step, have modules.Row) (modules.Row, error) {
+	known := true
+	for _, t := range r.keys[r.remove] {
+		known = known && !have[t.column.Name].IsNull()
+	}
+	if known {
+		return have, nil
+	}
+	all, err := r.read(ctx, s, []modules.Row{have})
+	if err != nil || len(all) == 0 {
+		return nil, err
+	}
+	return all[0].row, nil
+}
+
+// Delete deletes the object that the step has by the table's call. One that is
+// on its way out already, for which AWS refuses it, is let go.
+func (s *Step) Delete(ctx context.Context) error {
+	r := s.resource
+	err := r.send(ctx, s, r.remove, nil, nil)
+	if r.going.Column == "" || err == nil || modules.ClassOf(err) != modules.Dependency {
+		return err
+	}
+	rows, failed := r.Get(ctx, s.Scope, []modules.Row{s.Have})
+	if failed == nil && (len(rows) == 0 || r.going.holds(rows[0])) {
+		return nil
+	}
+	return err
+}
