@@ -104,8 +104,15 @@ func (c Column) Default(sql string) Column {
 	return c
 }
 
-// Check restricts the values by an SQL expression.
-func (c Column) Check(sql string) Column { c.Column.Check = sql; return c }
+// Check restricts the values by an SQL expression, besides what restricts them
+// already.
+func (c Column) Check(sql string) Column {
+	if c.Column.Check != "" {
+		sql = c.Column.Check + " AND " + sql
+	}
+	c.Column.Check = sql
+	return c
+}
 
 // Between restricts a number, the bounds included.
 func (c Column) Between(least, most int) Column {

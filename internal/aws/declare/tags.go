@@ -138,7 +138,7 @@ func tagsMember(in reflect.Type) *path {
 // keysMember finds where an input takes the keys of tags: texts, or tags of
 // which only the key is set.
 func keysMember(in reflect.Type) *path {
-	for _, name := range []string{"TagKeys", "TagKeyList", "Tags", "TagsToRemove"} {
+	for _, name := range []string{"TagKeys", "TagKeyList", "Keys", "Tags", "TagsToRemove"} {
 		if p, err := resolve(in, name); err == nil && p.leaf.Kind() == reflect.Slice && (p.leaf.Elem().Kind() == reflect.String || isTags(p.leaf)) {
 			return p
 		}
