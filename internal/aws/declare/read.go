@@ -60,18 +60,23 @@ func (r *Resource) FindCreated(ctx context.Context, scope modules.Scope, tokens 
 		one.Lock()
 		defer one.Unlock()
 		for _, f := range all {
-			token := f.tags[aws.TokenTag]
-			if r.token != nil {
-				if v, ok := r.token.get(f.object); ok {
-					v, _ = indirect(v)
-					token = v.String()
-				}
-			}
-			if token != "" && slices.Contains(tokens, token) {
+			if token := r.tokenOf(f); token != "" && slices.Contains(tokens, token) {
 				byToken[token] = f.row
 			}
 		}
 		return nil
+	}
+	if r.token != nil && r.list.names == nil { // what has another is not read any further
+		return byToken, r.list.each(ctx, s, r.list.start(), func(parent string, items reflect.Value) error {
+			objects := slices.DeleteFunc(r.objects(items), func(object reflect.Value) bool {
+				return !slices.Contains(tokens, r.tokenOf(&found{object: object}))
+			})
+			all, err := r.complete(ctx, s, objects, func(int) string { return parent })
+			if err != nil {
+				return err
+			}
+			return page(all)
+		})
 	}
 	if r.tags == nil || r.tags.tagging.kind == "" || r.list.names != nil {
 		return byToken, r.listing(ctx, s, r.list.start(), page)
@@ -84,6 +89,21 @@ func (r *Resource) FindCreated(ctx context.Context, scope modules.Scope, tokens 
 		}
 	}
 	return byToken, nil
+}
+
+// tokenOf returns the token that an object was created with, "" if it has none.
+func (r *Resource) tokenOf(f *found) string {
+	if r.token == nil {
+		return f.tags[aws.TokenTag]
+	}
+	v, ok := r.token.get(f.object)
+	if !ok {
+		return ""
+	}
+	if v, ok = indirect(v); !ok {
+		return ""
+	}
+	return v.String()
 }
 
 // filterValues is how many values a filter of EC2 may have ("List and filter

@@ -47,7 +47,8 @@ func Tags[C, SetIn, SetOut, RemoveIn, RemoveOut, O any](
 	return TagsBy(member, Call(set, options...), Call(remove, options...))
 }
 
-// TagsBy is [Tags] with calls that say more.
+// TagsBy is [Tags] with calls that say more. Where both are the same one, it is
+// made once for all that changes.
 func TagsBy(member string, set, remove *Op) Column {
 	c := Plain(aws.TagsColumn(), member)
 	c.tagging = &tagging{set: set, remove: remove}
@@ -127,7 +128,7 @@ func writeTags(m map[string]string, t reflect.Type) reflect.Value {
 
 // tagsMember finds where an input takes tags.
 func tagsMember(in reflect.Type) *path {
-	for _, name := range []string{"Tags", "TagList", "TagsToAdd", "HostedZoneTags", "tags"} {
+	for _, name := range []string{"Tags", "TagList", "TagsToAdd", "AddTags", "HostedZoneTags", "tags"} {
 		if p, err := resolve(in, name); err == nil && isTags(p.leaf) {
 			return p
 		}
@@ -138,7 +139,7 @@ func tagsMember(in reflect.Type) *path {
 // keysMember finds where an input takes the keys of tags: texts, or tags of
 // which only the key is set.
 func keysMember(in reflect.Type) *path {
-	for _, name := range []string{"TagKeys", "TagKeyList", "Keys", "Tags", "TagsToRemove"} {
+	for _, name := range []string{"TagKeys", "TagKeyList", "Keys", "RemoveTagKeys", "TagsToRemove", "Tags"} {
 		if p, err := resolve(in, name); err == nil && p.leaf.Kind() == reflect.Slice && (p.leaf.Elem().Kind() == reflect.String || isTags(p.leaf)) {
 			return p
 		}
@@ -172,32 +173,47 @@ func (t *tagging) created(in reflect.Type) bool {
 
 // update makes the tags those of the step, by at most two calls.
 func (t *tagging) update(ctx context.Context, s *Step, r *binding) error {
+	if t.set == t.remove {
+		tags, keys := aws.TagChanges(s.Have[modules.ColumnTags], s.Want[modules.ColumnTags])
+		in := t.set.input()
+		if len(tags) > 0 { // an empty list is refused
+			t.putTags(in, tags)
+		}
+		if len(keys) > 0 {
+			t.putKeys(in, keys)
+		}
+		return t.change(ctx, s, r, t.set, in)
+	}
 	return aws.UpdateTags(ctx, s.Have, s.Want,
 		func(ctx context.Context, tags map[string]string) error {
 			in := t.set.input()
-			p := tagsMember(t.set.in)
-			p.set(in, writeTags(tags, p.leaf))
+			t.putTags(in, tags)
 			return t.change(ctx, s, r, t.set, in)
 		},
 		func(ctx context.Context, keys []string) error {
 			in := t.remove.input()
-			p := keysMember(t.remove.in)
-			if p.leaf.Elem().Kind() == reflect.String {
-				list := reflect.MakeSlice(p.leaf, len(keys), len(keys))
-				for i, key := range keys {
-					list.Index(i).SetString(key)
-				}
-				p.set(in, list)
-			} else { // a key without a value: whatever the value is
-				at, _, _ := pair(p.leaf.Elem())
-				list := reflect.MakeSlice(p.leaf, len(keys), len(keys))
-				for i := range keys {
-					list.Index(i).FieldByIndex(at).Set(reflect.ValueOf(&keys[i]))
-				}
-				p.set(in, list)
-			}
+			t.putKeys(in, keys)
 			return t.change(ctx, s, r, t.remove, in)
 		})
+}
+
+func (t *tagging) putTags(in reflect.Value, tags map[string]string) {
+	p := tagsMember(t.set.in)
+	p.set(in, writeTags(tags, p.leaf))
+}
+
+func (t *tagging) putKeys(in reflect.Value, keys []string) {
+	p := keysMember(t.remove.in)
+	list := reflect.MakeSlice(p.leaf, len(keys), len(keys))
+	for i := range keys {
+		if p.leaf.Elem().Kind() == reflect.String {
+			list.Index(i).SetString(keys[i])
+		} else { // a key without a value: whatever the value is
+			at, _, _ := pair(p.leaf.Elem())
+			list.Index(i).FieldByIndex(at).Set(reflect.ValueOf(&keys[i]))
+		}
+	}
+	p.set(in, list)
 }
 
 func (t *tagging) change(ctx context.Context, s *Step, r *binding, op *Op, in reflect.Value) error {

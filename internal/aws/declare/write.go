@@ -50,7 +50,7 @@ func Put(column string, set, unset *Op) Update {
 }
 
 // Attributes changes columns that live in a map of attributes, each by a call
-// that takes its name and its value, "" for NULL.
+// that takes its name and its value; for NULL, what Unset says or else "".
 func Attributes(op *Op, name, value string, columns ...string) Update {
 	return Update{op: op, name: name, value: value, columns: columns, single: true}
 }
@@ -89,8 +89,8 @@ func (s *Step) Create(ctx context.Context) (modules.Row, error) {
 	in := r.create.input()
 	for _, t := range r.created {
 		v := s.Want[t.column.Name]
-		if v.IsNull() || t.column.hasUsual && t.column.Column.Same(v, t.column.usual) {
-			continue
+		if t.column.Column.Same(v, modules.Null) || t.column.hasUsual && t.column.Column.Same(v, t.column.usual) {
+			continue // AWS refuses many an empty list
 		}
 		if err := t.put(in, v); err != nil {
 			return nil, err
@@ -388,6 +388,9 @@ func (r *Resource) send(ctx context.Context, s *Step, op *Op, u *update, changed
 		if u.name != "" {
 			_, key, _, _, _ := cutLast(t.column.member)
 			in.Elem().FieldByName(u.name).Set(reflect.ValueOf(&key))
+			if v.IsNull() {
+				v = t.column.unset
+			}
 			text := v.String()
 			in.Elem().FieldByName(u.value).Set(reflect.ValueOf(&text))
 			sent = true
@@ -461,6 +464,9 @@ func (r *Resource) Delete(ctx context.Context, scope modules.Scope, have modules
 	if s.Have, err = r.named(ctx, s, have); err != nil || s.Have == nil {
 		return err
 	}
+	if err := aws.Keep(r.Protected(s.Have)); err != nil { // it may have been read only now
+		return err
+	}
 	if r.removeBy != nil {
 		return aws.IfExists(r.removeBy(ctx, s))
 	}
@@ -469,9 +475,9 @@ func (r *Resource) Delete(ctx context.Context, scope modules.Scope, have modules
 
 // named returns have with what the deletion names the object by: where only the
 // identity is known of it, and that is not what the call takes, the object is
-// read. It returns nil if there is none.
+// read, and so it is where the table wants it. It returns nil if there is none.
 func (r *Resource) named(ctx context.Context, s *Step, have modules.Row) (modules.Row, error) {
-	known := true
+	known := !r.reread
 	for _, t := range r.keys[r.remove] {
 		known = known && !have[t.column.Name].IsNull()
 	}
