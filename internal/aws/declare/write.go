@@ -348,6 +348,35 @@ func (r *Resource) Update(ctx context.Context, scope modules.Scope, have, want m
 	return nil
 }
 
+// Send makes a call of the module's own that names the object by its keys, with
+// texts in members of its input besides.
+func (s *Step) Send(ctx context.Context, op *Op, members map[string]string) error {
+	in := op.input()
+	for i := range s.resource.columns {
+		c := &s.resource.columns[i]
+		if v := s.Have[c.Name]; c.key && !v.IsNull() {
+			if p := op.bind(c); p != nil {
+				if err := (target{c, p}).put(in, v); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	for member, text := range members {
+		p, err := resolve(op.in, member)
+		if err != nil {
+			return fmt.Errorf("call %s: %w", op.name, err)
+		}
+		x, err := conform(reflect.ValueOf(text), p.leaf)
+		if err != nil {
+			return fmt.Errorf("call %s: %w", op.name, err)
+		}
+		p.set(in, x)
+	}
+	_, err := op.run(ctx, s, in)
+	return err
+}
+
 // UpdateTags makes the tags what the step wants.
 func (s *Step) UpdateTags(ctx context.Context) error {
 	return s.resource.tags.tagging.update(ctx, s, &s.resource.binding)
