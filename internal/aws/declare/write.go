@@ -76,6 +76,9 @@ func (r *Resource) Create(ctx context.Context, scope modules.Scope, want modules
 	if err != nil {
 		return nil, err
 	}
+	if s, err = r.at(ctx, s, reflect.Value{}, want); err != nil {
+		return nil, err
+	}
 	s.Want, s.Token = want, token
 	if r.createBy != nil {
 		return r.createBy(ctx, s)
@@ -336,6 +339,9 @@ func (r *Resource) Update(ctx context.Context, scope modules.Scope, have, want m
 	if err != nil {
 		return err
 	}
+	if s, err = r.at(ctx, s, reflect.Value{}, have); err != nil {
+		return err
+	}
 	s.Have, s.Want, s.Columns = have, want, columns
 	for _, u := range r.updates {
 		if !s.Changes(u.columns...) {
@@ -495,6 +501,9 @@ func (r *Resource) Delete(ctx context.Context, scope modules.Scope, have modules
 	}
 	if err := aws.Keep(r.Protected(s.Have)); err != nil { // it may have been read only now
 		return err
+	}
+	if s, err = r.at(ctx, s, reflect.Value{}, s.Have); err != nil {
+		return aws.IfExists(err)
 	}
 	if r.removeBy != nil {
 		return aws.IfExists(r.removeBy(ctx, s))
