@@ -29,7 +29,7 @@ type Table[T any] struct {
 	Checks    []string
 	Uniques   [][]string
 	// See [modules.Table].
-	Optional, DestroyBeforeCreate bool
+	Optional, DestroyBeforeCreate, DefinesRegions bool
 
 	// List lists all objects, Get reads those with known identities.
 	List *Listing
@@ -140,7 +140,7 @@ func New[T any](c *aws.Clients, t Table[T]) *Resource {
 	r := &Resource{clients: c, binding: binding{
 		description: &modules.Table{
 			Name: t.Name, Doc: t.Doc, Provider: aws.Provider, Reach: reach, Columns: columns(plain...), Checks: t.Checks, Uniques: t.Uniques,
-			Creation: t.Creation, Optional: t.Optional, DestroyBeforeCreate: t.DestroyBeforeCreate,
+			Creation: t.Creation, Optional: t.Optional, DefinesRegions: t.DefinesRegions, DestroyBeforeCreate: t.DestroyBeforeCreate,
 		},
 		columns: t.Columns, byName: map[string]*Column{}, object: reflect.TypeFor[T](), service: t.Service,
 		list: t.List, get: t.Get, keys: map[*Op][]target{},
@@ -295,7 +295,7 @@ func (b *binding) bind(updates []Update, token string) error {
 			note("token: %w", err)
 		}
 	}
-	if b.home == nil && b.description.Reach == modules.PerAccount && b.description.Column(modules.ColumnRegion) != nil {
+	if b.home == nil && b.description.Reach == modules.PerAccount && b.description.Column(modules.ColumnRegion) != nil && !b.description.DefinesRegions {
 		note("it has regions, and no home")
 	}
 	if b.home != nil && b.description.Reach != modules.PerAccount {
