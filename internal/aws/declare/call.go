@@ -75,6 +75,7 @@ type Op struct {
 	answer   string
 	convert  *conversion
 	only     func(modules.Row) bool
+	allowed  bool
 	failed   func(ctx context.Context, s *Step, err error) error
 	defects  []error
 }
@@ -146,6 +147,10 @@ func Convert[X, T any](do func(X) T) Option {
 // Only has a reading call made for objects of which that holds; of others its
 // columns are unknown.
 func Only(when func(row modules.Row) bool) Option { return func(o *Op) { o.only = when } }
+
+// IfAllowed leaves the columns of a reading call unknown where AWS denies it:
+// an object that keeps the engine out is not to hide all others.
+func IfAllowed() Option { return func(o *Op) { o.allowed = true } }
 
 // Failed has an error of the call looked at before the engine sees it.
 func Failed(look func(ctx context.Context, s *Step, err error) error) Option {

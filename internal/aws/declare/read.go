@@ -233,14 +233,14 @@ func (r *Resource) readEach(ctx context.Context, s *Step, identities []modules.R
 		if err := r.name(r.get.Op, in, identities[i]); err != nil {
 			return err
 		}
-		one := *s
-		one.Have = identities[i]
-		out, err := r.get.run(ctx, &one, in)
-		if aws.IsNotFound(err) {
-			return nil
-		}
+		one, err := r.at(ctx, s, reflect.Value{}, identities[i])
 		if err != nil {
-			return err
+			return aws.IfExists(err)
+		}
+		one.Have = identities[i]
+		out, err := r.get.run(ctx, one, in)
+		if err != nil {
+			return aws.IfExists(err)
 		}
 		if object, ok := answer.get(out.Elem()); ok {
 			if object, ok = r.get.object(object); ok {
@@ -385,9 +385,13 @@ func (r *Resource) complete(ctx context.Context, s *Step, objects []reflect.Valu
 	}
 	if len(r.apart) > 0 || r.row != nil {
 		err := aws.Each(ctx, aws.Breadth, indexes(len(all)), func(ctx context.Context, i int) error {
-			err := r.readApart(ctx, s, all[i])
+			one, err := r.at(ctx, s, all[i].object, all[i].row)
+			if err == nil {
+				one.Have = all[i].row
+				err = r.readApart(ctx, one, all[i])
+			}
 			if err == nil && r.row != nil {
-				err = r.row(ctx, s, all[i].object, all[i].row)
+				err = r.row(ctx, one, all[i].object, all[i].row)
 			}
 			if aws.IsNotFound(err) {
 				all[i], err = nil, nil
@@ -440,9 +444,10 @@ func (r *Resource) readApart(ctx context.Context, s *Step, f *found) error {
 		if op.only != nil && !op.only(f.row) {
 			return nil
 		}
-		one := *s
-		one.Have = f.row
-		answers[i], err = r.ask(ctx, &one, op)
+		answers[i], err = r.ask(ctx, s, op)
+		if op.allowed && err != nil && modules.ClassOf(err) == modules.Denied {
+			answers[i], err = reflect.Value{}, nil
+		}
 		return err
 	})
 	if err != nil {

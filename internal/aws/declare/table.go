@@ -19,12 +19,17 @@ type Table[T any] struct {
 	Service *service
 	// PerAccount: there is one listing for an account, not one for each region.
 	PerAccount bool
-	Creation   modules.Creation
-	Columns    []Column // without account and region
-	Checks     []string
-	Uniques    [][]string
+	// Home says for such a table in which region an object is, to which all calls
+	// about one then go: an object that has been read, or nil and a row with at
+	// least its identity. HasRegion gives the table the column region all the same.
+	Home      func(ctx context.Context, s *Step, object *T, row modules.Row) (region string, err error)
+	HasRegion bool
+	Creation  modules.Creation
+	Columns   []Column // without account and region
+	Checks    []string
+	Uniques   [][]string
 	// See [modules.Table].
-	Optional, DestroyBeforeCreate bool
+	Optional, DestroyBeforeCreate, DefinesRegions bool
 
 	// List lists all objects, Get reads those with known identities.
 	List *Listing
@@ -92,6 +97,7 @@ type binding struct {
 	gone        func(reflect.Value) bool
 	row         func(context.Context, *Step, reflect.Value, modules.Row) error
 	rows        func(context.Context, *Step, []*found) error
+	home        func(context.Context, *Step, reflect.Value, modules.Row) (string, error)
 	token       *path
 	direct      []target         // columns that are read with the object
 	apart       []*reading       // columns that are read by calls of their own
@@ -122,7 +128,10 @@ func New[T any](c *aws.Clients, t Table[T]) *Resource {
 	columns := aws.Regional
 	reach := modules.PerRegion
 	if t.PerAccount {
-		columns, reach = aws.PerAccount, modules.PerAccount
+		reach = modules.PerAccount
+		if !t.HasRegion {
+			columns = aws.PerAccount
+		}
 	}
 	plain := make([]modules.Column, len(t.Columns))
 	for i := range t.Columns {
@@ -131,7 +140,7 @@ func New[T any](c *aws.Clients, t Table[T]) *Resource {
 	r := &Resource{clients: c, binding: binding{
 		description: &modules.Table{
 			Name: t.Name, Doc: t.Doc, Provider: aws.Provider, Reach: reach, Columns: columns(plain...), Checks: t.Checks, Uniques: t.Uniques,
-			Creation: t.Creation, Optional: t.Optional, DestroyBeforeCreate: t.DestroyBeforeCreate,
+			Creation: t.Creation, Optional: t.Optional, DefinesRegions: t.DefinesRegions, DestroyBeforeCreate: t.DestroyBeforeCreate,
 		},
 		columns: t.Columns, byName: map[string]*Column{}, object: reflect.TypeFor[T](), service: t.Service,
 		list: t.List, get: t.Get, keys: map[*Op][]target{},
@@ -147,6 +156,14 @@ func New[T any](c *aws.Clients, t Table[T]) *Resource {
 	}
 	if t.Rows != nil {
 		r.rows = func(ctx context.Context, s *Step, all []*found) error { return each(ctx, s, all, t.Rows) }
+	}
+	if t.Home != nil {
+		r.home = func(ctx context.Context, s *Step, v reflect.Value, row modules.Row) (string, error) {
+			if !v.IsValid() {
+				return t.Home(ctx, s, nil, row)
+			}
+			return t.Home(ctx, s, pointer[T](v), row)
+		}
 	}
 	r.defects = r.bind(t.Updates, t.Token)
 	return r
@@ -204,11 +221,37 @@ func (r *Resource) Protected(have modules.Row) string {
 }
 
 func (r *Resource) step(ctx context.Context, scope modules.Scope) (*Step, error) {
+	if r.home != nil {
+		scope.Region = ""
+	}
 	client, err := r.service.of(ctx, r.clients, scope)
 	if err != nil {
 		return nil, err
 	}
 	return &Step{Clients: r.clients, Scope: scope, client: client, resource: r}, nil
+}
+
+// In returns the step with its calls going to a region.
+func (s *Step) In(ctx context.Context, region string) (*Step, error) {
+	there := *s
+	there.Scope.Region = region
+	client, err := s.resource.service.of(ctx, s.Clients, there.Scope)
+	there.client = client
+	return &there, err
+}
+
+// at returns a copy of the step for an object: with its calls going where the
+// object is. The object is invalid where only its row is known.
+func (r *Resource) at(ctx context.Context, s *Step, object reflect.Value, row modules.Row) (*Step, error) {
+	one := *s
+	if r.home == nil {
+		return &one, nil
+	}
+	region, err := r.home(ctx, s, object, row)
+	if err != nil {
+		return nil, err
+	}
+	return one.In(ctx, region)
 }
 
 // bind finds every column in the shapes of the calls, and returns all that is
@@ -251,6 +294,12 @@ func (b *binding) bind(updates []Update, token string) error {
 		if b.token, err = resolve(b.object, token); err != nil {
 			note("token: %w", err)
 		}
+	}
+	if b.home == nil && b.description.Reach == modules.PerAccount && b.description.Column(modules.ColumnRegion) != nil && !b.description.DefinesRegions {
+		note("it has regions, and no home")
+	}
+	if b.home != nil && b.description.Reach != modules.PerAccount {
+		note("it has a home, and is not listed per account")
 	}
 	if b.description.Creation == modules.ByTag && b.token == nil && b.tags == nil {
 		note("it is created ByTag and has no tags")

@@ -76,6 +76,9 @@ func (r *Resource) Create(ctx context.Context, scope modules.Scope, want modules
 	if err != nil {
 		return nil, err
 	}
+	if s, err = r.at(ctx, s, reflect.Value{}, want); err != nil {
+		return nil, err
+	}
 	s.Want, s.Token = want, token
 	if r.createBy != nil {
 		return r.createBy(ctx, s)
@@ -336,6 +339,9 @@ func (r *Resource) Update(ctx context.Context, scope modules.Scope, have, want m
 	if err != nil {
 		return err
 	}
+	if s, err = r.at(ctx, s, reflect.Value{}, have); err != nil {
+		return err
+	}
 	s.Have, s.Want, s.Columns = have, want, columns
 	for _, u := range r.updates {
 		if !s.Changes(u.columns...) {
@@ -346,6 +352,35 @@ func (r *Resource) Update(ctx context.Context, scope modules.Scope, have, want m
 		}
 	}
 	return nil
+}
+
+// Send makes a call of the module's own that names the object by its keys, with
+// texts in members of its input besides.
+func (s *Step) Send(ctx context.Context, op *Op, members map[string]string) error {
+	in := op.input()
+	for i := range s.resource.columns {
+		c := &s.resource.columns[i]
+		if v := s.Have[c.Name]; c.key && !v.IsNull() {
+			if p := op.bind(c); p != nil {
+				if err := (target{c, p}).put(in, v); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	for member, text := range members {
+		p, err := resolve(op.in, member)
+		if err != nil {
+			return fmt.Errorf("call %s: %w", op.name, err)
+		}
+		x, err := conform(reflect.ValueOf(text), p.leaf)
+		if err != nil {
+			return fmt.Errorf("call %s: %w", op.name, err)
+		}
+		p.set(in, x)
+	}
+	_, err := op.run(ctx, s, in)
+	return err
 }
 
 // UpdateTags makes the tags what the step wants.
@@ -466,6 +501,9 @@ func (r *Resource) Delete(ctx context.Context, scope modules.Scope, have modules
 	}
 	if err := aws.Keep(r.Protected(s.Have)); err != nil { // it may have been read only now
 		return err
+	}
+	if s, err = r.at(ctx, s, reflect.Value{}, s.Have); err != nil {
+		return aws.IfExists(err)
 	}
 	if r.removeBy != nil {
 		return aws.IfExists(r.removeBy(ctx, s))
