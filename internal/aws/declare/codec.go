@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -47,6 +48,13 @@ func LastPart(separator string) Codec {
 		},
 		Encode: func(v modules.Value) (any, error) { return v.String(), nil },
 	}
+}
+
+// Is are booleans: whether the API has one of these texts. They are only read.
+func Is(texts ...string) Codec {
+	return Codec{Decode: func(member any) (modules.Value, error) {
+		return modules.Bool(slices.Contains(texts, reflect.ValueOf(member).String())), nil
+	}}
 }
 
 // Each are lists of texts that the API has as lists of structures.
