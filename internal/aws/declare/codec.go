@@ -50,11 +50,15 @@ func LastPart(separator string) Codec {
 	}
 }
 
-// Is are booleans: whether the API has one of these texts. They are only read.
+// Is are booleans: whether the API has one of these texts. They are written as
+// booleans.
 func Is(texts ...string) Codec {
-	return Codec{Decode: func(member any) (modules.Value, error) {
-		return modules.Bool(slices.Contains(texts, reflect.ValueOf(member).String())), nil
-	}}
+	return Codec{
+		Decode: func(member any) (modules.Value, error) {
+			return modules.Bool(slices.Contains(texts, reflect.ValueOf(member).String())), nil
+		},
+		Encode: func(v modules.Value) (any, error) { return v.Bool(), nil },
+	}
 }
 
 // Each are lists of texts that the API has as lists of structures.
