@@ -88,6 +88,7 @@ type edit struct {
 type conversion struct {
 	from, to reflect.Type
 	do       func(any) any
+	several  func(any) reflect.Value // instead of do: a list
 }
 
 // Option says something more of a call.
@@ -140,7 +141,16 @@ func Answer(path string) Option { return func(o *Op) { o.answer = path } }
 // is declared by.
 func Convert[X, T any](do func(X) T) Option {
 	return func(o *Op) {
-		o.convert = &conversion{reflect.TypeFor[X](), reflect.TypeFor[T](), func(x any) any { return do(x.(X)) }}
+		o.convert = &conversion{from: reflect.TypeFor[X](), to: reflect.TypeFor[T](), do: func(x any) any { return do(x.(X)) }}
+	}
+}
+
+// Expand has each member of a listing converted to what the table is declared
+// by where it holds any number of that: the routes of a route table, or of all
+// volumes those of one kind.
+func Expand[X, T any](do func(X) []T) Option {
+	return func(o *Op) {
+		o.convert = &conversion{from: reflect.TypeFor[X](), to: reflect.TypeFor[T](), several: func(x any) reflect.Value { return reflect.ValueOf(do(x.(X))) }}
 	}
 }
 

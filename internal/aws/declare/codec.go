@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -46,6 +47,17 @@ func LastPart(separator string) Codec {
 			return modules.NonEmpty(text[strings.LastIndex(text, separator)+1:]), nil
 		},
 		Encode: func(v modules.Value) (any, error) { return v.String(), nil },
+	}
+}
+
+// Is are booleans: whether the API has one of these texts. They are written as
+// booleans.
+func Is(texts ...string) Codec {
+	return Codec{
+		Decode: func(member any) (modules.Value, error) {
+			return modules.Bool(slices.Contains(texts, reflect.ValueOf(member).String())), nil
+		},
+		Encode: func(v modules.Value) (any, error) { return v.Bool(), nil },
 	}
 }
 

@@ -118,6 +118,7 @@ type Getting struct {
 	way    way
 	member string
 	size   int
+	column string // whose values a filter has; "" is the identity column
 	answer string
 
 	by    func(ctx context.Context, s *Step, identities []modules.Row) (reflect.Value, error)
@@ -165,6 +166,10 @@ func Filter(filter string, size int) *Getting {
 // filter using the CLI and API", EC2 User Guide). A filter, unlike a list of
 // ids, does not fail as a whole when one does not exist.
 func EC2Filter(filter string) *Getting { return Filter(filter, filterValues) }
+
+// Of says which of several identity columns has the values of a filter. What is
+// found with them and not asked for is left out.
+func (g *Getting) Of(column string) *Getting { g.column = column; return g }
 
 // Prefix reads by the listing's operation, whose input takes what names begin
 // with in member.
@@ -240,12 +245,12 @@ func (l *Listing) start() reflect.Value {
 
 func (l *Listing) keysOf(parents reflect.Value) ([]string, error) {
 	var keys []string
-	for i := range parents.Len() {
-		p, err := resolve(parents.Index(i).Type(), l.key)
+	for _, parent := range l.parent.objects(parents) {
+		p, err := resolve(parent.Type(), l.key)
 		if err != nil {
 			return nil, err
 		}
-		v, _ := p.get(parents.Index(i))
+		v, _ := p.get(parent)
 		if v, ok := indirect(v); ok && v.IsValid() {
 			keys = append(keys, v.String())
 		}
@@ -352,6 +357,9 @@ func (l *Listing) checkParent() error {
 			return errors.Join(err, failed)
 		}
 		item = items.leaf.Elem()
+		if l.parent.convert != nil {
+			item = l.parent.convert.to
+		}
 	}
 	if err != nil {
 		return err
@@ -378,7 +386,29 @@ func (o *Op) yields(found, t reflect.Type) error {
 	return nil
 }
 
-// object returns what a call has found as what the table is declared by.
+// objects returns what a call has found as what the table is declared by.
+func (o *Op) objects(items reflect.Value) []reflect.Value {
+	objects := make([]reflect.Value, 0, items.Len())
+	for i := range items.Len() {
+		if o.convert != nil && o.convert.several != nil {
+			item := items.Index(i)
+			if o.convert.from != item.Type() {
+				item, _ = indirect(item)
+			}
+			several := o.convert.several(item.Interface())
+			for i := range several.Len() {
+				objects = append(objects, several.Index(i))
+			}
+			continue
+		}
+		if object, ok := o.object(items.Index(i)); ok {
+			objects = append(objects, object)
+		}
+	}
+	return objects
+}
+
+// object is objects for one.
 func (o *Op) object(found reflect.Value) (reflect.Value, bool) {
 	if o.convert != nil {
 		if o.convert.from != found.Type() {
@@ -390,4 +420,40 @@ func (o *Op) object(found reflect.Value) (reflect.Value, bool) {
 		found = reflect.ValueOf(o.convert.do(found.Interface()))
 	}
 	return indirect(found)
+}
+
+// Find returns what a listing finds that a filter with these values lets
+// through, of any number of them; all there is where the filter is "". It is
+// what the code beside a declaration lists by.
+func Find[T any](ctx context.Context, client any, l *Listing, filter string, values ...string) ([]T, error) {
+	var (
+		one sync.Mutex // page may be called by several at once
+		all []T
+	)
+	for _, some := range batches(filter, values) {
+		in := l.start()
+		if filter != "" {
+			addFilter(in, filter, some)
+		}
+		err := l.each(ctx, &Step{client: client}, in, func(_ string, items reflect.Value) error {
+			one.Lock()
+			defer one.Unlock()
+			for _, object := range l.objects(items) {
+				all = append(all, object.Interface().(T))
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// batches returns as many of the values a time as a filter may have.
+func batches(filter string, values []string) [][]string {
+	if filter == "" {
+		return [][]string{nil}
+	}
+	return slices.Collect(slices.Chunk(distinct(values), filterValues))
 }

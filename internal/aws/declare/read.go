@@ -83,7 +83,7 @@ func (r *Resource) FindCreated(ctx context.Context, scope modules.Scope, tokens 
 	}
 	for some := range slices.Chunk(tokens, filterValues) { // EC2 finds by tags
 		in := r.list.input()
-		filter(in, "tag:"+aws.TokenTag, some)
+		addFilter(in, "tag:"+aws.TokenTag, some)
 		if err := r.listing(ctx, s, in, page); err != nil {
 			return nil, err
 		}
@@ -122,7 +122,7 @@ func rows(all []*found) []modules.Row {
 func (r *Resource) listing(ctx context.Context, s *Step, in reflect.Value, page func([]*found) error) error {
 	return r.list.each(ctx, s, in, func(parent string, items reflect.Value) error {
 		if len(r.list.names) == 0 {
-			all, err := r.complete(ctx, s, r.objects(items), func(int) string { return parent })
+			all, err := r.complete(ctx, s, r.list.objects(items), func(int) string { return parent })
 			if err != nil {
 				return err
 			}
@@ -148,16 +148,6 @@ func (r *Resource) listing(ctx context.Context, s *Step, in reflect.Value, page 
 	})
 }
 
-func (r *Resource) objects(items reflect.Value) []reflect.Value {
-	objects := make([]reflect.Value, 0, items.Len())
-	for i := range items.Len() {
-		if object, ok := r.list.object(items.Index(i)); ok {
-			objects = append(objects, object)
-		}
-	}
-	return objects
-}
-
 // read reads the objects with these identities, in the way that Get says.
 func (r *Resource) read(ctx context.Context, s *Step, identities []modules.Row) ([]*found, error) {
 	g := r.get
@@ -170,7 +160,7 @@ func (r *Resource) read(ctx context.Context, s *Step, identities []modules.Row) 
 		if err != nil {
 			return nil, err
 		}
-		return r.complete(ctx, s, r.objects(objects), func(int) string { return "" })
+		return r.complete(ctx, s, new(Op).objects(objects), func(int) string { return "" }) // which are what the table is declared by
 	case byCall:
 		return r.readEach(ctx, s, identities)
 	case byList:
@@ -179,13 +169,17 @@ func (r *Resource) read(ctx context.Context, s *Step, identities []modules.Row) 
 	if g.way == byNames {
 		return r.readNamed(ctx, s, identities)
 	}
-	names := distinct(aws.Column(identities, r.description.Identity()[0]))
+	column := r.description.Identity()[0]
+	if g.column != "" {
+		column = g.column
+	}
+	names := distinct(aws.Column(identities, column))
 	var all []*found
 	switch g.way {
 	case byFilter:
 		for some := range slices.Chunk(names, g.size) {
 			in := r.list.input()
-			filter(in, g.member, some)
+			addFilter(in, g.member, some)
 			f, err := r.collect(ctx, s, in)
 			if err != nil {
 				return nil, err
@@ -346,7 +340,7 @@ func (r *Resource) collectOnly(ctx context.Context, s *Step, in reflect.Value, n
 	identity := r.byName[r.description.Identity()[0]]
 	var objects []reflect.Value
 	err := r.list.each(ctx, s, in, func(_ string, items reflect.Value) error {
-		for _, object := range r.objects(items) {
+		for _, object := range r.list.objects(items) {
 			for _, t := range r.direct {
 				if t.column != identity {
 					continue
@@ -534,8 +528,8 @@ func (r *Resource) readTags(ctx context.Context, s *Step, all []*found, size int
 	return tagged, nil
 }
 
-// filter adds a filter to the input of a listing.
-func filter(in reflect.Value, name string, values []string) {
+// addFilter adds a filter to the input of a listing.
+func addFilter(in reflect.Value, name string, values []string) {
 	p := filters(in.Type().Elem())
 	one := reflect.New(p.leaf.Elem()).Elem()
 	one.FieldByName("Name").Set(reflect.ValueOf(&name))

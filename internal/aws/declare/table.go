@@ -391,7 +391,10 @@ func (b *binding) bindGet() error {
 	if g.way != byCall && g.way != byOwn && (len(b.list.names) > 0 || b.list.by != nil) {
 		return errors.New("get: a listing of names is no way to read objects")
 	}
-	if g.way != byCall && g.way != byOwn && g.way != byList && len(identity) != 1 && !(g.way == byNames && b.parentKey != nil && len(identity) == 2) {
+	if g.column != "" && (g.way != byFilter || !slices.Contains(identity, g.column)) {
+		return fmt.Errorf("get: %s is no identity column that a filter is of", g.column)
+	}
+	if g.way != byCall && g.way != byOwn && g.way != byList && g.column == "" && len(identity) != 1 && !(g.way == byNames && b.parentKey != nil && len(identity) == 2) {
 		return errors.New("get: there is more than one identity column")
 	}
 	switch g.way {
@@ -410,6 +413,9 @@ func (b *binding) bindGet() error {
 		}
 		if len(b.keys[g.Op]) == 0 && len(g.edits) == 0 {
 			return fmt.Errorf("call %s: no key of the table is in its input", g.name)
+		}
+		if g.convert != nil && g.convert.several != nil {
+			return fmt.Errorf("call %s: it reads one object, and is expanded to several", g.name)
 		}
 		return g.yields(answer.leaf, b.object)
 	case byNames:

@@ -17,6 +17,7 @@ type Update struct {
 	op      *Op
 	unset   *Op // makes the one column NULL
 	whole   bool
+	kept    bool // what a whole one sends that is not to change is as the object has it
 	single  bool
 	reverse func(want modules.Row) bool
 	name    string // members that take an attribute's name and value
@@ -42,6 +43,13 @@ func (u Update) Reversed(when func(want modules.Row) bool) Update { u.reverse = 
 // Replace changes columns by a call that sets everything its input has, and so
 // is sent every column that lives there.
 func Replace(op *Op, columns ...string) Update { return Update{op: op, columns: columns, whole: true} }
+
+// Restate is [Replace] that sends what is not to change as the object has it,
+// rather than as it is wanted: where NULL means that AWS has chosen, or a
+// reference that there is no record here, it must not get lost.
+func Restate(op *Op, columns ...string) Update {
+	return Update{op: op, columns: columns, whole: true, kept: true}
+}
 
 // Put changes one column: by set, and to NULL by unset. That there is nothing to
 // unset is no error.
@@ -420,6 +428,9 @@ func (r *Resource) send(ctx context.Context, s *Step, op *Op, u *update, changed
 	sent := u == nil
 	for _, t := range changed {
 		v := s.Want[t.column.Name]
+		if u.kept && !s.Changes(t.column.Name) {
+			v = s.Have[t.column.Name]
+		}
 		if u.name != "" {
 			_, key, _, _, _ := cutLast(t.column.member)
 			in.Elem().FieldByName(u.name).Set(reflect.ValueOf(&key))
@@ -454,7 +465,7 @@ func (r *Resource) send(ctx context.Context, s *Step, op *Op, u *update, changed
 	if u != nil {
 		for _, t := range u.others {
 			v := s.Want[t.column.Name]
-			if t.column.Column.Identity {
+			if t.column.Column.Identity || u.kept {
 				v = s.Have[t.column.Name]
 			}
 			if v.IsNull() {

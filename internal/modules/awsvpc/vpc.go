@@ -40,8 +40,7 @@ func newVPC(c *aws.Clients) *declare.Resource {
 				Chosen().Since(2).As(noDefault),
 			declare.EC2Tags(ec2types.ResourceTypeVpc),
 		},
-		// EC2 takes no page size together with ids, but does with filters.
-		List:   declare.Pages(ec2.NewDescribeVpcsPaginator, "Vpcs", declare.With(&ec2.DescribeVpcsInput{MaxResults: awssdk.Int32(aws.PageSize)})),
+		List:   vpcList(),
 		Get:    declare.EC2Filter("vpc-id"),
 		Create: declare.Call((*ec2.Client).CreateVpc, declare.Answer("Vpc")),
 		Updates: []declare.Update{
@@ -55,6 +54,12 @@ func newVPC(c *aws.Clients) *declare.Resource {
 		Delete:    declare.Call((*ec2.Client).DeleteVpc),
 		Protected: keepDefault,
 	})
+}
+
+// vpcList lists the VPCs. EC2 takes no page size together with ids, but does with
+// filters.
+func vpcList() *declare.Listing {
+	return declare.Pages(ec2.NewDescribeVpcsPaginator, "Vpcs", declare.With(&ec2.DescribeVpcsInput{MaxResults: awssdk.Int32(aws.PageSize)}))
 }
 
 // noDefault reads options that AWS calls default as none.
