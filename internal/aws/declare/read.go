@@ -58,13 +58,7 @@ func (r *Resource) FindCreated(ctx context.Context, scope modules.Scope, tokens 
 	byToken := map[string]modules.Row{}
 	page := func(all []*found) error {
 		for _, f := range all {
-			token := f.tags[aws.TokenTag]
-			if r.token != nil {
-				if v, ok := r.token.get(f.object); ok {
-					v, _ = indirect(v)
-					token = v.String()
-				}
-			}
+			token := r.tokenOf(f)
 			if token == "" || !slices.Contains(tokens, token) {
 				continue
 			}
@@ -85,8 +79,8 @@ func (r *Resource) FindCreated(ctx context.Context, scope modules.Scope, tokens 
 		}
 		return nil
 	}
-	bare := r.bare(true) // what else there is of an object is read of those that are found
-	if r.tags == nil || r.tags.tagging.kind == "" || r.list.names != nil {
+	bare := r.bare(r.token == nil) // what else there is of an object is read of those that are found
+	if r.token != nil || r.tags == nil || r.tags.tagging.kind == "" || r.list.names != nil {
 		return byToken, bare.listing(ctx, s, r.list.start(), page)
 	}
 	for some := range slices.Chunk(tokens, filterValues) { // EC2 finds by tags
@@ -97,6 +91,21 @@ func (r *Resource) FindCreated(ctx context.Context, scope modules.Scope, tokens 
 		}
 	}
 	return byToken, nil
+}
+
+// tokenOf returns the token that an object was created with, "" if it has none.
+func (r *Resource) tokenOf(f *found) string {
+	if r.token == nil {
+		return f.tags[aws.TokenTag]
+	}
+	v, ok := r.token.get(f.object)
+	if !ok {
+		return ""
+	}
+	if v, ok = indirect(v); !ok {
+		return ""
+	}
+	return v.String()
 }
 
 // bare returns a resource that reads of objects what their listing, or Get, has,
