@@ -648,10 +648,14 @@ func (r *Resource) named(ctx context.Context, s *Step, have modules.Row) (module
 		return have, nil
 	}
 	all, err := r.read(ctx, s, []modules.Row{have})
-	if err != nil || len(all) == 0 {
+	if err != nil {
 		return nil, err
 	}
-	return all[0].row, nil
+	wanted := aws.Wanted(r.description, rows(all), []modules.Row{have}) // others may be read along
+	if len(wanted) == 0 {
+		return nil, nil
+	}
+	return wanted[0], nil
 }
 
 // Delete deletes the object that the step has by the table's call. One that is
