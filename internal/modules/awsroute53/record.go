@@ -55,7 +55,7 @@ func newRecord(c *aws.Clients) *declare.Resource {
 			text("name", "Name", "The full name it answers for, such as www.example.com or *.example.com. Kept in lower case and with a dot at the end.").
 				As(dnsName).Required().Identity().CreateOnly().Length(2, 1025),
 			text("record_type", "Type", "The type of the record, such as A, AAAA, CNAME, MX or TXT.").
-				Required().Identity().CreateOnly().OneOf(spellings(route53types.RRType("").Values())...),
+				Required().Identity().CreateOnly().OneOf(declare.Values(route53types.RRType("").Values())...),
 			text("set_identifier", "SetIdentifier", "What tells apart records of the same name and type, of which Route 53 picks one by weight, region, failover or at random; empty for all others.").
 				Default("''").Identity().CreateOnly().Check("length(set_identifier) <= 128").Usual(modules.Text("")).As(notEmpty),
 			text("record", "ResourceRecords", "What is answered, in the notation of the type, one value a line, such as 192.0.2.1. NULL for aliases.").
@@ -101,14 +101,6 @@ func newRecord(c *aws.Clients) *declare.Resource {
 			return ""
 		},
 	})
-}
-
-func spellings[S ~string](values []S) []string {
-	list := make([]string, len(values))
-	for i, v := range values {
-		list[i] = string(v)
-	}
-	return list
 }
 
 // notEmpty leaves out an empty text.
