@@ -138,6 +138,15 @@ func (c Column) Matches(pattern string) Column {
 // OneOf enumerates the values.
 func (c Column) OneOf(values ...string) Column { c.Enum = values; return c }
 
+// Values are the values of one of the SDK's enumerations, for [Column.OneOf].
+func Values[S ~string](enumeration []S) []string {
+	values := make([]string, len(enumeration))
+	for i, v := range enumeration {
+		values[i] = string(v)
+	}
+	return values
+}
+
 // Identity makes the column a part of what tells which object a record is.
 func (c Column) Identity() Column { c.Column.Identity, c.key = true, true; return c }
 

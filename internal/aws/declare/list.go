@@ -147,6 +147,37 @@ func GetBy[T any](get func(ctx context.Context, s *Step, identities []modules.Ro
 	}}
 }
 
+// GetEach is [GetBy] for what is read, or only named, one by one: of what is
+// named, reading the columns tells whether it is there.
+func GetEach[T any](get func(ctx context.Context, s *Step, identity modules.Row) (T, error)) *Getting {
+	return GetBy(func(ctx context.Context, s *Step, identities []modules.Row) ([]T, error) {
+		return ReadEach(ctx, identities, func(ctx context.Context, identity modules.Row) (T, error) { return get(ctx, s, identity) })
+	})
+}
+
+// ReadEach reads one thing for each item, several at a time. What is not there is
+// left out.
+func ReadEach[X, T any](ctx context.Context, items []X, read func(ctx context.Context, item X) (T, error)) ([]T, error) {
+	found := make([]*T, len(items))
+	err := aws.Each(ctx, aws.Breadth, indexes(len(items)), func(ctx context.Context, i int) error {
+		one, err := read(ctx, items[i])
+		if err == nil {
+			found[i] = &one
+		}
+		return aws.IfExists(err)
+	})
+	if err != nil {
+		return nil, err
+	}
+	all := make([]T, 0, len(items))
+	for _, one := range found {
+		if one != nil {
+			all = append(all, *one)
+		}
+	}
+	return all, nil
+}
+
 // One reads one object a call; answer is where the call's answer has it ("": it
 // is the object).
 func One(op *Op, answer string) *Getting { return &Getting{Op: op, way: byCall, answer: answer} }
@@ -193,10 +224,16 @@ func Prefix(member string) *Getting { return &Getting{way: byPrefix, member: mem
 func Search() *Getting { return &Getting{way: byList} }
 
 // Walk gives all pages of a listing to page, for hooks: the listing need not be
-// that of the table.
+// that of the table. What the step has is named in its input.
 func Walk[T any](ctx context.Context, s *Step, l *Listing, page func([]T) error) error {
 	var one sync.Mutex // page is not called by two at once
-	return l.each(ctx, s, l.start(), func(_ string, items reflect.Value) error {
+	in := l.start()
+	if l.by == nil {
+		if err := s.name(l.Op, in); err != nil {
+			return err
+		}
+	}
+	return l.each(ctx, s, in, func(_ string, items reflect.Value) error {
 		list, ok := items.Interface().([]T)
 		if !ok {
 			return fmt.Errorf("%s: it lists %s, not %s", l.name, items.Type(), reflect.TypeFor[[]T]())

@@ -2,8 +2,10 @@ package declare
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 
@@ -22,6 +24,7 @@ type Update struct {
 	reverse func(want modules.Row) bool
 	name    string // members that take an attribute's name and value
 	value   string
+	members bool // of the one column are what op adds and unset removes
 	by      func(ctx context.Context, s *Step) error
 	hold    func(s *Step) (release func())
 }
@@ -66,6 +69,14 @@ func Put(column string, set, unset *Op) Update {
 // that takes its name and its value; for NULL, what Unset says or else "".
 func Attributes(op *Op, name, value string, columns ...string) Update {
 	return Update{op: op, name: name, value: value, columns: columns, single: true}
+}
+
+// Members changes a list, or an object, by a call for each member that is added
+// or differs, and one for each that is removed, which need not be there any more.
+// Their inputs take the member's name, and the value of an object's (""). It adds
+// before it removes, so that what takes another's place leaves no gap.
+func Members(column string, add, remove *Op, name, value string) Update {
+	return Update{columns: []string{column}, op: add, unset: remove, name: name, value: value, members: true}
 }
 
 // By changes columns in a way of the module's own.
@@ -282,6 +293,9 @@ func (b *binding) bindUpdate(u *update) error {
 		return errors.Join(defects...)
 	}
 	defects = append(defects, b.bindKeys(u.op))
+	if u.members {
+		return errors.Join(append(defects, b.bindKeys(u.unset), b.bindMembers(u))...)
+	}
 	if u.unset != nil {
 		defects = append(defects, b.bindKeys(u.unset))
 	}
@@ -330,6 +344,20 @@ func (b *binding) bindUpdate(u *update) error {
 	return errors.Join(defects...)
 }
 
+// bindMembers checks that the calls of an update take its members.
+func (b *binding) bindMembers(u *update) error {
+	var defects []error
+	for _, at := range []struct {
+		op     *Op
+		member string
+	}{{u.op, u.name}, {u.unset, u.name}, {u.op, u.value}} {
+		if at.member != "" {
+			defects = append(defects, putText(at.op, at.op.input(), at.member, ""))
+		}
+	}
+	return errors.Join(defects...)
+}
+
 // settlesNull reports whether it is clear what a change to NULL sends.
 func (c *Column) settlesNull() bool {
 	return c.hasUnset || c.hasUsual || c.Column.Chosen || c.Column.Required || c.Column.EmptyIsNull || c.Column.WriteOnly
@@ -356,44 +384,81 @@ func (r *Resource) Update(ctx context.Context, scope modules.Scope, have, want m
 		return err
 	}
 	s.Have, s.Want, s.Columns = have, want, columns
-	for _, u := range r.updates {
+	return s.update(ctx)
+}
+
+func (s *Step) update(ctx context.Context) error {
+	for _, u := range s.resource.updates {
 		if !s.Changes(u.columns...) {
 			continue
 		}
-		if err := r.change(ctx, s, u); err != nil {
+		if err := s.resource.change(ctx, s, u); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Send makes a call of the module's own that names the object by its keys, with
-// texts in members of its input besides.
-func (s *Step) Send(ctx context.Context, op *Op, members map[string]string) error {
+// Clear makes columns NULL of what the step has, as an update does.
+func (s *Step) Clear(ctx context.Context, columns ...string) error {
+	none := *s
+	none.Want, none.Columns = modules.Row{}, columns
+	return none.update(ctx)
+}
+
+// Ask makes a call of the module's own that names what the step has by its keys,
+// with texts in members of its input besides. It returns what its answer has
+// where the call says.
+func (s *Step) Ask(ctx context.Context, op *Op, members map[string]string) (any, error) {
 	in := op.input()
+	if err := s.name(op, in); err != nil {
+		return nil, err
+	}
+	for member, text := range members {
+		if err := putText(op, in, member, text); err != nil {
+			return nil, err
+		}
+	}
+	answer, err := resolve(op.out, op.answer)
+	if err != nil {
+		return nil, fmt.Errorf("call %s: %w", op.name, err)
+	}
+	out, err := op.run(ctx, s, in)
+	if err != nil {
+		return nil, err
+	}
+	v, ok := answer.get(out)
+	if !ok {
+		return nil, nil
+	}
+	return v.Interface(), nil
+}
+
+func putText(op *Op, in reflect.Value, member, text string) error {
+	p, err := resolve(op.in, member)
+	if err == nil {
+		var x reflect.Value
+		if x, err = conform(reflect.ValueOf(text), p.leaf); err == nil {
+			p.set(in, x)
+			return nil
+		}
+	}
+	return fmt.Errorf("call %s: %w", op.name, err)
+}
+
+// name has the input of a call that is no part of the table name what the step
+// has.
+func (s *Step) name(op *Op, in reflect.Value) error {
 	for i := range s.resource.columns {
 		c := &s.resource.columns[i]
-		if v := s.Have[c.Name]; c.key && !v.IsNull() {
-			if p := op.bind(c); p != nil {
-				if err := (target{column: c, path: p}).put(in, v); err != nil {
-					return err
-				}
+		v := s.Have[c.Name]
+		if p := op.bind(c); c.key && !v.IsNull() && p != nil {
+			if err := (target{column: c, path: p}).put(in, v); err != nil {
+				return err
 			}
 		}
 	}
-	for member, text := range members {
-		p, err := resolve(op.in, member)
-		if err != nil {
-			return fmt.Errorf("call %s: %w", op.name, err)
-		}
-		x, err := conform(reflect.ValueOf(text), p.leaf)
-		if err != nil {
-			return fmt.Errorf("call %s: %w", op.name, err)
-		}
-		p.set(in, x)
-	}
-	_, err := op.run(ctx, s, in)
-	return err
+	return nil
 }
 
 // UpdateTags makes the tags what the step wants.
@@ -407,6 +472,9 @@ func (r *Resource) change(ctx context.Context, s *Step, u *update) error {
 	}
 	if u.by != nil {
 		return u.by(ctx, s)
+	}
+	if u.members {
+		return r.changeMembers(ctx, s, u)
 	}
 	changed := slices.DeleteFunc(slices.Clone(u.targets), func(t target) bool { return !u.whole && !s.Changes(t.column.Name) })
 	if u.unset != nil && s.Want[u.columns[0]].IsNull() {
@@ -424,6 +492,63 @@ func (r *Resource) change(ctx context.Context, s *Step, u *update) error {
 		}
 	}
 	return nil
+}
+
+// changeMembers adds, changes and removes members of a column.
+func (r *Resource) changeMembers(ctx context.Context, s *Step, u *update) error {
+	c := r.byName[u.columns[0]]
+	old, wanted := membersOf(c, s.Have[c.Name]), membersOf(c, s.Want[c.Name])
+	call := func(op *Op, name string, value modules.Value) error {
+		texts := map[string]string{u.name: name}
+		if !value.IsNull() && u.value != "" {
+			texts[u.value] = value.String()
+		}
+		_, err := s.Ask(ctx, op, texts)
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(wanted)) {
+		if had, ok := old[name]; !ok || !c.sameMember(name, had, wanted[name]) {
+			if err := call(u.op, name, wanted[name]); err != nil {
+				return err
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(old)) {
+		if _, keep := wanted[name]; !keep {
+			if err := aws.IfExists(call(u.unset, name, modules.Null)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// membersOf returns the members of a list, or of an object with their values, by
+// name.
+func membersOf(c *Column, v modules.Value) map[string]modules.Value {
+	members := map[string]modules.Value{}
+	if c.Type == modules.TypeTexts {
+		for _, name := range v.Strings() {
+			members[name] = modules.Null
+		}
+		return members
+	}
+	var object map[string]json.RawMessage
+	_ = json.Unmarshal([]byte(v.String()), &object) // "" is none; all else the column's CHECK has seen
+	for name, raw := range object {
+		members[name] = modules.Text(string(raw))
+	}
+	return members
+}
+
+// sameMember reports whether a member is the same, as the column has it.
+func (c *Column) sameMember(name string, a, b modules.Value) bool {
+	if c.Type == modules.TypeTexts {
+		return true
+	}
+	x, _ := modules.JSON(map[string]json.RawMessage{name: json.RawMessage(a.String())}) // they have been parsed
+	y, _ := modules.JSON(map[string]json.RawMessage{name: json.RawMessage(b.String())})
+	return c.Column.Same(x, y)
 }
 
 // send makes one call that changes the columns; none if there is nothing to
@@ -542,10 +667,14 @@ func (r *Resource) named(ctx context.Context, s *Step, have modules.Row) (module
 		return have, nil
 	}
 	all, err := r.read(ctx, s, []modules.Row{have})
-	if err != nil || len(all) == 0 {
+	if err != nil {
 		return nil, err
 	}
-	return all[0].row, nil
+	wanted := aws.Wanted(r.description, rows(all), []modules.Row{have}) // others may be read along
+	if len(wanted) == 0 {
+		return nil, nil
+	}
+	return wanted[0], nil
 }
 
 // Delete deletes the object that the step has by the table's call. One that is

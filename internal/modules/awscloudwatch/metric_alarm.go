@@ -40,7 +40,7 @@ func newMetricAlarm(c *aws.Clients) *declare.Resource {
 			actions("alarm_actions", "AlarmActions", "ALARM"),
 			actions("ok_actions", "OKActions", "OK"),
 			actions("insufficient_data_actions", "InsufficientDataActions", "INSUFFICIENT_DATA"),
-			declare.Text("comparison_operator", "ComparisonOperator", "How the metric is compared with the threshold.").OneOf(spellings(cwtypes.ComparisonOperator("").Values())...),
+			declare.Text("comparison_operator", "ComparisonOperator", "How the metric is compared with the threshold.").OneOf(declare.Values(cwtypes.ComparisonOperator("").Values())...),
 			declare.Double("threshold", "Threshold", "What the metric is compared with."),
 			declare.Text("threshold_metric_id", "ThresholdMetricId", "The Id of the member of metrics that is an ANOMALY_DETECTION_BAND, which the metric is compared with instead."),
 			declare.Integer("evaluation_periods", "EvaluationPeriods", "Over how many periods the metric is compared.").Check("evaluation_periods >= 1"),
@@ -50,9 +50,9 @@ func newMetricAlarm(c *aws.Clients) *declare.Resource {
 			declare.JSON("dimensions", "Dimensions", `The metric's dimensions, such as [{"Name": "InstanceId", "Value": "i-0a1b2c3d"}].`).
 				Unordered().EmptyIsNull().Check("jsonb_typeof(dimensions) = 'array'"),
 			declare.Integer("period", "Period", "How many seconds a period has: 10, 20, 30 or a multiple of 60.").Check("period IN (10, 20, 30) OR period % 60 = 0 AND period > 0"),
-			declare.Text("statistic", "Statistic", "The statistic of the metric's values in a period.").OneOf(spellings(cwtypes.Statistic("").Values())...),
+			declare.Text("statistic", "Statistic", "The statistic of the metric's values in a period.").OneOf(declare.Values(cwtypes.Statistic("").Values())...),
 			declare.Text("extended_statistic", "ExtendedStatistic", "Another statistic instead, such as p99."),
-			declare.Text("unit", "Unit", "Only values of this unit count. NULL: all.").OneOf(spellings(cwtypes.StandardUnit("").Values())...),
+			declare.Text("unit", "Unit", "Only values of this unit count. NULL: all.").OneOf(declare.Values(cwtypes.StandardUnit("").Values())...),
 			declare.JSON("metrics", "Metrics", `A computation on metrics, in the words of the API, instead of one metric, such as [{"Id": "e", "Expression": "m * 2"}, {"Id": "m", "ReturnData": false, "MetricStat": {"Metric": {"Namespace": "AWS/EC2", "MetricName": "CPUUtilization"}, "Period": 60, "Stat": "p99"}}].`).
 				Same(sameMetrics).EmptyIsNull().Check("jsonb_typeof(metrics) = 'array'").
 				As(declare.Codec{Encode: func(v modules.Value) (any, error) { return metricsOf(v) }}),
@@ -80,14 +80,6 @@ func newMetricAlarm(c *aws.Clients) *declare.Resource {
 		Updates: []declare.Update{declare.Replace(declare.Call((*cloudwatch.Client).PutMetricAlarm, declare.Edit(keepRest)))},
 		Delete:  declare.Call((*cloudwatch.Client).DeleteAlarms, declare.From("AlarmNames[0]", "alarm_name")),
 	})
-}
-
-func spellings[S ~string](values []S) []string {
-	out := make([]string, len(values))
-	for i, v := range values {
-		out[i] = string(v)
-	}
-	return out
 }
 
 // metricsOf reads the column metrics.

@@ -96,33 +96,34 @@ func samePolicies(a, b string) bool {
 // policies are the calls about the policies of a role or a user, which differ in
 // their names alone.
 type policies struct {
-	attached, names             func(name string) *declare.Listing
-	document                    func(ctx context.Context, s *declare.Step, name, policy string) (*string, error)
+	attached, names             *declare.Listing
+	document                    *declare.Op
 	attach, detach, put, remove *declare.Op
 }
 
 // read fills in the columns of policies where no listing has told them.
-func (p policies) read(ctx context.Context, s *declare.Step, name string, row modules.Row) error {
+func (p policies) read(ctx context.Context, s *declare.Step, row modules.Row) error {
 	var (
 		attached []iamtypes.AttachedPolicy
 		inline   []iamtypes.PolicyDetail
 	)
 	err := aws.Together(ctx,
 		func(ctx context.Context) (err error) {
-			attached, err = declare.All[iamtypes.AttachedPolicy](ctx, s, p.attached(name))
+			attached, err = declare.All[iamtypes.AttachedPolicy](ctx, s, p.attached)
 			return err
 		},
 		func(ctx context.Context) error {
-			names, err := declare.All[string](ctx, s, p.names(name))
-			for _, policy := range names {
-				document, err := p.document(ctx, s, name, policy)
+			names, err := declare.All[string](ctx, s, p.names)
+			for _, name := range names {
+				document, err := s.Ask(ctx, p.document, map[string]string{"PolicyName": name})
 				if aws.IsNotFound(err) {
 					continue
 				}
 				if err != nil {
 					return err
 				}
-				inline = append(inline, iamtypes.PolicyDetail{PolicyName: &policy, PolicyDocument: document})
+				text, _ := document.(*string)
+				inline = append(inline, iamtypes.PolicyDetail{PolicyName: &name, PolicyDocument: text})
 			}
 			return err
 		})
@@ -132,55 +133,16 @@ func (p policies) read(ctx context.Context, s *declare.Step, name string, row mo
 	return hold(row, attached, inline)
 }
 
-// change is the update of the columns of policies.
-func (p policies) change() declare.Update {
-	return declare.By(p.update, "attached_policies_arns", "inline_policies")
+// changes are the updates of the columns of policies.
+func (p policies) changes() []declare.Update {
+	return []declare.Update{
+		declare.Members("attached_policies_arns", p.attach, p.detach, "PolicyArn", ""),
+		declare.Members("inline_policies", p.put, p.remove, "PolicyName", "PolicyDocument"),
+	}
 }
 
-// update makes the policies what the step wants. It adds before it removes, so
-// that a policy that takes another's place leaves no gap.
-func (p policies) update(ctx context.Context, s *declare.Step) error {
-	if s.Changes("attached_policies_arns") {
-		old, wanted := s.Have["attached_policies_arns"].Strings(), s.Want["attached_policies_arns"].Strings()
-		for _, arn := range wanted {
-			if !slices.Contains(old, arn) {
-				if err := s.Send(ctx, p.attach, map[string]string{"PolicyArn": arn}); err != nil {
-					return err
-				}
-			}
-		}
-		for _, arn := range old {
-			if !slices.Contains(wanted, arn) {
-				if err := aws.IfExists(s.Send(ctx, p.detach, map[string]string{"PolicyArn": arn})); err != nil {
-					return err
-				}
-			}
-		}
-	}
-	if s.Changes("inline_policies") {
-		old, wanted := documents(s.Have["inline_policies"].String()), documents(s.Want["inline_policies"].String())
-		for _, name := range slices.Sorted(maps.Keys(wanted)) {
-			if had, ok := old[name]; !ok || !aws.SamePolicy(string(had), string(wanted[name])) {
-				if err := s.Send(ctx, p.put, map[string]string{"PolicyName": name, "PolicyDocument": string(wanted[name])}); err != nil {
-					return err
-				}
-			}
-		}
-		for _, name := range slices.Sorted(maps.Keys(old)) {
-			if _, keep := wanted[name]; !keep {
-				if err := aws.IfExists(s.Send(ctx, p.remove, map[string]string{"PolicyName": name})); err != nil {
-					return err
-				}
-			}
-		}
-	}
-	return nil
-}
-
-// clear removes all policies, which IAM asks for before a role or a user can be
+// clearPolicies removes all policies, which IAM asks for before a role or a user can be
 // deleted (pages DeleteRole and DeleteUser).
-func (p policies) clear(ctx context.Context, s *declare.Step) error {
-	none := *s
-	none.Want, none.Columns = modules.Row{}, []string{"attached_policies_arns", "inline_policies"}
-	return p.update(ctx, &none)
+func clearPolicies(ctx context.Context, s *declare.Step) error {
+	return s.Clear(ctx, "attached_policies_arns", "inline_policies")
 }

@@ -55,16 +55,15 @@ func newRole(c *aws.Clients) *declare.Resource {
 			if r.detail != nil {
 				return hold(row, r.detail.AttachedManagedPolicies, r.detail.RolePolicyList)
 			}
-			return rolePolicies.read(ctx, s, awssdk.ToString(r.RoleName), row)
+			return rolePolicies.read(ctx, s, row)
 		},
 		// Its policies, which CreateRole does not take, are left to the update.
 		Create: declare.Call((*iam.Client).CreateRole, declare.Answer("Role"), principals),
-		Updates: []declare.Update{
+		Updates: append([]declare.Update{
 			declare.Modify(declare.Call((*iam.Client).UpdateAssumeRolePolicy, principals), "assume_role_policy_document"),
 			declare.Replace(declare.Call((*iam.Client).UpdateRole), "description", "max_session_duration"), // a duration that is left out is the default again
 			declare.Put("permissions_boundary", declare.Call((*iam.Client).PutRolePermissionsBoundary), declare.Call((*iam.Client).DeleteRolePermissionsBoundary)),
-			rolePolicies.change(),
-		},
+		}, rolePolicies.changes()...),
 		Delete: declare.Call((*iam.Client).DeleteRole),
 		// With its policies and the instance profile of its name. A role that is in
 		// another instance profile stays: AWS refuses.
@@ -72,7 +71,7 @@ func newRole(c *aws.Clients) *declare.Resource {
 			if err := deleteInstanceProfile(ctx, declare.ClientOf[*iam.Client](s), s.Have["role_name"].String()); err != nil {
 				return err
 			}
-			if err := rolePolicies.clear(ctx, s); err != nil {
+			if err := clearPolicies(ctx, s); err != nil {
 				return err
 			}
 			return s.Delete(ctx)
@@ -142,24 +141,13 @@ func principalError(err error) error {
 }
 
 var rolePolicies = policies{
-	attached: func(name string) *declare.Listing {
-		return declare.Pages(iam.NewListAttachedRolePoliciesPaginator, "AttachedPolicies",
-			declare.With(&iam.ListAttachedRolePoliciesInput{RoleName: &name, MaxItems: awssdk.Int32(pageSize)}))
-	},
-	names: func(name string) *declare.Listing {
-		return declare.Pages(iam.NewListRolePoliciesPaginator, "PolicyNames", declare.With(&iam.ListRolePoliciesInput{RoleName: &name, MaxItems: awssdk.Int32(pageSize)}))
-	},
-	document: func(ctx context.Context, s *declare.Step, name, policy string) (*string, error) {
-		out, err := declare.ClientOf[*iam.Client](s).GetRolePolicy(ctx, &iam.GetRolePolicyInput{RoleName: &name, PolicyName: &policy})
-		if err != nil {
-			return nil, err
-		}
-		return out.PolicyDocument, nil
-	},
-	attach: declare.Call((*iam.Client).AttachRolePolicy),
-	detach: declare.Call((*iam.Client).DetachRolePolicy),
-	put:    declare.Call((*iam.Client).PutRolePolicy),
-	remove: declare.Call((*iam.Client).DeleteRolePolicy),
+	attached: declare.Pages(iam.NewListAttachedRolePoliciesPaginator, "AttachedPolicies", declare.With(&iam.ListAttachedRolePoliciesInput{MaxItems: awssdk.Int32(pageSize)})),
+	names:    declare.Pages(iam.NewListRolePoliciesPaginator, "PolicyNames", declare.With(&iam.ListRolePoliciesInput{MaxItems: awssdk.Int32(pageSize)})),
+	document: declare.Call((*iam.Client).GetRolePolicy, declare.Answer("PolicyDocument")),
+	attach:   declare.Call((*iam.Client).AttachRolePolicy),
+	detach:   declare.Call((*iam.Client).DetachRolePolicy),
+	put:      declare.Call((*iam.Client).PutRolePolicy),
+	remove:   declare.Call((*iam.Client).DeleteRolePolicy),
 }
 
 // deleteInstanceProfile deletes the instance profile of a role's name if it

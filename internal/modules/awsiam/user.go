@@ -49,11 +49,11 @@ func newUser(c *aws.Clients) *declare.Resource {
 			if u.listed {
 				return hold(row, u.AttachedManagedPolicies, u.UserPolicyList)
 			}
-			return userPolicies.read(ctx, s, awssdk.ToString(u.UserName), row)
+			return userPolicies.read(ctx, s, row)
 		},
 		// Its policies, which CreateUser does not take, are left to the update.
 		Create:   declare.Call((*iam.Client).CreateUser, declare.Answer("User")),
-		Updates:  []declare.Update{declare.Modify(declare.Call((*iam.Client).UpdateUser), "path"), userPolicies.change()},
+		Updates:  append([]declare.Update{declare.Modify(declare.Call((*iam.Client).UpdateUser), "path")}, userPolicies.changes()...),
 		Delete:   declare.Call((*iam.Client).DeleteUser),
 		DeleteBy: deleteUser,
 		Reread:   true,
@@ -61,24 +61,13 @@ func newUser(c *aws.Clients) *declare.Resource {
 }
 
 var userPolicies = policies{
-	attached: func(name string) *declare.Listing {
-		return declare.Pages(iam.NewListAttachedUserPoliciesPaginator, "AttachedPolicies",
-			declare.With(&iam.ListAttachedUserPoliciesInput{UserName: &name, MaxItems: awssdk.Int32(pageSize)}))
-	},
-	names: func(name string) *declare.Listing {
-		return declare.Pages(iam.NewListUserPoliciesPaginator, "PolicyNames", declare.With(&iam.ListUserPoliciesInput{UserName: &name, MaxItems: awssdk.Int32(pageSize)}))
-	},
-	document: func(ctx context.Context, s *declare.Step, name, policy string) (*string, error) {
-		out, err := declare.ClientOf[*iam.Client](s).GetUserPolicy(ctx, &iam.GetUserPolicyInput{UserName: &name, PolicyName: &policy})
-		if err != nil {
-			return nil, err
-		}
-		return out.PolicyDocument, nil
-	},
-	attach: declare.Call((*iam.Client).AttachUserPolicy),
-	detach: declare.Call((*iam.Client).DetachUserPolicy),
-	put:    declare.Call((*iam.Client).PutUserPolicy),
-	remove: declare.Call((*iam.Client).DeleteUserPolicy),
+	attached: declare.Pages(iam.NewListAttachedUserPoliciesPaginator, "AttachedPolicies", declare.With(&iam.ListAttachedUserPoliciesInput{MaxItems: awssdk.Int32(pageSize)})),
+	names:    declare.Pages(iam.NewListUserPoliciesPaginator, "PolicyNames", declare.With(&iam.ListUserPoliciesInput{MaxItems: awssdk.Int32(pageSize)})),
+	document: declare.Call((*iam.Client).GetUserPolicy, declare.Answer("PolicyDocument")),
+	attach:   declare.Call((*iam.Client).AttachUserPolicy),
+	detach:   declare.Call((*iam.Client).DetachUserPolicy),
+	put:      declare.Call((*iam.Client).PutUserPolicy),
+	remove:   declare.Call((*iam.Client).DeleteUserPolicy),
 }
 
 // deleteUser deletes a user, with what is nothing without it and stands in no
@@ -93,10 +82,10 @@ func deleteUser(ctx context.Context, s *declare.Step) error {
 	if len(keys.AccessKeyMetadata) > 0 {
 		return &modules.Error{Class: modules.Dependency, Code: "DeleteConflict", Message: "the user has access keys, which are to be deleted first"}
 	}
-	if err := userPolicies.clear(ctx, s); err != nil {
+	if err := clearPolicies(ctx, s); err != nil {
 		return err
 	}
-	groups, err := declare.All[iamtypes.Group](ctx, s, declare.Pages(iam.NewListGroupsForUserPaginator, "Groups", declare.With(&iam.ListGroupsForUserInput{UserName: name})))
+	groups, err := declare.All[iamtypes.Group](ctx, s, declare.Pages(iam.NewListGroupsForUserPaginator, "Groups"))
 	if err != nil {
 		return err
 	}

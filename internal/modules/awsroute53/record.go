@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"sync"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/route53"
@@ -56,7 +55,7 @@ func newRecord(c *aws.Clients) *declare.Resource {
 			text("name", "Name", "The full name it answers for, such as www.example.com or *.example.com. Kept in lower case and with a dot at the end.").
 				As(dnsName).Required().Identity().CreateOnly().Length(2, 1025),
 			text("record_type", "Type", "The type of the record, such as A, AAAA, CNAME, MX or TXT.").
-				Required().Identity().CreateOnly().OneOf(spellings(route53types.RRType("").Values())...),
+				Required().Identity().CreateOnly().OneOf(declare.Values(route53types.RRType("").Values())...),
 			text("set_identifier", "SetIdentifier", "What tells apart records of the same name and type, of which Route 53 picks one by weight, region, failover or at random; empty for all others.").
 				Default("''").Identity().CreateOnly().Check("length(set_identifier) <= 128").Usual(modules.Text("")).As(notEmpty),
 			text("record", "ResourceRecords", "What is answered, in the notation of the type, one value a line, such as 192.0.2.1. NULL for aliases.").
@@ -102,14 +101,6 @@ func newRecord(c *aws.Clients) *declare.Resource {
 			return ""
 		},
 	})
-}
-
-func spellings[S ~string](values []S) []string {
-	list := make([]string, len(values))
-	for i, v := range values {
-		list[i] = string(v)
-	}
-	return list
 }
 
 // notEmpty leaves out an empty text.
@@ -200,41 +191,32 @@ func getRecords(ctx context.Context, s *declare.Step, identities []modules.Row) 
 		zone := identity["parent_hosted_zone_id"].String()
 		byZone[zone] = append(byZone[zone], identity)
 	}
-	var (
-		one sync.Mutex
-		all []record
-	)
-	collect := func(some []record) error {
-		one.Lock()
-		defer one.Unlock()
-		all = append(all, some...)
-		return nil
-	}
+	var all []record
 	for zone, wanted := range byZone {
 		out, err := declare.ClientOf[*route53.Client](s).GetHostedZone(ctx, &route53.GetHostedZoneInput{Id: &zone})
+		var found []record
 		switch {
 		case err != nil:
 		case len(wanted) > fewRecords:
-			err = listZone(ctx, s, *out.HostedZone, collect)
+			err = listZone(ctx, s, *out.HostedZone, func(some []record) error { found = append(found, some...); return nil })
 		default:
-			err = aws.Each(ctx, aws.Breadth, wanted, func(ctx context.Context, identity modules.Row) error {
+			found, err = declare.ReadEach(ctx, wanted, func(ctx context.Context, identity modules.Row) (record, error) {
 				set, err := readSet(ctx, s, identity)
-				if err != nil || set == nil {
-					return aws.IfExists(err)
-				}
-				return collect([]record{{zone, awssdk.ToString(out.HostedZone.Name), *set}})
+				return record{zone, awssdk.ToString(out.HostedZone.Name), set}, err
 			})
 		}
 		if aws.IfExists(err) != nil {
 			return nil, err
 		}
+		if err == nil {
+			all = append(all, found...)
+		}
 	}
 	return all, nil
 }
 
-// readSet reads one record set, nil if there is none: the listing begins at its
-// name and type.
-func readSet(ctx context.Context, s *declare.Step, identity modules.Row) (*route53types.ResourceRecordSet, error) {
+// readSet reads one record set: the listing begins at its name and type.
+func readSet(ctx context.Context, s *declare.Step, identity modules.Row) (route53types.ResourceRecordSet, error) {
 	most := int32(1)
 	if identity["set_identifier"].String() != "" {
 		most = mostSets
@@ -246,15 +228,15 @@ func readSet(ctx context.Context, s *declare.Step, identity modules.Row) (*route
 		MaxItems:        &most,
 	})
 	if err != nil {
-		return nil, err
+		return route53types.ResourceRecordSet{}, err
 	}
 	for _, set := range out.ResourceRecordSets {
 		if sameName(awssdk.ToString(set.Name), identity["name"].String()) && string(set.Type) == identity["record_type"].String() &&
 			awssdk.ToString(set.SetIdentifier) == identity["set_identifier"].String() {
-			return &set, nil
+			return set, nil
 		}
 	}
-	return nil, nil
+	return route53types.ResourceRecordSet{}, &modules.Error{Class: modules.NotFound, Message: "there is no such record set"}
 }
 
 // keepRest has a record set that replaces another keep what has no column.
@@ -263,20 +245,17 @@ func keepRest(ctx context.Context, s *declare.Step, in *route53.ChangeResourceRe
 		return nil
 	}
 	was, err := readSet(ctx, s, s.Have)
-	if err == nil && was != nil {
+	if err == nil {
 		set := in.ChangeBatch.Changes[0].ResourceRecordSet
 		set.GeoLocation, set.GeoProximityLocation, set.CidrRoutingConfig = was.GeoLocation, was.GeoProximityLocation, was.CidrRoutingConfig
 	}
-	return err
+	return aws.IfExists(err)
 }
 
 // tellAll has a deletion tell all that the record set has, as Route 53 wants.
 func tellAll(ctx context.Context, s *declare.Step, in *route53.ChangeResourceRecordSetsInput) error {
 	set, err := readSet(ctx, s, s.Have)
-	if err == nil && set == nil {
-		err = &modules.Error{Class: modules.NotFound, Message: "there is no such record set"}
-	}
-	in.ChangeBatch.Changes[0].ResourceRecordSet = set
+	in.ChangeBatch.Changes[0].ResourceRecordSet = &set
 	return err
 }
 

@@ -50,12 +50,8 @@ func newZone(c *aws.Clients) *declare.Resource {
 		},
 
 		List: zones(),
-		Get: declare.GetBy(func(_ context.Context, _ *declare.Step, identities []modules.Row) ([]route53types.HostedZone, error) {
-			found := make([]route53types.HostedZone, len(identities)) // whether they are there, reading the rest tells
-			for i, identity := range identities {
-				found[i].Id = identity["hosted_zone_id"].Ptr()
-			}
-			return found, nil
+		Get: declare.GetEach(func(_ context.Context, _ *declare.Step, identity modules.Row) (route53types.HostedZone, error) {
+			return route53types.HostedZone{Id: identity["hosted_zone_id"].Ptr()}, nil
 		}),
 		// Tags, which CreateHostedZone does not take, are left to the update.
 		Create: declare.Call((*route53.Client).CreateHostedZone, declare.Answer("HostedZone")),

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -139,31 +138,12 @@ func getBuckets(ctx context.Context, s *declare.Step, identities []modules.Row) 
 			}
 		}
 	}
-	return each(ctx, identities, func(ctx context.Context, identity modules.Row) (s3types.Bucket, error) {
+	return declare.ReadEach(ctx, identities, func(ctx context.Context, identity modules.Row) (s3types.Bucket, error) {
 		if b, ok := listed[identity["name"].String()]; ok {
 			return b, nil
 		}
 		return head(ctx, s.Clients, s.Scope, identity["name"], identity["region"].String())
 	})
-}
-
-// each reads one thing for each identity. What is not there is left out.
-func each[T any](ctx context.Context, identities []modules.Row, read func(ctx context.Context, identity modules.Row) (T, error)) ([]T, error) {
-	var (
-		one sync.Mutex
-		all []T
-	)
-	err := aws.Each(ctx, aws.Breadth, identities, func(ctx context.Context, identity modules.Row) error {
-		found, err := read(ctx, identity)
-		if err != nil {
-			return aws.IfExists(err)
-		}
-		one.Lock()
-		defer one.Unlock()
-		all = append(all, found)
-		return nil
-	})
-	return all, err
 }
 
 // head asks for a bucket that the listing does not have, which is no proof that

@@ -43,20 +43,18 @@ func newObject(c *aws.Clients) *declare.Resource {
 		},
 
 		List: declare.ListBy(listObjects),
-		Get: declare.GetBy(func(ctx context.Context, s *declare.Step, identities []modules.Row) ([]object, error) {
-			return each(ctx, identities, func(ctx context.Context, identity modules.Row) (object, error) {
-				client, err := homeClient(ctx, s.Clients, s.Scope, identity["bucket_name"])
-				if err != nil {
-					return object{}, err
-				}
-				out, err := client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: identity["bucket_name"].Ptr(), Key: identity["key"].Ptr()})
-				if err != nil {
-					return object{}, err
-				}
-				return object{identity["bucket_name"].String(), s3types.Object{
-					Key: identity["key"].Ptr(), ETag: out.ETag, Size: out.ContentLength, StorageClass: s3types.ObjectStorageClass(out.StorageClass), LastModified: out.LastModified,
-				}}, nil
-			})
+		Get: declare.GetEach(func(ctx context.Context, s *declare.Step, identity modules.Row) (object, error) {
+			client, err := homeClient(ctx, s.Clients, s.Scope, identity["bucket_name"])
+			if err != nil {
+				return object{}, err
+			}
+			out, err := client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: identity["bucket_name"].Ptr(), Key: identity["key"].Ptr()})
+			if err != nil {
+				return object{}, err
+			}
+			return object{identity["bucket_name"].String(), s3types.Object{
+				Key: identity["key"].Ptr(), ETag: out.ETag, Size: out.ContentLength, StorageClass: s3types.ObjectStorageClass(out.StorageClass), LastModified: out.LastModified,
+			}}, nil
 		}),
 		Home: func(ctx context.Context, s *declare.Step, _ *object, row modules.Row) (string, error) {
 			return home(ctx, s, nil, row)

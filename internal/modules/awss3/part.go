@@ -21,10 +21,8 @@ func part(c *aws.Clients, t declare.Table[s3types.Bucket], put *declare.Op) *dec
 			In("Bucket").ByKey().Part(modules.PartFirst, "").Required().Identity().CreateOnly(),
 	}, t.Columns...)
 	t.List = buckets("")
-	t.Get = declare.GetBy(func(ctx context.Context, s *declare.Step, identities []modules.Row) ([]s3types.Bucket, error) {
-		return each(ctx, identities, func(ctx context.Context, identity modules.Row) (s3types.Bucket, error) {
-			return head(ctx, s.Clients, s.Scope, identity["bucket_name"], "")
-		})
+	t.Get = declare.GetEach(func(ctx context.Context, s *declare.Step, identity modules.Row) (s3types.Bucket, error) {
+		return head(ctx, s.Clients, s.Scope, identity["bucket_name"], "")
 	})
 	t.Create, t.Updates = put, []declare.Update{declare.Replace(put)}
 	return declare.New(c, t)

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
@@ -111,27 +110,18 @@ func getSubscriptions(ctx context.Context, s *declare.Step, identities []modules
 		topic := identity["topic"].String()
 		byTopic[topic] = append(byTopic[topic], identity)
 	}
-	var (
-		one   sync.Mutex
-		found []snstypes.Subscription
-	)
-	err := aws.Each(ctx, aws.Breadth, slices.Collect(maps.Keys(byTopic)), func(ctx context.Context, topic string) error {
+	found, err := declare.ReadEach(ctx, slices.Collect(maps.Keys(byTopic)), func(ctx context.Context, topic string) ([]snstypes.Subscription, error) {
 		arn, err := topicARN(ctx, s.Clients, s.Scope, topic)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		all, err := declare.All[snstypes.Subscription](ctx, s, declare.Pages(sns.NewListSubscriptionsByTopicPaginator, "Subscriptions",
 			declare.With(&sns.ListSubscriptionsByTopicInput{TopicArn: &arn})))
-		one.Lock()
-		defer one.Unlock()
-		for _, subscription := range all {
-			if slices.ContainsFunc(byTopic[topic], func(identity modules.Row) bool {
+		return slices.DeleteFunc(all, func(subscription snstypes.Subscription) bool {
+			return !slices.ContainsFunc(byTopic[topic], func(identity modules.Row) bool {
 				return identity["protocol"].String() == awssdk.ToString(subscription.Protocol) && identity["endpoint"].String() == awssdk.ToString(subscription.Endpoint)
-			}) {
-				found = append(found, subscription)
-			}
-		}
-		return aws.IfExists(err)
+			})
+		}), err
 	})
-	return found, err
+	return slices.Concat(found...), err
 }

@@ -49,16 +49,9 @@ func newTopic(c *aws.Clients) *declare.Resource {
 		Checks: []string{`fifo_topic = (name LIKE '%.fifo')`, `fifo_topic OR NOT content_based_deduplication`},
 
 		List: topics(),
-		Get: declare.GetBy(func(ctx context.Context, s *declare.Step, identities []modules.Row) ([]snstypes.Topic, error) {
-			found := make([]snstypes.Topic, len(identities)) // whether they are there, reading their attributes tells
-			for i, identity := range identities {
-				arn, err := topicARN(ctx, s.Clients, s.Scope, identity["name"].String())
-				if err != nil {
-					return nil, err
-				}
-				found[i].TopicArn = &arn
-			}
-			return found, nil
+		Get: declare.GetEach(func(ctx context.Context, s *declare.Step, identity modules.Row) (snstypes.Topic, error) {
+			arn, err := topicARN(ctx, s.Clients, s.Scope, identity["name"].String())
+			return snstypes.Topic{TopicArn: &arn}, err
 		}),
 		Create: declare.Call((*sns.Client).CreateTopic, declare.Failed(exists)),
 		Updates: []declare.Update{declare.Attributes(declare.Call((*sns.Client).SetTopicAttributes), "AttributeName", "AttributeValue",
