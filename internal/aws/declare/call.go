@@ -76,6 +76,7 @@ type Op struct {
 	convert  *conversion
 	only     func(modules.Row) bool
 	allowed  bool
+	proves   bool
 	failed   func(ctx context.Context, s *Step, err error) error
 	checks   []check
 	defects  []error
@@ -163,6 +164,11 @@ func Expand[X, T any](do func(X) []T) Option {
 // Only has a reading call made for objects of which that holds; of others its
 // columns are unknown.
 func Only(when func(row modules.Row) bool) Option { return func(o *Op) { o.only = when } }
+
+// Proves says of a reading call that it reads what the object is: that it finds
+// nothing proves that there is no object. Of any other, it says no more than
+// that a part is not there, and the reading fails while the object is.
+func Proves() Option { return func(o *Op) { o.proves = true } }
 
 // IfAllowed leaves the columns of a reading call unknown where AWS denies it:
 // an object that keeps the engine out is not to hide all others.

@@ -178,7 +178,7 @@ func (z *zoo) GetFood(_ context.Context, in *GetFoodInput, _ ...func(*options)) 
 	case cage == nil:
 		return nil, missing(*in.CageName)
 	case cage.State == "empty":
-		return nil, &modules.Error{Class: modules.NotFound, Code: "NoFood"}
+		return nil, &modules.Error{Class: modules.NotFound, Code: "NoFood", Message: "NoFood: nothing is fed"}
 	case in.NextToken == nil:
 		return &GetFoodOutput{Food: []string{"hay"}, NextToken: awssdk.String("2")}, nil
 	}
@@ -490,6 +490,33 @@ func TestNoneAndGone(t *testing.T) {
 	})
 	if err != nil || len(rows) != 2 || rows[0]["food"].IsNull() || !rows[1]["food"].IsNull() {
 		t.Errorf("got %v, %v", rows, err)
+	}
+}
+
+// An object of which only a part is not found stays what it is: the reading fails
+// rather than tell that the object has gone. One that has gone is left out.
+func TestPartNotFound(t *testing.T) {
+	t.Parallel()
+	z := newZoo()
+	z.fill(3)
+	table := z.table()
+	table.Columns[5] = Texts("food", "Food", "What is fed.").Assigned().From(Call((*zoo).GetFood)) // it does not say None
+	r := bind(t, table)
+	z.cages["c01"].State = "empty"
+	identities := []modules.Row{{"name": modules.Text("c00")}, {"name": modules.Text("c01")}, {"name": modules.Text("c02")}}
+	rows, err := r.Get(t.Context(), here, identities)
+	if err == nil || modules.ClassOf(err) == modules.NotFound || !strings.Contains(err.Error(), "NoFood") {
+		t.Errorf("got %v, %v, want an error that is no NotFound", rows, err)
+	}
+	z.cages["c01"].State = "ready"
+	table.Columns[5] = Texts("food", "Food", "What is fed.").Assigned().From(Call((*zoo).GetFood, Edit(func(_ context.Context, _ *Step, in *GetFoodInput) error {
+		z.mu.Lock()
+		defer z.mu.Unlock()
+		delete(z.cages, "c01") // just after it was listed
+		return nil
+	})))
+	if rows, err := bind(t, table).Get(t.Context(), here, identities); err != nil || len(rows) != 2 {
+		t.Errorf("got %v, %v, want what is left", rows, err)
 	}
 }
 

@@ -497,6 +497,28 @@ func (r *Resource) complete(ctx context.Context, s *Step, objects []reflect.Valu
 	return all, nil
 }
 
+// orGone returns the error of a further call which says that something does not
+// exist. It may be the object, which has gone since it was listed, or a part of
+// it that the declaration takes for certain. Only the one may be left out of a
+// listing; that the other is not found hides nothing.
+func (r *Resource) orGone(ctx context.Context, s *Step, row modules.Row, err error) error {
+	all, failed := r.bare(false).read(ctx, s, []modules.Row{row})
+	if failed != nil {
+		return failed
+	}
+	if len(aws.Wanted(r.description, rows(all), []modules.Row{row})) == 0 {
+		return err
+	}
+	return fmt.Errorf("a part of an object that is there was not found: %w", opaque{err})
+}
+
+// opaque is an error whose class is hidden: that something was not found does not
+// say that the object was not.
+type opaque struct{ err error }
+
+// Error returns the error's text.
+func (o opaque) Error() string { return o.err.Error() }
+
 // fill reads columns from what a call has answered.
 func fill(f *found, columns []target, from reflect.Value) error {
 	for _, t := range columns {
@@ -527,8 +549,11 @@ func (r *Resource) readApart(ctx context.Context, s *Step, f *found) error {
 			return nil
 		}
 		answers[i], err = r.ask(ctx, s, op)
-		if op.allowed && err != nil && modules.ClassOf(err) == modules.Denied {
+		switch {
+		case op.allowed && err != nil && modules.ClassOf(err) == modules.Denied:
 			answers[i], err = reflect.Value{}, nil
+		case aws.IsNotFound(err) && !op.proves:
+			err = r.orGone(ctx, s, f.row, err)
 		}
 		return err
 	})
@@ -595,6 +620,9 @@ func (r *Resource) readTags(ctx context.Context, s *Step, all []*found, size int
 		tags, err := b.read(ctx, s, keys)
 		if aws.IsNotFound(err) {
 			if len(some) == 1 {
+				if err := r.orGone(ctx, s, some[0].row, err); !aws.IsNotFound(err) {
+					return nil, err
+				}
 				continue
 			}
 			half, err := r.readTags(ctx, s, some, (len(some)+1)/2)

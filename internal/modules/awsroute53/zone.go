@@ -23,7 +23,7 @@ const (
 // newZone declares the table hosted_zone. No listing tells the name servers: all
 // columns are those of the one call that does.
 func newZone(c *aws.Clients) *declare.Resource {
-	read := declare.Call((*route53.Client).GetHostedZone)
+	read := declare.Call((*route53.Client).GetHostedZone, declare.Proves())
 	change := declare.Call((*route53.Client).ChangeTagsForResource, declare.With(&route53.ChangeTagsForResourceInput{ResourceType: route53types.TagResourceTypeHostedzone}))
 	return declare.New(c, declare.Table[route53types.HostedZone]{
 		Name:       "hosted_zone",

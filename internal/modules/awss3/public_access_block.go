@@ -10,7 +10,7 @@ import (
 
 // newPublicAccessBlock declares the table public_access_block.
 func newPublicAccessBlock(c *aws.Clients) *declare.Resource {
-	read := declare.Call((*s3.Client).GetPublicAccessBlock) // a bucket without has the error NoSuchPublicAccessBlockConfiguration
+	read := declare.Call((*s3.Client).GetPublicAccessBlock, declare.Proves()) // a bucket without has the error NoSuchPublicAccessBlockConfiguration
 	flag := func(name, member, doc string) declare.Column {
 		return declare.Bool(name, "PublicAccessBlockConfiguration."+member, doc+" Default true.").Default("true").From(read)
 	}

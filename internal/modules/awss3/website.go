@@ -11,7 +11,7 @@ import (
 
 // newWebsite declares the table bucket_website.
 func newWebsite(c *aws.Clients) *declare.Resource {
-	read := declare.Call((*s3.Client).GetBucketWebsite) // a bucket without has the error NoSuchWebsiteConfiguration
+	read := declare.Call((*s3.Client).GetBucketWebsite, declare.Proves()) // a bucket without has the error NoSuchWebsiteConfiguration
 	of := func(kind modules.Type, name, member, doc string) declare.Column {
 		return declare.Of(kind, name, member, doc).In("WebsiteConfiguration." + member).From(read)
 	}
