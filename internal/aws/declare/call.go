@@ -165,9 +165,9 @@ func Expand[X, T any](do func(X) []T) Option {
 // columns are unknown.
 func Only(when func(row modules.Row) bool) Option { return func(o *Op) { o.only = when } }
 
-// Proves says of a reading call that it reads what the object is: that it finds
-// nothing proves that there is no object. Of any other, it says no more than
-// that a part is not there, and the reading fails while the object is.
+// Proves says of a reading call that what it does not find is the object: that
+// there is none is proven then. Of any other call it may be a part of an object,
+// whose columns are unknown while the object is there.
 func Proves() Option { return func(o *Op) { o.proves = true } }
 
 // IfAllowed leaves the columns of a reading call unknown where AWS denies it:

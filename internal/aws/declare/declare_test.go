@@ -493,8 +493,8 @@ func TestNoneAndGone(t *testing.T) {
 	}
 }
 
-// An object of which only a part is not found stays what it is: the reading fails
-// rather than tell that the object has gone. One that has gone is left out.
+// An object of which only a part is not found is there, and the part unknown. One
+// that has gone is left out, and so is one of which the call is proof.
 func TestPartNotFound(t *testing.T) {
 	t.Parallel()
 	z := newZoo()
@@ -505,8 +505,17 @@ func TestPartNotFound(t *testing.T) {
 	z.cages["c01"].State = "empty"
 	identities := []modules.Row{{"name": modules.Text("c00")}, {"name": modules.Text("c01")}, {"name": modules.Text("c02")}}
 	rows, err := r.Get(t.Context(), here, identities)
-	if err == nil || modules.ClassOf(err) == modules.NotFound || !strings.Contains(err.Error(), "NoFood") {
-		t.Errorf("got %v, %v, want an error that is no NotFound", rows, err)
+	if err != nil || len(rows) != 3 {
+		t.Fatalf("got %v, %v, want all", rows, err)
+	}
+	for _, row := range rows {
+		if _, known := row["food"]; known == (row["name"].String() == "c01") {
+			t.Errorf("of %v the food is known: %t", row, known)
+		}
+	}
+	table.Columns[5] = Texts("food", "Food", "What is fed.").Assigned().From(Call((*zoo).GetFood, Proves()))
+	if rows, err := bind(t, table).Get(t.Context(), here, identities); err != nil || len(rows) != 2 {
+		t.Errorf("got %v, %v, want those that are proven", rows, err)
 	}
 	z.cages["c01"].State = "ready"
 	table.Columns[5] = Texts("food", "Food", "What is fed.").Assigned().From(Call((*zoo).GetFood, Edit(func(_ context.Context, _ *Step, in *GetFoodInput) error {

@@ -497,27 +497,21 @@ func (r *Resource) complete(ctx context.Context, s *Step, objects []reflect.Valu
 	return all, nil
 }
 
-// orGone returns the error of a further call which says that something does not
-// exist. It may be the object, which has gone since it was listed, or a part of
-// it that the declaration takes for certain. Only the one may be left out of a
-// listing; that the other is not found hides nothing.
-func (r *Resource) orGone(ctx context.Context, s *Step, row modules.Row, err error) error {
+// ifGone returns the error of a further call which says that something does not
+// exist if it is the object, which has gone since it was listed; nil if the object
+// is there, and it is a part of it that the declaration takes for certain. What
+// that part says is unknown then: an object is left out of a listing only if it
+// is proven not to exist.
+func (r *Resource) ifGone(ctx context.Context, s *Step, row modules.Row, err error) error {
 	all, failed := r.bare(false).read(ctx, s, []modules.Row{row})
-	if failed != nil {
+	switch {
+	case failed != nil:
 		return failed
-	}
-	if len(aws.Wanted(r.description, rows(all), []modules.Row{row})) == 0 {
+	case len(aws.Wanted(r.description, rows(all), []modules.Row{row})) == 0:
 		return err
 	}
-	return fmt.Errorf("a part of an object that is there was not found: %w", opaque{err})
+	return nil
 }
-
-// opaque is an error whose class is hidden: that something was not found does not
-// say that the object was not.
-type opaque struct{ err error }
-
-// Error returns the error's text.
-func (o opaque) Error() string { return o.err.Error() }
 
 // fill reads columns from what a call has answered.
 func fill(f *found, columns []target, from reflect.Value) error {
@@ -553,7 +547,8 @@ func (r *Resource) readApart(ctx context.Context, s *Step, f *found) error {
 		case op.allowed && err != nil && modules.ClassOf(err) == modules.Denied:
 			answers[i], err = reflect.Value{}, nil
 		case aws.IsNotFound(err) && !op.proves:
-			err = r.orGone(ctx, s, f.row, err)
+			answers[i] = reflect.Value{}
+			err = r.ifGone(ctx, s, f.row, err)
 		}
 		return err
 	})
@@ -620,7 +615,10 @@ func (r *Resource) readTags(ctx context.Context, s *Step, all []*found, size int
 		tags, err := b.read(ctx, s, keys)
 		if aws.IsNotFound(err) {
 			if len(some) == 1 {
-				if err := r.orGone(ctx, s, some[0].row, err); !aws.IsNotFound(err) {
+				switch err := r.ifGone(ctx, s, some[0].row, err); {
+				case err == nil:
+					tagged = append(tagged, some[0]) // whose tags are unknown
+				case !aws.IsNotFound(err):
 					return nil, err
 				}
 				continue

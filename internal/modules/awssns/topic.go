@@ -17,7 +17,7 @@ import (
 // newTopic declares the table topic. The limits and defaults are those of the
 // page SetTopicAttributes. What AWS does not send of attributes is as usual.
 func newTopic(c *aws.Clients) *declare.Resource {
-	read := declare.Call((*sns.Client).GetTopicAttributes)
+	read := declare.Call((*sns.Client).GetTopicAttributes, declare.Proves())
 	attribute := func(kind modules.Type, name, attribute, doc string) declare.Column {
 		return declare.Of(kind, name, "Attributes["+attribute+"]", doc).From(read)
 	}

@@ -16,7 +16,7 @@ func newVPC(c *aws.Clients) *declare.Resource {
 	// attribute at a time", of one VPC, says the page of each.
 	attribute := func(name string, member ec2types.VpcAttributeName, path, def, doc string) declare.Column {
 		return declare.Bool(name, path+".Value", doc).Default(def).
-			From(declare.Call((*ec2.Client).DescribeVpcAttribute, declare.With(&ec2.DescribeVpcAttributeInput{Attribute: member})))
+			From(declare.Call((*ec2.Client).DescribeVpcAttribute, declare.With(&ec2.DescribeVpcAttributeInput{Attribute: member}), declare.Proves()))
 	}
 	attributes := declare.Call((*ec2.Client).ModifyVpcAttribute)
 	return declare.New(c, declare.Table[ec2types.Vpc]{
