@@ -3,8 +3,8 @@ package modules
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
-	"sort"
 	"strings"
 )
 
@@ -62,52 +62,68 @@ func NewRegistry(list ...*Module) (*Registry, error) {
 		functions: map[string]*Function{},
 	}
 	for _, m := range list {
-		if r.byName[m.Name] != nil {
-			return nil, fmt.Errorf("module %s is registered twice", m.Name)
-		}
-		r.byName[m.Name] = m
-		for _, t := range m.Tables() {
-			if err := t.Validate(); err != nil {
-				return nil, fmt.Errorf("module %s: %w", m.Name, err)
-			}
-			if r.tables[t.Name] != nil {
-				return nil, fmt.Errorf("module %s: table %s is described twice", m.Name, t.Name)
-			}
-			r.tables[t.Name], r.owner[t.Name] = t, m
-		}
-		for _, res := range m.Resources {
-			r.resources[res.Table().Name] = res
-			if declared, ok := res.(interface{ Validate() error }); ok {
-				if err := declared.Validate(); err != nil {
-					return nil, fmt.Errorf("module %s: %w", m.Name, err)
-				}
-			}
-			if _, finds := res.(Finder); res.Table().Creation == ByTag && !finds {
-				return nil, fmt.Errorf("module %s: table %s is created ByTag and its resource cannot FindCreated", m.Name, res.Table().Name)
-			}
+		if err := r.add(m); err != nil {
+			return nil, err
 		}
 	}
-	names := make([]string, 0, len(r.byName))
-	for name := range r.byName {
-		names = append(names, name)
-	}
-	sort.Strings(names)
-	ordered, err := r.Closure(names...)
+	ordered, err := r.Closure(slices.Sorted(maps.Keys(r.byName))...)
 	if err != nil {
 		return nil, err
 	}
 	r.modules = ordered
-	for _, m := range ordered {
+	if err := r.addFunctions(); err != nil {
+		return nil, err
+	}
+	return r, r.checkReferences()
+}
+
+// add registers a module's tables and resources.
+func (r *Registry) add(m *Module) error {
+	if r.byName[m.Name] != nil {
+		return fmt.Errorf("module %s is registered twice", m.Name)
+	}
+	r.byName[m.Name] = m
+	for _, t := range m.Tables() {
+		if err := t.Validate(); err != nil {
+			return fmt.Errorf("module %s: %w", m.Name, err)
+		}
+		if r.tables[t.Name] != nil {
+			return fmt.Errorf("module %s: table %s is described twice", m.Name, t.Name)
+		}
+		r.tables[t.Name], r.owner[t.Name] = t, m
+	}
+	for _, res := range m.Resources {
+		r.resources[res.Table().Name] = res
+		if declared, ok := res.(Validator); ok {
+			if err := declared.Validate(); err != nil {
+				return fmt.Errorf("module %s: %w", m.Name, err)
+			}
+		}
+		if _, finds := res.(Finder); res.Table().Creation == ByTag && !finds {
+			return fmt.Errorf("module %s: table %s is created ByTag and its resource cannot FindCreated", m.Name, res.Table().Name)
+		}
+	}
+	return nil
+}
+
+func (r *Registry) addFunctions() error {
+	for _, m := range r.modules {
 		for _, f := range m.Functions {
 			if err := f.validate(r.tables[f.Table]); err != nil {
-				return nil, fmt.Errorf("module %s: %w", m.Name, err)
+				return fmt.Errorf("module %s: %w", m.Name, err)
 			}
 			if r.functions[f.Name] != nil {
-				return nil, fmt.Errorf("module %s: function %s is described twice", m.Name, f.Name)
+				return fmt.Errorf("module %s: function %s is described twice", m.Name, f.Name)
 			}
 			r.functions[f.Name] = f
 		}
 	}
+	return nil
+}
+
+// checkReferences checks that every reference is to a column of a table there is
+// by which others may name its objects.
+func (r *Registry) checkReferences() error {
 	for _, t := range r.tables {
 		for i := range t.Columns {
 			ref := t.Columns[i].References
@@ -116,14 +132,14 @@ func NewRegistry(list ...*Module) (*Registry, error) {
 			}
 			target := r.tables[ref.Table]
 			if target == nil {
-				return nil, fmt.Errorf("table %s: column %s references the unknown table %s", t.Name, t.Columns[i].Name, ref.Table)
+				return fmt.Errorf("table %s: column %s references the unknown table %s", t.Name, t.Columns[i].Name, ref.Table)
 			}
 			if err := namesObjects(target, ref.Key); err != nil {
-				return nil, fmt.Errorf("table %s: column %s references %s.%s, which %w", t.Name, t.Columns[i].Name, ref.Table, ref.Key, err)
+				return fmt.Errorf("table %s: column %s references %s.%s, which %w", t.Name, t.Columns[i].Name, ref.Table, ref.Key, err)
 			}
 		}
 	}
-	return r, nil
+	return nil
 }
 
 // namesObjects checks that others may name the table's objects by the column key.

@@ -72,6 +72,10 @@ type Protector interface {
 	Protected(have Row) string
 }
 
+// Validator tells what is wrong with how a resource was made, such as a member of
+// the API that there is not. [NewRegistry] asks every resource that is one.
+type Validator interface{ Validate() error }
+
 // Abilities are what can be done with a table's objects besides reading them.
 type Abilities struct{ Create, Update, Delete bool }
 

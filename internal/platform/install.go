@@ -334,97 +334,35 @@ type Dropped struct {
 func Uninstall(ctx context.Context, pool *pgxpool.Pool, registry *modules.Registry, names []string) ([]Dropped, error) {
 	var dropped []Dropped
 	err := inDDL(ctx, pool, func(tx pgx.Tx) error {
-		var batch *int64
-		if err := tx.QueryRow(ctx, `SELECT iasql_internal.open_batch()`).Scan(&batch); err != nil {
-			return err
-		}
-		if batch != nil {
-			return &UserError{Code: "IA020", Message: "modules cannot be uninstalled while a batch is open", Hint: "CALL iasql_commit() or iasql_rollback() first."}
-		}
-		have, err := installed(ctx, tx)
+		going, err := uninstallable(ctx, tx, registry, names)
 		if err != nil {
 			return err
 		}
-		var going []*modules.Module
-		for _, m := range registry.Modules() {
-			if _, ok := have[m.Name]; !ok {
-				if slices.Contains(names, m.Name) {
-					return &UserError{Code: "IA009", Message: fmt.Sprintf("module %s is not installed", m.Name), Hint: "SELECT * FROM iasql_modules_installed() lists the installed ones."}
-				}
-				continue
-			}
-			if slices.Contains(names, m.Name) {
-				going = append(going, m)
-				continue
-			}
-			for _, dep := range m.Dependencies {
-				if slices.Contains(names, dep) {
-					return &UserError{Code: "IA016", Message: fmt.Sprintf("module %s cannot be uninstalled: %s depends on it", dep, m.Name),
-						Hint: fmt.Sprintf("SELECT * FROM iasql_uninstall('%s', '%s')", m.Name, dep)}
-				}
-			}
+		if dropped, err = countRecords(ctx, tx, going); err != nil {
+			return err
 		}
-		slices.Reverse(going)
-		var tables []string
-		for _, m := range going {
-			list := modules.Order(m.Tables())
-			slices.Reverse(list)
-			for _, t := range list {
-				d := Dropped{Module: m.Name, Table: t.Name}
-				if err := tx.QueryRow(ctx, `SELECT count(*) FROM `+pgx.Identifier{"public", t.Name}.Sanitize()).Scan(&d.Count); err != nil {
-					return err
-				}
-				dropped = append(dropped, d)
-				tables = append(tables, t.Name)
-			}
+		tables := make([]string, len(dropped))
+		for i, d := range dropped {
+			tables[i] = d.Table
 		}
 		// What was hidden in a table stays hidden in what is left of its history.
 		if _, err := tx.Exec(ctx, `
 			INSERT INTO iasql_internal.hidden_table (name) SELECT s.name FROM iasql_internal.secured($1) s ON CONFLICT DO NOTHING`, tables); err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, `DELETE FROM public.iasql_tables WHERE "table" = ANY ($1)`, tables)
-		if err != nil {
+		if _, err := tx.Exec(ctx, `DELETE FROM public.iasql_tables WHERE "table" = ANY ($1)`, tables); err != nil {
 			return err
 		}
 		if err := renewRecords(ctx, tx, registry); err != nil {
 			return err
 		}
 		for _, m := range going {
-			for _, f := range m.Functions {
-				if err := exec(ctx, tx, f.DropDDL(registry.Table(f.Table))); err != nil {
-					return err
-				}
-				if _, err := tx.Exec(ctx, `DELETE FROM iasql_internal.module_function WHERE name = $1`, f.Name); err != nil {
-					return err
-				}
-			}
-			list := modules.Order(m.Tables())
-			slices.Reverse(list)
-			for _, t := range list {
-				for _, statement := range t.DropDDL() {
-					if err := exec(ctx, tx, statement); err != nil {
-						return err
-					}
-				}
-			}
-			for _, t := range list {
-				if t.DefinesAccounts {
-					if _, err := tx.Exec(ctx, `DELETE FROM iasql_internal.account WHERE provider = $1`, t.Provider); err != nil {
-						return err
-					}
-				}
-			}
-			if err := exec(ctx, tx, m.Drop); err != nil {
-				return fmt.Errorf("uninstall module %s: %w", m.Name, err)
-			}
-			if _, err := tx.Exec(ctx, `UPDATE iasql_internal.module SET installed = NULL WHERE name = $1`, m.Name); err != nil {
+			if err := drop(ctx, tx, registry, m); err != nil {
 				return err
 			}
 		}
-		_, err = tx.Exec(ctx, `
-			UPDATE public.iasql_audit_log SET settled = true, settled_at = clock_timestamp() WHERE NOT settled AND table_name = ANY ($1)`, tables)
-		if err != nil {
+		if _, err := tx.Exec(ctx, `
+			UPDATE public.iasql_audit_log SET settled = true, settled_at = clock_timestamp() WHERE NOT settled AND table_name = ANY ($1)`, tables); err != nil {
 			return err
 		}
 		_, err = tx.Exec(ctx, `
@@ -432,4 +370,94 @@ func Uninstall(ctx context.Context, pool *pgxpool.Pool, registry *modules.Regist
 		return err
 	})
 	return dropped, err
+}
+
+// uninstallable returns the modules of these names, dependents first, unless
+// something keeps them.
+func uninstallable(ctx context.Context, tx pgx.Tx, registry *modules.Registry, names []string) ([]*modules.Module, error) {
+	var batch *int64
+	if err := tx.QueryRow(ctx, `SELECT iasql_internal.open_batch()`).Scan(&batch); err != nil {
+		return nil, err
+	}
+	if batch != nil {
+		return nil, &UserError{Code: "IA020", Message: "modules cannot be uninstalled while a batch is open", Hint: "CALL iasql_commit() or iasql_rollback() first."}
+	}
+	have, err := installed(ctx, tx)
+	if err != nil {
+		return nil, err
+	}
+	var going []*modules.Module
+	for _, m := range registry.Modules() {
+		if _, ok := have[m.Name]; !ok {
+			if slices.Contains(names, m.Name) {
+				return nil, &UserError{Code: "IA009", Message: fmt.Sprintf("module %s is not installed", m.Name), Hint: "SELECT * FROM iasql_modules_installed() lists the installed ones."}
+			}
+			continue
+		}
+		if slices.Contains(names, m.Name) {
+			going = append(going, m)
+			continue
+		}
+		for _, dep := range m.Dependencies {
+			if slices.Contains(names, dep) {
+				return nil, &UserError{Code: "IA016", Message: fmt.Sprintf("module %s cannot be uninstalled: %s depends on it", dep, m.Name),
+					Hint: fmt.Sprintf("SELECT * FROM iasql_uninstall('%s', '%s')", m.Name, dep)}
+			}
+		}
+	}
+	slices.Reverse(going)
+	return going, nil
+}
+
+// children returns a module's tables, those that refer to others first.
+func children(m *modules.Module) []*modules.Table {
+	list := modules.Order(m.Tables())
+	slices.Reverse(list)
+	return list
+}
+
+// countRecords counts what the tables of modules hold.
+func countRecords(ctx context.Context, tx pgx.Tx, going []*modules.Module) ([]Dropped, error) {
+	var dropped []Dropped
+	for _, m := range going {
+		for _, t := range children(m) {
+			d := Dropped{Module: m.Name, Table: t.Name}
+			if err := tx.QueryRow(ctx, `SELECT count(*) FROM `+pgx.Identifier{"public", t.Name}.Sanitize()).Scan(&d.Count); err != nil {
+				return nil, err
+			}
+			dropped = append(dropped, d)
+		}
+	}
+	return dropped, nil
+}
+
+// drop drops what a module has in the database.
+func drop(ctx context.Context, tx pgx.Tx, registry *modules.Registry, m *modules.Module) error {
+	for _, f := range m.Functions {
+		if err := exec(ctx, tx, f.DropDDL(registry.Table(f.Table))); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, `DELETE FROM iasql_internal.module_function WHERE name = $1`, f.Name); err != nil {
+			return err
+		}
+	}
+	for _, t := range children(m) {
+		for _, statement := range t.DropDDL() {
+			if err := exec(ctx, tx, statement); err != nil {
+				return err
+			}
+		}
+	}
+	for _, t := range children(m) {
+		if t.DefinesAccounts {
+			if _, err := tx.Exec(ctx, `DELETE FROM iasql_internal.account WHERE provider = $1`, t.Provider); err != nil {
+				return err
+			}
+		}
+	}
+	if err := exec(ctx, tx, m.Drop); err != nil {
+		return fmt.Errorf("uninstall module %s: %w", m.Name, err)
+	}
+	_, err := tx.Exec(ctx, `UPDATE iasql_internal.module SET installed = NULL WHERE name = $1`, m.Name)
+	return err
 }

@@ -103,7 +103,7 @@ func Lifecycle(t *testing.T, c Case) {
 	if err := r.table.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	if declared, ok := c.Resource.(interface{ Validate() error }); ok {
+	if declared, ok := c.Resource.(modules.Validator); ok {
 		if err := declared.Validate(); err != nil {
 			t.Fatal(err)
 		}
