@@ -18,6 +18,7 @@ import (
 	"iasql/internal/modules/awsecsfargate"
 	"iasql/internal/modules/awselb"
 	"iasql/internal/modules/awsiam"
+	"iasql/internal/modules/awskms"
 	"iasql/internal/modules/awslambda"
 	"iasql/internal/modules/awsrds"
 	"iasql/internal/modules/awsroute53"
@@ -42,6 +43,7 @@ func allModules(c *aws.Clients) (*modules.Registry, error) {
 		awsecsfargate.Module(c),
 		awselb.Module(c),
 		awsiam.Module(c),
+		awskms.Module(c),
 		awslambda.Module(c),
 		awsrds.Module(c),
 		awsroute53.Module(c),
