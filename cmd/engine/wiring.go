@@ -27,6 +27,7 @@ import (
 	"iasql/internal/modules/awssecuritygroup"
 	"iasql/internal/modules/awssns"
 	"iasql/internal/modules/awssqs"
+	"iasql/internal/modules/awsssm"
 	"iasql/internal/modules/awsvpc"
 )
 
@@ -52,6 +53,7 @@ func allModules(c *aws.Clients) (*modules.Registry, error) {
 		awssecuritygroup.Module(c),
 		awssns.Module(c),
 		awssqs.Module(c),
+		awsssm.Module(c),
 		awsvpc.Module(c),
 	)
 }

@@ -26,6 +26,7 @@ var described = []Module{
 	awsSecurityGroup,
 	awsSNS,
 	awsSQS,
+	awsSSM,
 	awsVPC,
 }
 
