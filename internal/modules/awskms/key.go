@@ -39,11 +39,11 @@ func newKey(c *aws.Clients) *declare.Resource {
 			declare.ID("key_id", "KeyId", "The key's id, such as 1234abcd-12ab-34cd-56ef-1234567890ab; NULL until it is created."),
 			declare.Text("description", "Description", "What it is for, up to 8192 characters.").Length(1, 8192).Unset(modules.Text("")),
 			declare.Text("key_spec", "KeySpec", "What kind of key it is. Default SYMMETRIC_DEFAULT: 256 bits, for encryption.").
-				Default("'SYMMETRIC_DEFAULT'").CreateOnly().OneOf(spellings(kmstypes.KeySpec("").Values())...),
+				Default("'SYMMETRIC_DEFAULT'").CreateOnly().OneOf(declare.Values(kmstypes.KeySpec("").Values())...),
 			declare.Text("key_usage", "KeyUsage", "What it is used for. Default ENCRYPT_DECRYPT, which is all that a SYMMETRIC_DEFAULT key can.").
-				Default("'ENCRYPT_DECRYPT'").CreateOnly().OneOf(spellings(kmstypes.KeyUsageType("").Values())...),
+				Default("'ENCRYPT_DECRYPT'").CreateOnly().OneOf(declare.Values(kmstypes.KeyUsageType("").Values())...),
 			declare.Text("origin", "Origin", "Where its material comes from: KMS (AWS_KMS, the default), an import (EXTERNAL), or a custom key store.").
-				Default("'AWS_KMS'").CreateOnly().OneOf(spellings(kmstypes.OriginType("").Values())...),
+				Default("'AWS_KMS'").CreateOnly().OneOf(declare.Values(kmstypes.OriginType("").Values())...),
 			declare.Text("custom_key_store_id", "CustomKeyStoreId", "The custom key store it is in; NULL: none.").CreateOnly().Length(1, 64),
 			declare.Text("xks_key_id", "XksKeyConfiguration.Id", "The id of the key in an external key store that is its material.").In("XksKeyId").CreateOnly().Length(1, 128),
 			declare.Bool("multi_region", "MultiRegion", "Whether it can have replicas in other regions.").Default("false").CreateOnly(),
@@ -125,13 +125,4 @@ func deleted(ctx context.Context, s *declare.Step, err error) error {
 		return nil
 	}
 	return err
-}
-
-// spellings returns the values of an enumeration of the SDK's.
-func spellings[T ~string](values []T) []string {
-	texts := make([]string, len(values))
-	for i, v := range values {
-		texts[i] = string(v)
-	}
-	return texts
 }
