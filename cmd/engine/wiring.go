@@ -18,6 +18,7 @@ import (
 	"iasql/internal/modules/awsecsfargate"
 	"iasql/internal/modules/awselb"
 	"iasql/internal/modules/awsiam"
+	"iasql/internal/modules/awskinesis"
 	"iasql/internal/modules/awskms"
 	"iasql/internal/modules/awslambda"
 	"iasql/internal/modules/awsrds"
@@ -44,6 +45,7 @@ func allModules(c *aws.Clients) (*modules.Registry, error) {
 		awsecsfargate.Module(c),
 		awselb.Module(c),
 		awsiam.Module(c),
+		awskinesis.Module(c),
 		awskms.Module(c),
 		awslambda.Module(c),
 		awsrds.Module(c),

@@ -17,6 +17,7 @@ var described = []Module{
 	awsECSFargate,
 	awsELB,
 	awsIAM,
+	awsKinesis,
 	awsKMS,
 	awsLambda,
 	awsRDS,
