@@ -29,6 +29,7 @@ import (
 	"iasql/internal/modules/awssns"
 	"iasql/internal/modules/awssqs"
 	"iasql/internal/modules/awsssm"
+	"iasql/internal/modules/awsstepfunctions"
 	"iasql/internal/modules/awsvpc"
 )
 
@@ -56,6 +57,7 @@ func allModules(c *aws.Clients) (*modules.Registry, error) {
 		awssns.Module(c),
 		awssqs.Module(c),
 		awsssm.Module(c),
+		awsstepfunctions.Module(c),
 		awsvpc.Module(c),
 	)
 }

@@ -28,6 +28,7 @@ var described = []Module{
 	awsSNS,
 	awsSQS,
 	awsSSM,
+	awsStepFunctions,
 	awsVPC,
 }
 
