@@ -17,6 +17,7 @@ import (
 	"iasql/internal/modules/awsecr"
 	"iasql/internal/modules/awsecsfargate"
 	"iasql/internal/modules/awselb"
+	"iasql/internal/modules/awseventbridge"
 	"iasql/internal/modules/awsiam"
 	"iasql/internal/modules/awskinesis"
 	"iasql/internal/modules/awskms"
@@ -45,6 +46,7 @@ func allModules(c *aws.Clients) (*modules.Registry, error) {
 		awsecr.Module(c),
 		awsecsfargate.Module(c),
 		awselb.Module(c),
+		awseventbridge.Module(c),
 		awsiam.Module(c),
 		awskinesis.Module(c),
 		awskms.Module(c),

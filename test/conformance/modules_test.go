@@ -16,6 +16,7 @@ var described = []Module{
 	awsECR,
 	awsECSFargate,
 	awsELB,
+	awsEventBridge,
 	awsIAM,
 	awsKinesis,
 	awsKMS,
