@@ -16,6 +16,7 @@ import (
 	"iasql/internal/modules/awsec2metadata"
 	"iasql/internal/modules/awsecr"
 	"iasql/internal/modules/awsecsfargate"
+	"iasql/internal/modules/awsefs"
 	"iasql/internal/modules/awselb"
 	"iasql/internal/modules/awseventbridge"
 	"iasql/internal/modules/awsiam"
@@ -45,6 +46,7 @@ func allModules(c *aws.Clients) (*modules.Registry, error) {
 		awsec2metadata.Module(c),
 		awsecr.Module(c),
 		awsecsfargate.Module(c),
+		awsefs.Module(c),
 		awselb.Module(c),
 		awseventbridge.Module(c),
 		awsiam.Module(c),

@@ -15,6 +15,7 @@ var described = []Module{
 	awsEC2Metadata,
 	awsECR,
 	awsECSFargate,
+	awsEFS,
 	awsELB,
 	awsEventBridge,
 	awsIAM,
