@@ -16,8 +16,12 @@ import (
 	"iasql/internal/modules/awsec2metadata"
 	"iasql/internal/modules/awsecr"
 	"iasql/internal/modules/awsecsfargate"
+	"iasql/internal/modules/awsefs"
 	"iasql/internal/modules/awselb"
+	"iasql/internal/modules/awseventbridge"
 	"iasql/internal/modules/awsiam"
+	"iasql/internal/modules/awskinesis"
+	"iasql/internal/modules/awskms"
 	"iasql/internal/modules/awslambda"
 	"iasql/internal/modules/awsrds"
 	"iasql/internal/modules/awsroute53"
@@ -26,6 +30,8 @@ import (
 	"iasql/internal/modules/awssecuritygroup"
 	"iasql/internal/modules/awssns"
 	"iasql/internal/modules/awssqs"
+	"iasql/internal/modules/awsssm"
+	"iasql/internal/modules/awsstepfunctions"
 	"iasql/internal/modules/awsvpc"
 )
 
@@ -40,8 +46,12 @@ func allModules(c *aws.Clients) (*modules.Registry, error) {
 		awsec2metadata.Module(c),
 		awsecr.Module(c),
 		awsecsfargate.Module(c),
+		awsefs.Module(c),
 		awselb.Module(c),
+		awseventbridge.Module(c),
 		awsiam.Module(c),
+		awskinesis.Module(c),
+		awskms.Module(c),
 		awslambda.Module(c),
 		awsrds.Module(c),
 		awsroute53.Module(c),
@@ -50,6 +60,8 @@ func allModules(c *aws.Clients) (*modules.Registry, error) {
 		awssecuritygroup.Module(c),
 		awssns.Module(c),
 		awssqs.Module(c),
+		awsssm.Module(c),
+		awsstepfunctions.Module(c),
 		awsvpc.Module(c),
 	)
 }

@@ -101,7 +101,10 @@ func sidOf(module string) string {
 var prefixes = map[string]string{
 	"cloudwatchlogs":         "logs",
 	"ecrpublic":              "ecr-public",
+	"efs":                    "elasticfilesystem",
 	"elasticloadbalancingv2": "elasticloadbalancing",
+	"eventbridge":            "events",
+	"sfn":                    "states",
 }
 
 // renamed are the operations that IAM knows by other actions, or by none of
@@ -178,13 +181,22 @@ var besides = map[string][]string{
 	"ecs:RegisterTaskDefinition":                {"ecs:TagResource", "iam:PassRole"},
 	"ecs:RunTask":                               {"ecs:TagResource", "iam:PassRole"},
 	"ecs:UpdateService":                         {"iam:PassRole"},
+	"efs:CreateFileSystem":                      {"elasticfilesystem:TagResource", "iam:CreateServiceLinkedRole"},
+	"efs:CreateMountTarget":                     {"ec2:CreateNetworkInterface", "ec2:DescribeNetworkInterfaces", "ec2:DescribeSubnets"},
+	"efs:DeleteMountTarget":                     {"ec2:DeleteNetworkInterface"},
+	"efs:ModifyMountTargetSecurityGroups":       {"ec2:ModifyNetworkInterfaceAttribute"},
 	"elasticloadbalancingv2:CreateListener":     {"elasticloadbalancing:AddTags"},
 	"elasticloadbalancingv2:CreateLoadBalancer": {"elasticloadbalancing:AddTags", "iam:CreateServiceLinkedRole"},
 	"elasticloadbalancingv2:CreateTargetGroup":  {"elasticloadbalancing:AddTags"},
+	"eventbridge:CreateEventBus":                {"events:TagResource"},
+	"eventbridge:PutRule":                       {"events:TagResource", "iam:PassRole"},
+	"eventbridge:PutTargets":                    {"iam:PassRole"},
 	"iam:AddRoleToInstanceProfile":              {"iam:PassRole"},
 	"iam:CreateInstanceProfile":                 {"iam:TagInstanceProfile"},
 	"iam:CreateRole":                            {"iam:TagRole"},
 	"iam:CreateUser":                            {"iam:TagUser"},
+	"kinesis:CreateStream":                      {"kinesis:AddTagsToStream"},
+	"kms:CreateKey":                             {"iam:CreateServiceLinkedRole", "kms:TagResource"},
 	"lambda:CreateFunction":                     {"ec2:DescribeSecurityGroups", "ec2:DescribeSubnets", "ec2:DescribeVpcs", "iam:PassRole", "lambda:TagResource"},
 	"lambda:UpdateFunctionConfiguration":        {"ec2:DescribeSecurityGroups", "ec2:DescribeSubnets", "ec2:DescribeVpcs", "iam:PassRole"},
 	"rds:CreateDBCluster":                       {"iam:CreateServiceLinkedRole", "rds:AddTagsToResource"},
@@ -193,8 +205,11 @@ var besides = map[string][]string{
 	"rds:CreateDBSubnetGroup":                   {"iam:CreateServiceLinkedRole", "rds:AddTagsToResource"},
 	"route53:CreateHostedZone":                  {"ec2:DescribeVpcs"},
 	"secretsmanager:CreateSecret":               {"secretsmanager:TagResource"},
+	"sfn:CreateStateMachine":                    {"iam:PassRole", "states:TagResource"},
+	"sfn:UpdateStateMachine":                    {"iam:PassRole"},
 	"sns:CreateTopic":                           {"sns:TagResource"},
 	"sqs:CreateQueue":                           {"sqs:TagQueue"},
+	"ssm:PutParameter":                          {"kms:Encrypt", "kms:GenerateDataKey", "ssm:AddTagsToResource"},
 }
 
 // actions returns what a caller of an operation has to be allowed.

@@ -15,8 +15,12 @@ var described = []Module{
 	awsEC2Metadata,
 	awsECR,
 	awsECSFargate,
+	awsEFS,
 	awsELB,
+	awsEventBridge,
 	awsIAM,
+	awsKinesis,
+	awsKMS,
 	awsLambda,
 	awsRDS,
 	awsRoute53,
@@ -25,6 +29,8 @@ var described = []Module{
 	awsSecurityGroup,
 	awsSNS,
 	awsSQS,
+	awsSSM,
+	awsStepFunctions,
 	awsVPC,
 }
 

@@ -1,0 +1,84 @@
+package awsefs
+
+import (
+	"reflect"
+
+	"github.com/aws/aws-sdk-go-v2/service/efs"
+	efstypes "github.com/aws/aws-sdk-go-v2/service/efs/types"
+
+	"iasql/internal/aws"
+	"iasql/internal/aws/declare"
+	"iasql/internal/modules"
+)
+
+// newFileSystem declares the table efs_file_system. The limits are those of the
+// page CreateFileSystem of the EFS API Reference. A creation is found again by its
+// token, with which AWS makes one file system. One that is being deleted is gone.
+func newFileSystem(c *aws.Clients) *declare.Resource {
+	return declare.New(c, declare.Table[efstypes.FileSystemDescription]{
+		Name: "efs_file_system",
+		Doc: "File systems. Deleting one deletes all files that are in it, for good, and its mount targets first. " +
+			"Its replication is not shown; AWS refuses to delete a file system that is replicated.",
+		Service:  declare.Service(efs.NewFromConfig),
+		Creation: modules.ByTag,
+		Token:    "CreationToken",
+		Columns: []declare.Column{
+			declare.ID("file_system_id", "FileSystemId", "The file system's id, such as fs-0a1b2c3d4e5f60718; NULL until it is created.").In("FileSystemId", "ResourceId"),
+			declare.Text("availability_zone_name", "AvailabilityZoneName", "The one availability zone that it is in, such as us-east-1a. NULL: all of the region's.").CreateOnly().Length(1, 64),
+			declare.Text("performance_mode", "PerformanceMode", "generalPurpose (the default) or maxIO, which is an older kind.").Default("'generalPurpose'").CreateOnly().
+				OneOf(declare.Values(efstypes.PerformanceMode("").Values())...),
+			declare.Bool("encrypted", "Encrypted", "Whether it is encrypted. Default true, as in AWS's console; that of the API is false.").Default("true").CreateOnly(),
+			declare.Text("kms_key_id", "KmsKeyId", "The ARN of the KMS key that encrypts it; AWS's for EFS if left out.").CreateOnly().Chosen().Length(1, 2048),
+			declare.Text("throughput_mode", "ThroughputMode", "How much it can read and write: as its size allows (bursting, the default), what is needed (elastic), or what is paid for (provisioned). It can be changed once in 24 hours.").
+				Default("'bursting'").OneOf(declare.Values(efstypes.ThroughputMode("").Values())...),
+			declare.Double("provisioned_throughput_in_mibps", "ProvisionedThroughputInMibps", "How many MiB a second are paid for, from 1 to 3414, with throughput_mode provisioned alone.").
+				Check("provisioned_throughput_in_mibps BETWEEN 1 AND 3414"),
+			declare.Bool("automatic_backups", "BackupPolicy.Status", "Whether AWS Backup makes backups. Left out, it does so of file systems of one availability zone.").
+				Chosen().Absent(modules.Bool(false)).As(backups).From(declare.Call((*efs.Client).DescribeBackupPolicy, declare.None("PolicyNotFound"))),
+			declare.JSON("lifecycle_policies", "LifecyclePolicies", `When files are moved to other storage: [{"TransitionToIA": "AFTER_30_DAYS"}, {"TransitionToArchive": "AFTER_90_DAYS"}]. NULL: never.`).
+				Unordered().EmptyIsNull().Check("jsonb_typeof(lifecycle_policies) = 'array'").Unset(modules.Text("[]")).From(declare.Call((*efs.Client).DescribeLifecycleConfiguration)),
+			declare.Policy("Policy", "Who may do what with the file system: an access policy document. NULL: whoever can reach it may mount it.").
+				From(declare.Call((*efs.Client).DescribeFileSystemPolicy, declare.None("PolicyNotFound"))),
+			declare.Text("life_cycle_state", "LifeCycleState", "creating, available, updating or error.").Assigned(),
+			declare.ARN("arn", "FileSystemArn"),
+			declare.Time("creation_time", "CreationTime", "When it was created."),
+			declare.Tags("Tags", (*efs.Client).TagResource, (*efs.Client).UntagResource),
+		},
+		Checks: []string{
+			`kms_key_id IS NULL OR encrypted`,
+			`(throughput_mode = 'provisioned') = (provisioned_throughput_in_mibps IS NOT NULL)`,
+			`performance_mode <> 'maxIO' OR availability_zone_name IS NULL AND throughput_mode <> 'elastic'`,
+		},
+
+		List:   fileSystems(),
+		Get:    declare.One(declare.Call((*efs.Client).DescribeFileSystems), "FileSystems[0]"),
+		Gone:   func(f *efstypes.FileSystemDescription) bool { return gone(f.LifeCycleState) },
+		Create: declare.Call((*efs.Client).CreateFileSystem),
+		Updates: []declare.Update{
+			declare.Replace(declare.Call((*efs.Client).UpdateFileSystem), "throughput_mode", "provisioned_throughput_in_mibps"),
+			declare.Modify(declare.Call((*efs.Client).PutBackupPolicy), "automatic_backups"),
+			declare.Modify(declare.Call((*efs.Client).PutLifecycleConfiguration), "lifecycle_policies"),
+			declare.Put("policy", declare.Call((*efs.Client).PutFileSystemPolicy), declare.Call((*efs.Client).DeleteFileSystemPolicy)),
+		},
+		Delete: declare.Call((*efs.Client).DeleteFileSystem),
+		Going:  declare.In("life_cycle_state", string(efstypes.LifeCycleStateDeleting), string(efstypes.LifeCycleStateDeleted)),
+	})
+}
+
+func gone(state efstypes.LifeCycleState) bool {
+	return state == efstypes.LifeCycleStateDeleting || state == efstypes.LifeCycleStateDeleted
+}
+
+// backups are on as soon as they are being turned on.
+var backups = declare.Codec{
+	Decode: func(member any) (modules.Value, error) {
+		status := efstypes.Status(reflect.ValueOf(member).String())
+		return modules.Bool(status == efstypes.StatusEnabled || status == efstypes.StatusEnabling), nil
+	},
+	Encode: func(v modules.Value) (any, error) {
+		if v.Bool() {
+			return efstypes.StatusEnabled, nil
+		}
+		return efstypes.StatusDisabled, nil
+	},
+}

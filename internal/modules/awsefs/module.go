@@ -1,0 +1,23 @@
+// Package awsefs is the module aws_efs: file systems and their mount targets.
+package awsefs
+
+import (
+	"github.com/aws/aws-sdk-go-v2/service/efs"
+
+	"iasql/internal/aws"
+	"iasql/internal/aws/declare"
+	"iasql/internal/modules"
+)
+
+// Module returns the module aws_efs, whose calls go through c.
+func Module(c *aws.Clients) *modules.Module {
+	return &modules.Module{
+		Name: "aws_efs", Version: 1, Doc: "File systems of the Elastic File System (EFS), and where they are mounted.",
+		Dependencies: []string{"aws_account", "aws_vpc"}, Resources: []modules.Resource{newFileSystem(c), newMountTarget(c)},
+	}
+}
+
+// fileSystems lists the file systems.
+func fileSystems() *declare.Listing {
+	return declare.Pages(efs.NewDescribeFileSystemsPaginator, "FileSystems")
+}

@@ -1,0 +1,131 @@
+package awskinesis
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"iasql/internal/aws/awstest"
+	"iasql/internal/modules"
+	"iasql/internal/testaws"
+)
+
+func TestMain(m *testing.M) { testaws.Main(m) }
+
+func TestStreamLifecycle(t *testing.T) {
+	t.Parallel()
+	number := modules.Int[int]
+	awstest.Lifecycle(t, awstest.Case{
+		Resource: newStream(awstest.Clients(t)),
+		Scope:    awstest.Scope("us-west-2"),
+		Want: modules.Row{
+			"name": modules.Text("orders"), "stream_mode": modules.Text("PROVISIONED"), "shard_count": number(2),
+			"retention_period_hours": number(24), "tags": modules.StringMap(map[string]string{"env": "test"}),
+		},
+		Changes: map[string][]modules.Value{
+			"shard_count":            {number(4), number(3)},
+			"retention_period_hours": {number(48), number(36)},
+			"kms_key_id":             {modules.Text("alias/aws/kinesis"), modules.Text("alias/mine"), modules.Null},
+			"shard_level_metrics": {
+				modules.Strings([]string{"IncomingBytes", "OutgoingBytes"}), modules.Strings([]string{"OutgoingBytes", "IncomingRecords"}), modules.Null,
+			},
+		},
+		Elsewhere: []string{"stream_mode", "max_record_size_in_kib"}, // TestChanges
+		Calls:     map[string]int{"shard_level_metrics": 2},
+	})
+}
+
+// fakeKinesis answers as the Kinesis API Reference has it (JSON 1.1, operations
+// named by X-Amz-Target). In moto streams are made and deleted at once.
+type fakeKinesis struct {
+	mu     sync.Mutex
+	calls  []string
+	answer func(operation string) (out map[string]any, code string)
+}
+
+func (f *fakeKinesis) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	operation := strings.TrimPrefix(r.Header.Get("X-Amz-Target"), "Kinesis_20131202.")
+	var in map[string]any
+	_ = json.NewDecoder(r.Body).Decode(&in)
+	delete(in, "StreamName")
+	call, _ := json.Marshal(in)
+	f.calls = append(f.calls, operation+" "+string(call))
+	out, code := f.answer(operation)
+	w.Header().Set("Content-Type", "application/x-amz-json-1.1")
+	if code != "" {
+		w.WriteHeader(http.StatusBadRequest)
+		out = map[string]any{"__type": code, "message": "it is so"}
+	}
+	_ = json.NewEncoder(w).Encode(out)
+}
+
+// moto keeps no record size, and counts no shards of an ON_DEMAND stream.
+func TestChanges(t *testing.T) {
+	t.Parallel()
+	fake := &fakeKinesis{answer: func(string) (map[string]any, string) { return map[string]any{}, "" }}
+	server := httptest.NewServer(fake)
+	t.Cleanup(server.Close)
+	r, ctx := newStream(awstest.Fake(server.URL)), modules.WithMutations(t.Context(), &awstest.Journal{})
+	have := modules.Row{"name": modules.Text("s"), "arn": modules.Text("arn"), "stream_mode": modules.Text("ON_DEMAND"), "kms_key_id": modules.Text("old")}
+	want := modules.Row{"name": modules.Text("s"), "stream_mode": modules.Text("PROVISIONED"), "shard_count": modules.Int(4), "max_record_size_in_kib": modules.Int(2048), "kms_key_id": modules.Null}
+	if err := r.Update(ctx, awstest.Scope("us-west-2"), have, want, []string{"stream_mode", "shard_count", "max_record_size_in_kib", "kms_key_id"}); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{
+		`UpdateStreamMode {"StreamARN":"arn","StreamModeDetails":{"StreamMode":"PROVISIONED"}}`,
+		`UpdateShardCount {"ScalingType":"UNIFORM_SCALING","StreamARN":"arn","TargetShardCount":4}`,
+		`UpdateMaxRecordSize {"MaxRecordSizeInKiB":2048,"StreamARN":"arn"}`,
+		`StopStreamEncryption {"EncryptionType":"KMS","KeyId":"old","StreamARN":"arn"}`,
+	}; !slices.Equal(fake.calls, want) {
+		t.Errorf("made the calls %q, want %q", fake.calls, want)
+	}
+}
+
+// A stream that is being deleted is gone, and its name is not free.
+func TestStates(t *testing.T) {
+	t.Parallel()
+	status := "ACTIVE"
+	fake := &fakeKinesis{answer: func(operation string) (map[string]any, string) {
+		switch operation {
+		case "ListStreams":
+			return map[string]any{"StreamNames": []string{"s"}, "HasMoreStreams": false}, ""
+		case "DescribeStreamSummary":
+			return map[string]any{"StreamDescriptionSummary": map[string]any{
+				"StreamName": "s", "StreamStatus": status, "OpenShardCount": 4, "StreamModeDetails": map[string]any{"StreamMode": "ON_DEMAND"},
+				"EnhancedMonitoring": []any{map[string]any{"ShardLevelMetrics": []string{"ALL"}}},
+			}}, ""
+		case "ListTagsForStream":
+			return map[string]any{"Tags": []any{}, "HasMoreTags": false}, ""
+		}
+		return nil, "ResourceInUseException"
+	}}
+	server := httptest.NewServer(fake)
+	t.Cleanup(server.Close)
+	r, scope, ctx := newStream(awstest.Fake(server.URL)), awstest.Scope("us-west-2"), modules.WithMutations(t.Context(), &awstest.Journal{})
+	want := modules.Row{"name": modules.Text("s"), "stream_mode": modules.Text("ON_DEMAND")}
+	check := func(shown int, create, remove modules.Class) {
+		t.Helper()
+		var rows []modules.Row
+		if err := r.List(ctx, scope, func(page []modules.Row) error { rows = append(rows, page...); return nil }); err != nil || len(rows) != shown {
+			t.Fatalf("got %v, %v", rows, err)
+		}
+		if shown > 0 && (!rows[0]["shard_count"].IsNull() || rows[0]["open_shard_count"] != modules.Int(4) || len(rows[0]["shard_level_metrics"].Strings()) != len(metrics)) {
+			t.Errorf("got %v", rows[0])
+		}
+		if _, err := r.Create(ctx, scope, want, ""); err == nil || modules.ClassOf(err) != create {
+			t.Errorf("create: got %v, want class %s", err, create)
+		}
+		if err := r.Delete(ctx, scope, want); err == nil != (shown == 0) || err != nil && modules.ClassOf(err) != remove {
+			t.Errorf("delete: got %v, want class %s", err, remove)
+		}
+	}
+	check(1, modules.Exists, modules.Dependency) // it has consumers
+	status = "DELETING"
+	check(0, modules.Dependency, modules.Dependency)
+}
