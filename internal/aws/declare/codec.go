@@ -147,7 +147,7 @@ func decode(c *Column, v reflect.Value, there bool) (modules.Value, error) {
 		return c.codec.Decode(v.Interface())
 	}
 	value, err := decodeKind(c.Type, v)
-	if err == nil && value.IsNull() {
+	if err == nil && c.Column.Same(value, modules.Null) {
 		value = c.absent()
 	}
 	return value, err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"sync"
 
 	"iasql/internal/aws"
 	"iasql/internal/modules"
@@ -171,6 +172,31 @@ func Prefix(member string) *Getting { return &Getting{way: byPrefix, member: mem
 
 // Search reads by listing everything, where the API has no other way.
 func Search() *Getting { return &Getting{way: byList} }
+
+// Walk gives all pages of a listing to page, for hooks: the listing need not be
+// that of the table.
+func Walk[T any](ctx context.Context, s *Step, l *Listing, page func([]T) error) error {
+	var one sync.Mutex // page is not called by two at once
+	return l.each(ctx, s, l.start(), func(_ string, items reflect.Value) error {
+		list, ok := items.Interface().([]T)
+		if !ok {
+			return fmt.Errorf("%s: it lists %s, not %s", l.name, items.Type(), reflect.TypeFor[[]T]())
+		}
+		one.Lock()
+		defer one.Unlock()
+		return page(list)
+	})
+}
+
+// All is [Walk] for what is needed as a whole.
+func All[T any](ctx context.Context, s *Step, l *Listing) ([]T, error) {
+	var all []T
+	err := Walk(ctx, s, l, func(some []T) error {
+		all = append(all, some...)
+		return nil
+	})
+	return all, err
+}
 
 // each gives what the listing has to page: the members of each page, and the key
 // of the parent they are within. It calls page from several goroutines at once

@@ -50,7 +50,7 @@ func Put(column string, set, unset *Op) Update {
 }
 
 // Attributes changes columns that live in a map of attributes, each by a call
-// that takes its name and its value, "" for NULL.
+// that takes its name and its value; for NULL, what Unset says or else "".
 func Attributes(op *Op, name, value string, columns ...string) Update {
 	return Update{op: op, name: name, value: value, columns: columns, single: true}
 }
@@ -89,8 +89,8 @@ func (s *Step) Create(ctx context.Context) (modules.Row, error) {
 	in := r.create.input()
 	for _, t := range r.created {
 		v := s.Want[t.column.Name]
-		if v.IsNull() || t.column.hasUsual && t.column.Column.Same(v, t.column.usual) {
-			continue
+		if t.column.Column.Same(v, modules.Null) || t.column.hasUsual && t.column.Column.Same(v, t.column.usual) {
+			continue // AWS refuses many an empty list
 		}
 		if err := t.put(in, v); err != nil {
 			return nil, err
@@ -388,6 +388,9 @@ func (r *Resource) send(ctx context.Context, s *Step, op *Op, u *update, changed
 		if u.name != "" {
 			_, key, _, _, _ := cutLast(t.column.member)
 			in.Elem().FieldByName(u.name).Set(reflect.ValueOf(&key))
+			if v.IsNull() {
+				v = t.column.unset
+			}
 			text := v.String()
 			in.Elem().FieldByName(u.value).Set(reflect.ValueOf(&text))
 			sent = true
