@@ -50,6 +50,9 @@ type Table[T any] struct {
 	// Delete deletes an object; DeleteBy does where that is not all there is to it.
 	Delete   *Op
 	DeleteBy func(ctx context.Context, s *Step) error
+	// Reread has a deletion read the object first, so that Protected and DeleteBy
+	// judge it as it is now.
+	Reread bool
 	// Going is a column with an object's state, and the states in which it is on
 	// its way out: there is nothing to delete any more.
 	Going State
@@ -102,6 +105,7 @@ type binding struct {
 	updates     []*update
 	remove      *Op
 	removeBy    func(context.Context, *Step) error
+	reread      bool
 	going       State
 	protected   func(modules.Row) string
 }
@@ -131,7 +135,7 @@ func New[T any](c *aws.Clients, t Table[T]) *Resource {
 		},
 		columns: t.Columns, byName: map[string]*Column{}, object: reflect.TypeFor[T](), service: t.Service,
 		list: t.List, get: t.Get, keys: map[*Op][]target{},
-		create: t.Create, createBy: t.CreateBy, remove: t.Delete, removeBy: t.DeleteBy, going: t.Going, protected: t.Protected,
+		create: t.Create, createBy: t.CreateBy, remove: t.Delete, removeBy: t.DeleteBy, reread: t.Reread, going: t.Going, protected: t.Protected,
 	}}
 	if t.Gone != nil {
 		r.gone = func(v reflect.Value) bool { return t.Gone(pointer[T](v)) }

@@ -464,6 +464,9 @@ func (r *Resource) Delete(ctx context.Context, scope modules.Scope, have modules
 	if s.Have, err = r.named(ctx, s, have); err != nil || s.Have == nil {
 		return err
 	}
+	if err := aws.Keep(r.Protected(s.Have)); err != nil { // it may have been read only now
+		return err
+	}
 	if r.removeBy != nil {
 		return aws.IfExists(r.removeBy(ctx, s))
 	}
@@ -472,9 +475,9 @@ func (r *Resource) Delete(ctx context.Context, scope modules.Scope, have modules
 
 // named returns have with what the deletion names the object by: where only the
 // identity is known of it, and that is not what the call takes, the object is
-// read. It returns nil if there is none.
+// read, and so it is where the table wants it. It returns nil if there is none.
 func (r *Resource) named(ctx context.Context, s *Step, have modules.Row) (modules.Row, error) {
-	known := true
+	known := !r.reread
 	for _, t := range r.keys[r.remove] {
 		known = known && !have[t.column.Name].IsNull()
 	}
