@@ -76,12 +76,18 @@ type Op struct {
 	convert  *conversion
 	only     func(modules.Row) bool
 	failed   func(ctx context.Context, s *Step, err error) error
+	checks   []check
 	defects  []error
 }
 
 type edit struct {
 	in reflect.Type
 	do func(ctx context.Context, s *Step, in any) error
+}
+
+type check struct {
+	out reflect.Type
+	do  func(out any) error
 }
 
 type conversion struct {
@@ -152,6 +158,13 @@ func Failed(look func(ctx context.Context, s *Step, err error) error) Option {
 	return func(o *Op) { o.failed = look }
 }
 
+// Checked has an answer looked at, for failures that it tells as a success.
+func Checked[Out any](look func(out *Out) error) Option {
+	return func(o *Op) {
+		o.checks = append(o.checks, check{reflect.TypeFor[Out](), func(out any) error { return look(out.(*Out)) }})
+	}
+}
+
 func (o *Op) defect(format string, args ...any) {
 	o.defects = append(o.defects, fmt.Errorf("call %s: %s", o.name, fmt.Sprintf(format, args...)))
 }
@@ -179,7 +192,17 @@ func (o *Op) run(ctx context.Context, s *Step, in reflect.Value) (reflect.Value,
 		}
 		return reflect.Value{}, err
 	}
-	return reflect.ValueOf(out), nil
+	return reflect.ValueOf(out), o.look(out)
+}
+
+// look returns the failure that an answer tells.
+func (o *Op) look(out any) error {
+	for _, c := range o.checks {
+		if err := c.do(out); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // saysNone reports whether an error says that there is nothing of the kind.
@@ -223,6 +246,11 @@ func (o *Op) check(client reflect.Type, columns []Column) error {
 			note("its input is %s, and is edited as %s", o.in, e.in)
 		}
 	}
+	for _, c := range o.checks {
+		if c.out != o.out {
+			note("its answer is %s, and is checked as %s", o.out, c.out)
+		}
+	}
 	for member, column := range o.from {
 		at := slices.IndexFunc(columns, func(c Column) bool { return c.Name == column })
 		if at < 0 {
@@ -243,6 +271,19 @@ func (o *Op) check(client reflect.Type, columns []Column) error {
 type target struct {
 	column *Column
 	path   *path
+	first  *path // where it is read first; nil if nowhere else
+}
+
+// get returns what the column is read from.
+func (t target) get(from reflect.Value) (reflect.Value, bool) {
+	if t.first != nil {
+		if v, ok := t.first.get(from); ok {
+			if v, ok = indirect(v); ok && !(v.Kind() == reflect.String && v.Len() == 0) {
+				return v, true
+			}
+		}
+	}
+	return t.path.get(from)
 }
 
 // put puts a value that is not NULL into an input.

@@ -73,6 +73,18 @@ func Each[T any](text func(T) string, structure func(string) T) Codec {
 	}
 }
 
+// Pairs are objects of texts that the API has as lists of keys and values. They
+// are only read: a call that changes them says so itself.
+var Pairs = Codec{
+	Decode: func(member any) (modules.Value, error) {
+		list := reflect.ValueOf(member)
+		if !isTags(list.Type()) {
+			return modules.Null, fmt.Errorf("%s is no list of keys and values", list.Type())
+		}
+		return modules.StringMap(readTags(list)), nil
+	},
+}
+
 // Trimmed are texts that the API has with a prefix, or a suffix, which the
 // column does not have. They are written without.
 func Trimmed(prefix, suffix string) Codec {

@@ -14,11 +14,13 @@ import (
 type Column struct {
 	modules.Column
 	member    string // a path in what is read: the object, or the answer of from
+	first     string // another, which counts where there is something
 	inputs    []string
 	from      *Op // reads it, where the object does not have it
 	codec     *Codec
 	usual     modules.Value // what it stands for that AWS leaves it out
 	hasUsual  bool
+	missing   modules.Value // what it is where AWS leaves the member out
 	unset     modules.Value // what sets it to NULL
 	hasUnset  bool
 	keepEmpty bool
@@ -103,6 +105,10 @@ func (c Column) Default(sql string) Column {
 	c.Column.Required, c.Column.Default = true, sql
 	return c
 }
+
+// Initially gives the column a default, an SQL expression; it can be NULL all
+// the same.
+func (c Column) Initially(sql string) Column { c.Column.Default = sql; return c }
 
 // Check restricts the values by an SQL expression, besides what restricts them
 // already.
@@ -212,6 +218,14 @@ func (c Column) As(codec Codec) Column { c.codec = &codec; return c }
 // too, where it is to have that value.
 func (c Column) Usual(v modules.Value) Column { c.usual, c.hasUsual = v, true; return c }
 
+// Absent says what the column is where AWS leaves the member out. Unlike
+// [Column.Usual] it says nothing about creations.
+func (c Column) Absent(v modules.Value) Column { c.missing = v; return c }
+
+// First says where the column is read first: what AWS has at that path counts
+// before what it has at the column's own, such as a change that is under way.
+func (c Column) First(member string) Column { c.first = member; return c }
+
 // Unset says what a change to NULL sends. Without it, and unless the change has
 // a call of its own for it, NULL must be impossible or be up to AWS (Chosen).
 func (c Column) Unset(v modules.Value) Column { c.unset, c.hasUnset = v, true; return c }
@@ -219,11 +233,16 @@ func (c Column) Unset(v modules.Value) Column { c.unset, c.hasUnset = v, true; r
 // KeepEmpty tells an empty text of AWS's from none.
 func (c Column) KeepEmpty() Column { c.keepEmpty = true; return c }
 
+// Member returns the path at which the column lives.
+func (c Column) Member() string { return c.member }
+
 // absent is the column's value where AWS leaves its member out.
 func (c *Column) absent() modules.Value {
 	switch {
 	case c.hasUsual:
 		return c.usual
+	case !c.missing.IsNull():
+		return c.missing
 	case c.Type == modules.TypeBool && c.Column.Required:
 		return modules.Bool(false)
 	}

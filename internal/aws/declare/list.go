@@ -119,6 +119,8 @@ type Getting struct {
 	member string
 	size   int
 	answer string
+	column string // by which byBatch names objects
+	each   string // and of which those of a call have the same
 
 	by    func(ctx context.Context, s *Step, identities []modules.Row) (reflect.Value, error)
 	found reflect.Type // by by
@@ -132,6 +134,7 @@ const (
 	byFilter            // the listing, by a filter
 	byPrefix            // the listing, by what names begin with
 	byList              // the listing, all of it
+	byBatch             // one call for several
 	byOwn               // the module's own
 )
 
@@ -154,6 +157,18 @@ func One(op *Op, answer string) *Getting { return &Getting{Op: op, way: byCall, 
 func Named(member string, size int) *Getting {
 	return &Getting{way: byNames, member: member, size: size}
 }
+
+// Batch reads by an operation of its own, whose input takes up to size values of
+// an identity column in member; items is where its answer has the objects. One
+// that is not there is left out of the answer, or has the call fail: then the
+// others are asked for without it.
+func Batch(op *Op, member, column string, size int, items string) *Getting {
+	return &Getting{Op: op, way: byBatch, member: member, column: column, size: size, answer: items}
+}
+
+// Each has [Batch] make calls for each value of another identity column, such as
+// the cluster that services run in. Where that does not exist, none of them does.
+func (g *Getting) Each(column string) *Getting { g.each = column; return g }
 
 // Filter reads by the listing's operation, whose input takes filters: of that
 // name and with up to size values.
@@ -267,6 +282,9 @@ func (l *Listing) one(ctx context.Context, s *Step, in reflect.Value, page func(
 	next := l.pages(s.client, in.Interface())
 	for {
 		out, more, err := next(ctx)
+		if err == nil && out != nil {
+			err = l.look(out)
+		}
 		if err != nil {
 			if l.failed != nil {
 				err = l.failed(ctx, s, err)

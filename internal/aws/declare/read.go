@@ -57,8 +57,6 @@ func (r *Resource) FindCreated(ctx context.Context, scope modules.Scope, tokens 
 	var one sync.Mutex
 	byToken := map[string]modules.Row{}
 	page := func(all []*found) error {
-		one.Lock()
-		defer one.Unlock()
 		for _, f := range all {
 			token := f.tags[aws.TokenTag]
 			if r.token != nil {
@@ -67,23 +65,54 @@ func (r *Resource) FindCreated(ctx context.Context, scope modules.Scope, tokens 
 					token = v.String()
 				}
 			}
-			if token != "" && slices.Contains(tokens, token) {
+			if token == "" || !slices.Contains(tokens, token) {
+				continue
+			}
+			complete, err := r.complete(ctx, s, []reflect.Value{f.object}, func(int) string {
+				if r.ofParent == nil {
+					return ""
+				}
+				return f.row[r.ofParent.Name].String()
+			})
+			if err != nil {
+				return err
+			}
+			one.Lock()
+			for _, f := range complete {
 				byToken[token] = f.row
 			}
+			one.Unlock()
 		}
 		return nil
 	}
+	bare := r.bare(true) // what else there is of an object is read of those that are found
 	if r.tags == nil || r.tags.tagging.kind == "" || r.list.names != nil {
-		return byToken, r.listing(ctx, s, r.list.start(), page)
+		return byToken, bare.listing(ctx, s, r.list.start(), page)
 	}
 	for some := range slices.Chunk(tokens, filterValues) { // EC2 finds by tags
 		in := r.list.input()
 		filter(in, "tag:"+aws.TokenTag, some)
-		if err := r.listing(ctx, s, in, page); err != nil {
+		if err := bare.listing(ctx, s, in, page); err != nil {
 			return nil, err
 		}
 	}
 	return byToken, nil
+}
+
+// bare returns a resource that reads of objects what their listing, or Get, has,
+// and their tags if they are asked for.
+func (r *Resource) bare(tags bool) *Resource {
+	bare := *r
+	bare.row, bare.rows, bare.apart = nil, nil, nil
+	for _, reading := range r.apart {
+		if tags && slices.ContainsFunc(reading.columns, func(t target) bool { return t.column.tagging != nil }) {
+			bare.apart = append(bare.apart, reading)
+		}
+	}
+	if !tags {
+		bare.tags = nil
+	}
+	return &bare
 }
 
 // filterValues is how many values a filter of EC2 may have ("List and filter
@@ -117,6 +146,10 @@ func (r *Resource) listing(ctx context.Context, s *Step, in reflect.Value, page 
 			}
 			if r.ofParent != nil {
 				row[r.ofParent.Name] = modules.Text(parent)
+			} else if r.parentKey != nil && row[r.parentKey.Name].IsNull() {
+				if row[r.parentKey.Name], err = decode(r.parentKey, reflect.ValueOf(parent), true); err != nil {
+					return err
+				}
 			}
 			identities[i] = row
 		}
@@ -155,6 +188,8 @@ func (r *Resource) read(ctx context.Context, s *Step, identities []modules.Row) 
 		return r.readEach(ctx, s, identities)
 	case byList:
 		return r.search(ctx, s, identities)
+	case byBatch:
+		return r.readBatch(ctx, s, identities)
 	}
 	if g.way == byNames {
 		return r.readNamed(ctx, s, identities)
@@ -305,6 +340,70 @@ func (r *Resource) readBatches(ctx context.Context, s *Step, template reflect.Va
 	return all, nil
 }
 
+// readBatch reads several objects a call.
+func (r *Resource) readBatch(ctx context.Context, s *Step, identities []modules.Row) ([]*found, error) {
+	g := r.get
+	byEach := map[string][]modules.Row{}
+	for _, identity := range identities {
+		key := identity[g.each].String()
+		byEach[key] = append(byEach[key], identity)
+	}
+	var batches [][]modules.Row
+	for _, key := range slices.Sorted(maps.Keys(byEach)) {
+		batches = slices.AppendSeq(batches, slices.Chunk(byEach[key], g.size))
+	}
+	each := make([][]reflect.Value, len(batches))
+	err := aws.Each(ctx, aws.Breadth, indexes(len(batches)), func(ctx context.Context, i int) (err error) {
+		each[i], err = r.askBatch(ctx, s, batches[i])
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return r.complete(ctx, s, slices.Concat(each...), func(int) string { return "" })
+}
+
+// askBatch asks for several objects by one call. Where it fails because of one
+// that is not there, it is made for halves.
+func (r *Resource) askBatch(ctx context.Context, s *Step, some []modules.Row) ([]reflect.Value, error) {
+	g := r.get
+	in := g.input()
+	if g.each != "" {
+		if err := r.name(g.Op, in, modules.Row{g.each: some[0][g.each]}); err != nil {
+			return nil, err
+		}
+	}
+	member, _ := resolve(g.in, g.member)
+	member.set(in, reflect.ValueOf(distinct(aws.Column(some, g.column))))
+	out, err := g.run(ctx, s, in)
+	switch {
+	case aws.IsNotFound(err) && len(some) > 1:
+		var all []reflect.Value
+		for half := range slices.Chunk(some, (len(some)+1)/2) {
+			objects, err := r.askBatch(ctx, s, half)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, objects...)
+		}
+		return all, nil
+	case aws.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	items, _ := resolve(g.out, g.answer)
+	var objects []reflect.Value
+	if list, ok := items.get(out.Elem()); ok {
+		for i := range list.Len() {
+			if object, ok := g.object(list.Index(i)); ok {
+				objects = append(objects, object)
+			}
+		}
+	}
+	return objects, nil
+}
+
 func distinct(texts []string) []string { return slices.Compact(slices.Sorted(slices.Values(texts))) }
 
 func (r *Resource) collect(ctx context.Context, s *Step, in reflect.Value) ([]*found, error) {
@@ -394,7 +493,7 @@ func (r *Resource) complete(ctx context.Context, s *Step, objects []reflect.Valu
 // fill reads columns from what a call has answered.
 func fill(f *found, columns []target, from reflect.Value) error {
 	for _, t := range columns {
-		v, ok := t.path.get(from)
+		v, ok := t.get(from)
 		if t.column.tagging != nil {
 			f.tags = map[string]string{}
 			if ok {

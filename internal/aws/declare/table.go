@@ -287,17 +287,26 @@ func (b *binding) bindReading(c *Column) error {
 	if err := decodable(c, p.leaf); err != nil {
 		return fmt.Errorf("member %s: %w", c.member, err)
 	}
+	t := target{column: c, path: p}
+	if c.first != "" {
+		if t.first, err = resolve(in, c.first); err == nil {
+			err = decodable(c, t.first.leaf)
+		}
+		if err != nil {
+			return fmt.Errorf("member %s: %w", c.first, err)
+		}
+	}
 	if c.from == nil {
-		b.direct = append(b.direct, target{c, p})
+		b.direct = append(b.direct, t)
 		return nil
 	}
 	for _, r := range b.apart {
 		if r.op == c.from {
-			r.columns = append(r.columns, target{c, p})
+			r.columns = append(r.columns, t)
 			return nil
 		}
 	}
-	b.apart = append(b.apart, &reading{c.from, []target{{c, p}}})
+	b.apart = append(b.apart, &reading{c.from, []target{t}})
 	return nil
 }
 
@@ -309,7 +318,7 @@ func (b *binding) bindKeys(op *Op) error {
 			continue
 		}
 		if p := op.bind(c); p != nil {
-			b.keys[op] = append(b.keys[op], target{c, p})
+			b.keys[op] = append(b.keys[op], target{column: c, path: p})
 		}
 	}
 	return op.check(b.service.client, b.columns)
@@ -339,6 +348,9 @@ func (b *binding) name(op *Op, in reflect.Value, have modules.Row) error {
 func (b *binding) bindGet() error {
 	g := b.get
 	identity := b.description.Identity()
+	if g.way == byBatch {
+		return b.bindBatch()
+	}
 	if g.way != byCall && g.way != byOwn && (len(b.list.names) > 0 || b.list.by != nil) {
 		return errors.New("get: a listing of names is no way to read objects")
 	}
@@ -381,6 +393,33 @@ func (b *binding) bindGet() error {
 		}
 	}
 	return nil
+}
+
+func (b *binding) bindBatch() error {
+	g := b.get
+	defects := []error{b.bindKeys(g.Op)}
+	for _, column := range []string{g.column, g.each} {
+		if column != "" && !slices.Contains(b.description.Identity(), column) {
+			defects = append(defects, fmt.Errorf("get: %s is no identity column", column))
+		}
+	}
+	if b.ofParent != nil {
+		defects = append(defects, fmt.Errorf("get: column %s is not in the answer of %s", b.ofParent.Name, g.name))
+	}
+	if p, err := resolve(g.in, g.member); err != nil {
+		defects = append(defects, fmt.Errorf("get: %w", err))
+	} else if p.leaf != reflect.TypeFor[[]string]() {
+		defects = append(defects, fmt.Errorf("get: %s is no list of texts", g.member))
+	}
+	switch items, err := resolve(g.out, g.answer); {
+	case err != nil:
+		defects = append(defects, fmt.Errorf("get: %w", err))
+	case items.leaf.Kind() != reflect.Slice:
+		defects = append(defects, fmt.Errorf("get: %s is no list", g.answer))
+	default:
+		defects = append(defects, g.yields(items.leaf.Elem(), b.object))
+	}
+	return errors.Join(defects...)
 }
 
 // filters finds where an input takes filters: structures of a Name and Values.

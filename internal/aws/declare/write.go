@@ -22,6 +22,7 @@ type Update struct {
 	name    string // members that take an attribute's name and value
 	value   string
 	by      func(ctx context.Context, s *Step) error
+	hold    func(s *Step) (release func())
 }
 
 // Modify changes columns by a call that leaves alone what its input leaves out:
@@ -38,6 +39,10 @@ func ModifyEach(op *Op, columns ...string) Update {
 // Reversed has the columns of [ModifyEach] changed in reverse order where that
 // holds.
 func (u Update) Reversed(when func(want modules.Row) bool) Update { u.reverse = when; return u }
+
+// Holding has the update made, and its input edited, between hold and release:
+// for what another table sets together with the columns.
+func (u Update) Holding(hold func(s *Step) (release func())) Update { u.hold = hold; return u }
 
 // Replace changes columns by a call that sets everything its input has, and so
 // is sent every column that lives there.
@@ -186,7 +191,7 @@ func (b *binding) bindCreate() error {
 			continue
 		}
 		if p := b.create.bind(c); p != nil {
-			b.created = append(b.created, target{c, p})
+			b.created = append(b.created, target{column: c, path: p})
 		}
 	}
 	answer, err := resolve(b.create.out, b.create.answer)
@@ -290,7 +295,7 @@ func (b *binding) bindUpdate(u *update) error {
 		if !named {
 			u.columns = append(u.columns, c.Name)
 		}
-		u.targets = append(u.targets, target{c, p})
+		u.targets = append(u.targets, target{column: c, path: p})
 		if !u.whole && u.unset == nil && u.name == "" && !c.settlesNull() && len(u.op.edits) == 0 {
 			defects = append(defects, fmt.Errorf("column %s: nothing says how %s makes it NULL (Unset, Chosen, Required, EmptyIsNull)", c.Name, u.op.name))
 		}
@@ -307,7 +312,7 @@ func (b *binding) bindUpdate(u *update) error {
 				continue
 			}
 			if p := u.op.bind(c); p != nil {
-				u.others = append(u.others, target{c, p})
+				u.others = append(u.others, target{column: c, path: p})
 			}
 		}
 	}
@@ -354,6 +359,9 @@ func (s *Step) UpdateTags(ctx context.Context) error {
 }
 
 func (r *Resource) change(ctx context.Context, s *Step, u *update) error {
+	if u.hold != nil {
+		defer u.hold(s)()
+	}
 	if u.by != nil {
 		return u.by(ctx, s)
 	}
