@@ -12,6 +12,7 @@ import (
 	"iasql/internal/modules/awsacm"
 	"iasql/internal/modules/awsappsync"
 	"iasql/internal/modules/awscloudwatch"
+	"iasql/internal/modules/awscodebuild"
 	"iasql/internal/modules/awsdynamo"
 	"iasql/internal/modules/awsec2"
 	"iasql/internal/modules/awsec2metadata"
@@ -37,6 +38,7 @@ func allModules(c *aws.Clients) (*modules.Registry, error) {
 		awsacm.Module(c),
 		awsappsync.Module(c),
 		awscloudwatch.Module(c),
+		awscodebuild.Module(c),
 		awsdynamo.Module(c),
 		awsec2.Module(c),
 		awsec2metadata.Module(c),

@@ -11,6 +11,7 @@ var described = []Module{
 	awsACM,
 	awsAppSync,
 	awsCloudWatch,
+	awsCodeBuild,
 	awsDynamo,
 	awsEC2,
 	awsEC2Metadata,
