@@ -13,6 +13,7 @@ import (
 	"iasql/internal/modules/awsappsync"
 	"iasql/internal/modules/awscloudwatch"
 	"iasql/internal/modules/awscodebuild"
+	"iasql/internal/modules/awscodedeploy"
 	"iasql/internal/modules/awsdynamo"
 	"iasql/internal/modules/awsec2"
 	"iasql/internal/modules/awsec2metadata"
@@ -39,6 +40,7 @@ func allModules(c *aws.Clients) (*modules.Registry, error) {
 		awsappsync.Module(c),
 		awscloudwatch.Module(c),
 		awscodebuild.Module(c),
+		awscodedeploy.Module(c),
 		awsdynamo.Module(c),
 		awsec2.Module(c),
 		awsec2metadata.Module(c),

@@ -12,6 +12,7 @@ var described = []Module{
 	awsAppSync,
 	awsCloudWatch,
 	awsCodeBuild,
+	awsCodeDeploy,
 	awsDynamo,
 	awsEC2,
 	awsEC2Metadata,
