@@ -14,6 +14,7 @@ import (
 	"iasql/internal/modules/awscloudwatch"
 	"iasql/internal/modules/awscodebuild"
 	"iasql/internal/modules/awscodedeploy"
+	"iasql/internal/modules/awscodepipeline"
 	"iasql/internal/modules/awsdynamo"
 	"iasql/internal/modules/awsec2"
 	"iasql/internal/modules/awsec2metadata"
@@ -41,6 +42,7 @@ func allModules(c *aws.Clients) (*modules.Registry, error) {
 		awscloudwatch.Module(c),
 		awscodebuild.Module(c),
 		awscodedeploy.Module(c),
+		awscodepipeline.Module(c),
 		awsdynamo.Module(c),
 		awsec2.Module(c),
 		awsec2metadata.Module(c),

@@ -13,6 +13,7 @@ var described = []Module{
 	awsCloudWatch,
 	awsCodeBuild,
 	awsCodeDeploy,
+	awsCodePipeline,
 	awsDynamo,
 	awsEC2,
 	awsEC2Metadata,
