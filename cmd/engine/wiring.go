@@ -20,6 +20,7 @@ import (
 	"iasql/internal/modules/awsec2metadata"
 	"iasql/internal/modules/awsecr"
 	"iasql/internal/modules/awsecsfargate"
+	"iasql/internal/modules/awselasticache"
 	"iasql/internal/modules/awselb"
 	"iasql/internal/modules/awsiam"
 	"iasql/internal/modules/awslambda"
@@ -48,6 +49,7 @@ func allModules(c *aws.Clients) (*modules.Registry, error) {
 		awsec2metadata.Module(c),
 		awsecr.Module(c),
 		awsecsfargate.Module(c),
+		awselasticache.Module(c),
 		awselb.Module(c),
 		awsiam.Module(c),
 		awslambda.Module(c),

@@ -19,6 +19,7 @@ var described = []Module{
 	awsEC2Metadata,
 	awsECR,
 	awsECSFargate,
+	awsElastiCache,
 	awsELB,
 	awsIAM,
 	awsLambda,
