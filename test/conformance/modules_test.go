@@ -23,6 +23,7 @@ var described = []Module{
 	awsELB,
 	awsIAM,
 	awsLambda,
+	awsMemoryDB,
 	awsRDS,
 	awsRoute53,
 	awsS3,
