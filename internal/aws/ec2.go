@@ -237,3 +237,20 @@ func EC2Chunks(values []string, filter string, read func([]ec2types.Filter) erro
 	}
 	return nil
 }
+
+// DefaultGroupLike returns the id of the default security group of the VPC that
+// another group is of, for services that do not tell the VPC of what has it.
+func (c *Clients) DefaultGroupLike(ctx context.Context, scope modules.Scope, group string) (string, error) {
+	client, err := c.EC2(ctx, scope)
+	if err != nil {
+		return "", err
+	}
+	out, err := client.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{GroupIds: []string{group}})
+	if err != nil {
+		return "", err
+	}
+	if len(out.SecurityGroups) == 0 {
+		return "", &modules.Error{Class: modules.NotFound, Code: "InvalidGroup.NotFound", Message: "there is no security group " + group}
+	}
+	return c.DefaultGroup(ctx, scope, awssdk.ToString(out.SecurityGroups[0].VpcId))
+}

@@ -1,0 +1,79 @@
+package awscodebuild
+
+import (
+	"context"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/codebuild"
+	cbtypes "github.com/aws/aws-sdk-go-v2/service/codebuild/types"
+
+	"iasql/internal/aws"
+	"iasql/internal/aws/declare"
+	"iasql/internal/modules"
+)
+
+// newBuild declares the table codebuild_build_list.
+func newBuild(c *aws.Clients) *declare.Resource {
+	return declare.New(c, declare.Table[cbtypes.Build]{
+		Name: "codebuild_build_list",
+		Doc: "Builds of the last year. codebuild_start_build starts one, which is what IaSQL's table codebuild_build_import did. " +
+			"Deleting a row deletes what AWS keeps of the build, which has to have ended.",
+		Service: service,
+		Columns: []declare.Column{
+			declare.ID("aws_id", "Id", "The build's id: the project's name, a colon and a UUID."),
+			declare.Text("project_name", "ProjectName", "The project it is of. Builds stay when their project is deleted, so that this is no reference as IaSQL's was.").Assigned(),
+			declare.Integer("build_number", "BuildNumber", "Which build of the project it is, counted from 1.").Assigned(),
+			declare.Text("build_status", "BuildStatus", "IN_PROGRESS, SUCCEEDED, FAILED, FAULT, TIMED_OUT or STOPPED.").Assigned(),
+			declare.Text("source_version", "SourceVersion", "The branch, tag or commit that was asked for.").Assigned(),
+			declare.Time("start_time", "StartTime", "When it was started."),
+			declare.Time("end_time", "EndTime", "When it ended; NULL while it runs."),
+			declare.ARN("arn", "Arn"),
+		},
+
+		List: declare.Pages(codebuild.NewListBuildsPaginator, "Ids").Names("aws_id", ""),
+		Get:  declare.Batch(declare.Call((*codebuild.Client).BatchGetBuilds), "Ids", "aws_id", most, "Builds"),
+		Delete: declare.Call((*codebuild.Client).BatchDeleteBuilds,
+			declare.Edit(func(_ context.Context, s *declare.Step, in *codebuild.BatchDeleteBuildsInput) error {
+				in.Ids = []string{s.Have["aws_id"].String()}
+				return nil
+			}),
+			declare.Checked(func(out *codebuild.BatchDeleteBuildsOutput) error {
+				if len(out.BuildsNotDeleted) == 0 { // one was named
+					return nil
+				}
+				return &modules.Error{Class: modules.Dependency, Code: awssdk.ToString(out.BuildsNotDeleted[0].StatusCode),
+					Message: "the build could not be deleted; one that is in progress has to end first"}
+			})),
+		Going: declare.In("build_status"), // never: but one that is not deleted because it is gone is let go
+	})
+}
+
+// start is the function codebuild_start_build.
+func start(c *aws.Clients) *modules.Function {
+	return &modules.Function{
+		Name:   "codebuild_start_build",
+		Doc:    "Starts a build of a project. codebuild_build_list shows it from the next cycle on.",
+		Sample: `SELECT aws_id, build_status FROM codebuild_start_build('app', source_version => 'main')`,
+		Table:  "codebuild_project",
+		Right:  "UPDATE",
+		Parameters: []modules.Parameter{
+			{Name: "project_name", Type: modules.TypeText, Names: "project_name", Doc: "The project."},
+			{Name: "source_version", Type: modules.TypeText, Default: "NULL", Doc: "The branch, tag or commit; the project's if left out."},
+		},
+		Returns: []modules.Result{
+			{Name: "aws_id", Type: modules.TypeText, Doc: "The build's id."},
+			{Name: "build_status", Type: modules.TypeText, Doc: "IN_PROGRESS."},
+		},
+		Call: func(ctx context.Context, scope modules.Scope, args modules.Row) ([]modules.Row, error) {
+			client, err := declare.Client(ctx, c, scope, codebuild.NewFromConfig)
+			if err != nil {
+				return nil, err
+			}
+			out, err := client.StartBuild(ctx, &codebuild.StartBuildInput{ProjectName: args["project_name"].Ptr(), SourceVersion: args["source_version"].Ptr()})
+			if err != nil {
+				return nil, err
+			}
+			return []modules.Row{{"aws_id": modules.TextPtr(out.Build.Id), "build_status": modules.Text(string(out.Build.BuildStatus))}}, nil
+		},
+	}
+}
