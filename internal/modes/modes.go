@@ -5,8 +5,6 @@
 // iasql_mode_of resolves the same way, and a test holds the two together.
 package modes
 
-import "fmt"
-
 // Mode says who wins.
 type Mode string
 
@@ -16,15 +14,6 @@ const (
 	Enforce Mode = "ENFORCE" // the database always wins
 	Track   Mode = "TRACK"   // the cloud always wins; nothing is ever pushed
 )
-
-// Parse returns the mode of that name.
-func Parse(name string) (Mode, error) {
-	switch m := Mode(name); m {
-	case Normal, Enforce, Track:
-		return m, nil
-	}
-	return "", fmt.Errorf("unknown mode %q: use NORMAL, ENFORCE or TRACK", name)
-}
 
 // Rule is one row of iasql_mode. A zero field is the wildcard.
 type Rule struct {
@@ -36,10 +25,7 @@ type Rule struct {
 }
 
 // Rules are all rows of iasql_mode, ready for resolution.
-type Rules struct {
-	exact    map[target]Rule
-	tracking bool
-}
+type Rules struct{ exact map[target]Rule }
 
 type target struct {
 	table  string
@@ -56,7 +42,6 @@ func New(rules []Rule) Rules {
 		if old, ok := r.exact[t]; !ok || rank(rule.Mode) > rank(old.Mode) {
 			r.exact[t] = rule
 		}
-		r.tracking = r.tracking || rule.Mode == Track
 	}
 	return r
 }

@@ -301,8 +301,8 @@ func (d *Database) Load(ctx context.Context, t *modules.Table, ids []int64) ([]*
 		if secrets := t.Secrets(); len(secrets) > 0 {
 			queueSecrets(batch, t, ids, secrets, byID)
 		}
-		batch.Queue(auditlog.PendingQuery, t.Name, ids).Query(func(rows pgx.Rows) error {
-			changes, err := auditlog.ScanPending(t, rows)
+		batch.Queue(pendingQuery, t.Name, ids).Query(func(rows pgx.Rows) error {
+			changes, err := scanPending(t, rows)
 			for id, change := range changes {
 				byID[id].Change = change
 			}

@@ -79,7 +79,7 @@ func (d *Database) queueSettlements(batch *pgx.Batch, settlements []sync.Settlem
 			WHERE c.table_name = v.table_name AND c.record_id = v.record_id AND c.resolved IS NULL`, resolved.tables, resolved.ids)
 	}
 	if len(audit) > 0 {
-		batch.Queue(auditlog.SettleQuery, audit)
+		batch.Queue(settleQuery, audit)
 	}
 	return nil
 }

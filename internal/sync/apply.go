@@ -145,9 +145,9 @@ func (c *cycle) finish(ctx context.Context, batch []finished) error {
 		if f.outcome != nil {
 			switch f.outcome.Result {
 			case ResultOK:
-				c.report.Pushed++
+				c.report.count(func(r *Report) { r.Pushed++ })
 			default:
-				c.fail(f.run.Subject.Ref(), f.run.Subject.Scope, f.outcome.Err)
+				c.report.fail(f.run.Subject.Ref(), f.run.Subject.Scope, f.outcome.Err)
 			}
 			if f.outcome.Result == ResultOK || f.outcome.Result == ResultUnknown {
 				c.noteOwn(f.run, f.outcome)
@@ -268,7 +268,7 @@ func (j *opJournal) Begin(ctx context.Context, call modules.Call) (func(error), 
 		return nil, err
 	}
 	j.calls = append(j.calls, id)
-	j.c.count(func(r *Report) { r.Calls++ })
+	j.c.report.count(func(r *Report) { r.Calls++ })
 	return func(error) {}, nil
 }
 

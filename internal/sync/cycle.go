@@ -51,49 +51,6 @@ type Engine struct {
 // MaxPasses bounds the passes of one cycle; what is left then is for the next.
 const MaxPasses = 24
 
-// Report is what a cycle did.
-type Report struct {
-	Passes   int
-	Listed   int // objects listed
-	Read     int // objects read directly
-	Calls    int // mutating calls journaled
-	Pushed   int // operations that succeeded
-	Pulled   int // record writes
-	Settled  int
-	Failed   int
-	Errors   []RecordError // capped at MaxErrors
-	Steps    []Step        // with ReadOnly only
-	Stopped  string        // why R7 stopped the cycle, "" if it did not
-	NextWait bool          // something backs off: look again before the next full cycle
-	More     bool          // there may be more to do at once, by another cycle
-	Locked   bool          // something is to be done with tables that are locked
-}
-
-// MaxErrors bounds the errors a report carries.
-const MaxErrors = 1000
-
-// RecordError is an error and where it happened; ID is 0 when it was a whole
-// listing (Scope says which) or an object without record.
-type RecordError struct {
-	Record RecordRef
-	Scope  modules.Scope
-	Err    error
-}
-
-// ObjectError is the error of an object that could not be given a record.
-type ObjectError struct {
-	Object string // its identity
-	Err    error
-}
-
-// Error names the object.
-func (e *ObjectError) Error() string {
-	return fmt.Sprintf("object %s does not fit the table and has no record: %v", e.Object, e.Err)
-}
-
-// Unwrap returns the cause.
-func (e *ObjectError) Unwrap() error { return e.Err }
-
 // cycle is the state of one run.
 type cycle struct {
 	*Engine
@@ -113,7 +70,7 @@ type cycle struct {
 	// hold are the tables and scopes in which an object without a record may be
 	// one of undecided: it is neither inserted nor deleted.
 	hold   map[objectRef]bool
-	report Report
+	report report
 
 	// gate is held for reading by the parts of a listing, and by what is pushed
 	// between them for changing what is above.
@@ -137,7 +94,7 @@ func newCycle(e *Engine, lease Lease, kind Kind) *cycle {
 func (e *Engine) Cycle(ctx context.Context, lease Lease, kind Kind) (Report, error) {
 	c := newCycle(e, lease, kind)
 	err := c.run(ctx)
-	return c.report, err
+	return c.report.Report, err
 }
 
 func (c *cycle) run(ctx context.Context) error {
@@ -156,7 +113,7 @@ func (c *cycle) run(ctx context.Context) error {
 		steps = found
 	}
 	for begun := time.Now(); ; {
-		c.report.Passes++
+		c.report.count(func(r *Report) { r.Passes++ })
 		due, err := c.snapshot(ctx, c.kind == Full && c.report.Passes == 1)
 		if err != nil {
 			return err
@@ -353,14 +310,6 @@ func (s *Subject) remember(st State) *State {
 		st.FailedAt = s.Change.Latest()
 	}
 	return &st
-}
-
-// fail notes an error that belongs to one record or one listing.
-func (c *cycle) fail(ref RecordRef, scope modules.Scope, err error) {
-	c.report.Failed++
-	if len(c.report.Errors) < MaxErrors {
-		c.report.Errors = append(c.report.Errors, RecordError{ref, scope, err})
-	}
 }
 
 func (e *Engine) random() float64 {

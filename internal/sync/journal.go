@@ -103,7 +103,6 @@ func (c *cycle) undecide(ref RecordRef, scope modules.Scope) {
 // holdBack leaves alone for this cycle what a scope has no record of.
 func (c *cycle) holdBack(table string, scope modules.Scope) {
 	c.hold[objectRef{table: table, scope: scope}] = true
-	c.report.NextWait = true
 }
 
 // repeatCreation makes a creation again with the token and the values it was
@@ -159,7 +158,7 @@ func (c *cycle) repeatCreation(ctx context.Context, t *modules.Table, op LoggedO
 		c.undecide(op.Record, op.Scope)
 	}
 	if out.Err != nil {
-		c.fail(op.Record, op.Scope, out.Err)
+		c.report.fail(op.Record, op.Scope, out.Err)
 	}
 	if err := c.Database.Finish(ctx, c.lease, []Outcome{*out}); err != nil {
 		return fmt.Errorf("record outcomes: %w", err)
@@ -227,7 +226,7 @@ func (c *cycle) recoverCreations(ctx context.Context, t *modules.Table, scope mo
 	}
 	found, err := c.findCreations(ctx, t, scope, ops)
 	if err != nil { // the cloud cannot be read: nothing is known yet
-		c.fail(RecordRef{Table: t.Name}, scope, err)
+		c.report.fail(RecordRef{Table: t.Name}, scope, err)
 		for _, op := range ops {
 			c.undecide(op.Record, op.Scope)
 		}

@@ -52,7 +52,7 @@ func (c *cycle) leaveOut(locked map[string]error) error {
 		if c.ReadOnly {
 			return c.locked[name]
 		}
-		c.fail(RecordRef{Table: name}, modules.Scope{Account: c.lease.Account}, c.locked[name])
+		c.report.fail(RecordRef{Table: name}, modules.Scope{Account: c.lease.Account}, c.locked[name])
 	}
 	return nil
 }
@@ -82,7 +82,7 @@ func (c *cycle) leftFor(table string) error {
 	if c.lease.Batch != 0 {
 		return fmt.Errorf("there are changes of %s to be committed: %w", table, err)
 	}
-	c.report.Locked = true
+	c.report.count(func(r *Report) { r.Locked = true })
 	return nil
 }
 
@@ -117,7 +117,9 @@ func (c *cycle) withoutFollowers(steps []Step) []Step {
 	return slices.DeleteFunc(steps, func(step Step) bool {
 		action := step.Decision.Action
 		left := (action == Replace || action == DeleteRecord) && c.above[step.Subject.Table.Name]
-		c.report.Locked = c.report.Locked || left
+		if left {
+			c.report.count(func(r *Report) { r.Locked = true })
+		}
 		return left
 	})
 }

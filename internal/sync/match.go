@@ -31,7 +31,7 @@ func (c *cycle) matchPage(ctx context.Context, t *modules.Table, scope modules.S
 	if err != nil {
 		return nil, fmt.Errorf("match objects of %s in %s: %w", t.Name, scope, err)
 	}
-	c.count(func(r *Report) { r.Listed += len(objects) })
+	c.report.count(func(r *Report) { r.Listed += len(objects) })
 	protector, _ := c.Registry.Resource(t.Name).(modules.Protector)
 	var pulls, pushes []Step
 	for i, s := range subjects {

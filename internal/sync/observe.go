@@ -71,7 +71,7 @@ func (c *cycle) read(ctx context.Context, t *modules.Table, scope modules.Scope,
 		}
 		return nil
 	}
-	c.count(func(r *Report) { r.Read += len(objects) })
+	c.report.count(func(r *Report) { r.Read += len(objects) })
 	byKey := make(map[string]modules.Row, len(objects))
 	for _, o := range objects {
 		fillScope(t, scope, o)
@@ -103,15 +103,6 @@ func (c *cycle) read(ctx context.Context, t *modules.Table, scope modules.Scope,
 		s.Stranded = stranded[i]
 	}
 	return nil
-}
-
-var reportLock gosync.Mutex
-
-// count changes the report from concurrent parts of the cycle.
-func (c *cycle) count(change func(*Report)) {
-	reportLock.Lock()
-	defer reportLock.Unlock()
-	change(&c.report)
 }
 
 func fillScope(t *modules.Table, scope modules.Scope, row modules.Row) {
@@ -190,7 +181,7 @@ func (c *cycle) list(ctx context.Context) (pushes, deletes []Step, imported []st
 					lock.Lock()
 					defer lock.Unlock()
 					incomplete = true
-					c.count(func(*Report) { c.fail(RecordRef{Table: t.Name}, scope, listing.err) })
+					c.report.fail(RecordRef{Table: t.Name}, scope, listing.err)
 					return nil
 				}
 				return err

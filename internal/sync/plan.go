@@ -32,8 +32,6 @@ type Op struct {
 	// OwnAccount: a deletion the engine decided (ENFORCE), not a user.
 	OwnAccount bool
 	Reason     string
-
-	rank int // position in topological order
 }
 
 // Waiting is a step that cannot be taken yet.
@@ -398,7 +396,6 @@ func (b *builder) sorted() []*Op {
 			visit(before)
 			op.After = append(op.After, before)
 		}
-		op.rank = len(out)
 		out = append(out, op)
 	}
 	for _, op := range b.ops {

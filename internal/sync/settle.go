@@ -75,7 +75,7 @@ func (c *cycle) pullAndSettle(ctx context.Context, steps []Step) (bool, error) {
 					key, _ := s.Table.Key(s.Object)
 					failure = &ObjectError{Object: strings.ReplaceAll(key, "\x1f", " "), Err: failure}
 				}
-				c.count(func(*Report) { c.fail(s.Ref(), s.Scope, failure) })
+				c.report.fail(s.Ref(), s.Scope, failure)
 				// While it backs off it says so already, and a decision that waits has
 				// a state of its own (R12).
 				waits := owners[order[i]].Decision.Wait && owners[order[i]].Decision.State != ""
@@ -87,7 +87,7 @@ func (c *cycle) pullAndSettle(ctx context.Context, steps []Step) (bool, error) {
 				rest = append(rest, c.notInserted(s))
 			case result.Applied:
 				wrote = true
-				c.count(func(r *Report) { r.Pulled++ })
+				c.report.count(func(r *Report) { r.Pulled++ })
 			}
 		}
 	}
@@ -98,7 +98,7 @@ func (c *cycle) pullAndSettle(ctx context.Context, steps []Step) (bool, error) {
 		for _, settlement := range rest {
 			if settlement.Settle {
 				wrote = true
-				c.count(func(r *Report) { r.Settled++ })
+				c.report.count(func(r *Report) { r.Settled++ })
 			}
 		}
 	}
@@ -136,7 +136,6 @@ func (c *cycle) pullFailed(s *Subject, action Action, err error) Settlement {
 	if modules.ClassOf(err) == modules.Dependency {
 		st.Name, st.Review, st.Message = StateWaiting, false, "waits to be deleted: "+message(err)
 		st.Backoff = c.backoff(st.Attempts, nil)
-		c.report.NextWait = true
 		return Settlement{Subject: s, State: s.remember(st)}
 	}
 	st.Message += fmt.Sprintf("; then SELECT iasql_retry('%s', %d)", s.Table.Name, s.RecordID)
@@ -154,7 +153,6 @@ func (c *cycle) notInserted(s *Subject) Settlement {
 	}
 	st.Attempts++
 	st.Backoff = c.backoff(st.Attempts, nil)
-	c.report.NextWait = true
 	return Settlement{Subject: s, State: s.remember(st)}
 }
 
@@ -196,7 +194,6 @@ func (c *cycle) waitingState(s *Subject, d Decision) *State {
 	}
 	if !d.Review {
 		st.Backoff = c.backoff(st.Attempts, cause)
-		c.report.NextWait = true
 	}
 	return s.remember(st)
 }
@@ -217,7 +214,6 @@ func (c *cycle) settleWaiting(ctx context.Context, waiting []Waiting) error {
 		}
 		st.Attempts++
 		st.Backoff = c.backoff(st.Attempts, nil)
-		c.report.NextWait = true
 		list = append(list, Settlement{Subject: w.Subject, State: w.Subject.remember(st)})
 	}
 	if err := c.Database.Settle(ctx, c.lease, list); err != nil {

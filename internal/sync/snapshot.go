@@ -45,7 +45,7 @@ func (c *cycle) snapshot(ctx context.Context, all bool) ([]*Subject, error) {
 	}
 	for _, s := range garbage {
 		if c.locked[s.Table.Name] != nil {
-			c.report.Locked = true
+			c.report.count(func(r *Report) { r.Locked = true })
 		} else if all || s.due() {
 			c.complete(s)
 			subjects = append(subjects, s)

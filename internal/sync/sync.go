@@ -99,8 +99,6 @@ type State struct {
 	// Resolution is a person's word on the record's open conflicts:
 	// "database" or "cloud", "" for none yet.
 	Resolution string
-	// Held are the columns that wait for that word.
-	Held []string
 	// Unconfirmed counts pushes the cloud accepted without keeping them.
 	Unconfirmed int
 }

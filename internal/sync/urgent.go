@@ -111,8 +111,8 @@ func (c *cycle) serve(ctx context.Context) error {
 	push := newCycle(&engine, c.lease, Push)
 	push.destroyed = c.destroyed // it is one cycle to those who limit it (R7)
 	err := push.run(ctx)
-	r := push.report
-	c.count(func(to *Report) {
+	r := &push.report.Report
+	c.report.count(func(to *Report) {
 		to.Read += r.Read
 		to.Calls += r.Calls
 		to.Pushed += r.Pushed
@@ -120,7 +120,6 @@ func (c *cycle) serve(ctx context.Context) error {
 		to.Settled += r.Settled
 		to.Failed += r.Failed
 		to.Errors = append(to.Errors, r.Errors[:min(len(r.Errors), MaxErrors-len(to.Errors))]...)
-		to.NextWait = to.NextWait || r.NextWait
 		to.Locked = to.Locked || r.Locked
 		if to.Stopped == "" {
 			to.Stopped = r.Stopped

@@ -384,7 +384,7 @@ func (r *run) Finish(_ context.Context, lease sync.Lease, outcomes []sync.Outcom
 
 // Resolve implements sync.Database.
 func (r *run) Resolve(_ context.Context, lease sync.Lease, found []sync.Outcome) error {
-	return r.write("Resolve", func() error { return r.w.db.finish(lease, found) })
+	return r.write("Finish", func() error { return r.w.db.finish(lease, found) })
 }
 
 // Pull implements sync.Database.
