@@ -11,18 +11,19 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"iasql/internal/decide"
 	"iasql/internal/modules"
-	"iasql/internal/sync"
+	"iasql/internal/store"
 )
 
 // pullChunk bounds the records one transaction writes.
 const pullChunk = 1000
 
-// Pull implements [sync.Database]. Pulls of one table and action that follow
+// Pull implements [store.Store]. Pulls of one table and action that follow
 // each other are written by one statement; if that fails on a constraint of
 // the user's, it is halved until the record at fault is found (R8).
-func (d *Database) Pull(ctx context.Context, lease sync.Lease, pulls []sync.Pull) ([]sync.PullResult, error) {
-	results := make([]sync.PullResult, len(pulls))
+func (d *Database) Pull(ctx context.Context, lease store.Lease, pulls []store.Pull) ([]store.PullResult, error) {
+	results := make([]store.PullResult, len(pulls))
 	for from := 0; from < len(pulls); {
 		to := from + 1
 		for to < len(pulls) && to-from < pullChunk && pulls[to].Subject.Table == pulls[from].Subject.Table && pulls[to].Action == pulls[from].Action {
@@ -37,7 +38,7 @@ func (d *Database) Pull(ctx context.Context, lease sync.Lease, pulls []sync.Pull
 }
 
 // pullGroup writes pulls of one table and action in one transaction.
-func (d *Database) pullGroup(ctx context.Context, lease sync.Lease, pulls []sync.Pull, results []sync.PullResult) error {
+func (d *Database) pullGroup(ctx context.Context, lease store.Lease, pulls []store.Pull, results []store.PullResult) error {
 	tables := []string{pulls[0].Subject.Table.Name}
 	err := d.fenced(ctx, lease, tables, func(tx pgx.Tx) error {
 		// References among the rows of one statement are checked at its end,
@@ -50,11 +51,11 @@ func (d *Database) pullGroup(ctx context.Context, lease sync.Lease, pulls []sync
 		var became []written
 		var err error
 		switch action {
-		case sync.InsertRecord:
+		case decide.InsertRecord:
 			became, err = insertRecords(ctx, tx, pulls, triggers)
-		case sync.UpdateRecord:
+		case decide.UpdateRecord:
 			became, err = updateRecords(ctx, tx, pulls, triggers)
-		case sync.DeleteRecord:
+		case decide.DeleteRecord:
 			became, err = deleteRecords(ctx, tx, pulls)
 		default:
 			err = fmt.Errorf("%s is no pull", action)
@@ -73,15 +74,15 @@ func (d *Database) pullGroup(ctx context.Context, lease sync.Lease, pulls []sync
 		if _, err := tx.Exec(ctx, `SET CONSTRAINTS ALL IMMEDIATE`); err != nil {
 			return err
 		}
-		var settlements []sync.Settlement
+		var settlements []store.Settlement
 		for i := range pulls {
-			results[i] = sync.PullResult{Applied: became[i] == applied}
+			results[i] = store.PullResult{Applied: became[i] == applied}
 			if became[i] == leftOut {
 				results[i].Err = missing
 			}
 			if became[i] == applied && (pulls[i].Settle || len(pulls[i].Conflicts) > 0) {
 				s := pulls[i].Subject
-				settlement := sync.Settlement{Subject: s, Settle: pulls[i].Settle, Conflicts: pulls[i].Conflicts, Keep: !pulls[i].Settle}
+				settlement := store.Settlement{Subject: s, Settle: pulls[i].Settle, Conflicts: pulls[i].Conflicts, Forget: pulls[i].Settle}
 				if s.Change != nil || s.State != nil || len(pulls[i].Conflicts) > 0 {
 					settlements = append(settlements, settlement)
 				}
@@ -99,7 +100,7 @@ func (d *Database) pullGroup(ctx context.Context, lease sync.Lease, pulls []sync
 	case refusesCode(err):
 		refused := d.refusal(pulls[0].Subject.Table, err)
 		for i := range pulls {
-			results[i] = sync.PullResult{Err: refused}
+			results[i] = store.PullResult{Err: refused}
 		}
 		return nil
 	case !blamesRow(err) && !lockTimedOut(err):
@@ -113,9 +114,9 @@ func (d *Database) pullGroup(ctx context.Context, lease sync.Lease, pulls []sync
 		}
 		return d.pullGroup(ctx, lease, pulls[half:], results[half:])
 	case lockTimedOut(err):
-		results[0] = sync.PullResult{}
+		results[0] = store.PullResult{}
 	default:
-		results[0] = sync.PullResult{Err: d.refusal(pulls[0].Subject.Table, err)}
+		results[0] = store.PullResult{Err: d.refusal(pulls[0].Subject.Table, err)}
 	}
 	return nil
 }
@@ -173,7 +174,7 @@ func firstLine(s string) string {
 // insertRecords inserts records for objects that have none. One whose identity
 // a record has got meanwhile is skipped, as is one that a user has just
 // deleted.
-func insertRecords(ctx context.Context, tx pgx.Tx, pulls []sync.Pull, triggers func() ([]string, error)) ([]written, error) {
+func insertRecords(ctx context.Context, tx pgx.Tx, pulls []store.Pull, triggers func() ([]string, error)) ([]written, error) {
 	t := pulls[0].Subject.Table
 	sh := shapeOf(t)
 	rows := make([]modules.Row, len(pulls))
@@ -279,7 +280,7 @@ func insertRecords(ctx context.Context, tx pgx.Tx, pulls []sync.Pull, triggers f
 
 // updateRecords writes the pulled columns of records that are still the
 // version they were decided on.
-func updateRecords(ctx context.Context, tx pgx.Tx, pulls []sync.Pull, triggers func() ([]string, error)) ([]written, error) {
+func updateRecords(ctx context.Context, tx pgx.Tx, pulls []store.Pull, triggers func() ([]string, error)) ([]written, error) {
 	t := pulls[0].Subject.Table
 	sh := shapeOf(t)
 	ids, versions := identities(pulls)
@@ -329,7 +330,7 @@ func updateRecords(ctx context.Context, tx pgx.Tx, pulls []sync.Pull, triggers f
 
 // deleteRecords deletes records that are still the version they were decided
 // on.
-func deleteRecords(ctx context.Context, tx pgx.Tx, pulls []sync.Pull) ([]written, error) {
+func deleteRecords(ctx context.Context, tx pgx.Tx, pulls []store.Pull) ([]written, error) {
 	sh := shapeOf(pulls[0].Subject.Table)
 	ids, versions := identities(pulls)
 	became, _, err := writeFree(ctx, tx, ids, sh,
@@ -337,7 +338,7 @@ func deleteRecords(ctx context.Context, tx pgx.Tx, pulls []sync.Pull) ([]written
 	return became, err
 }
 
-func identities(pulls []sync.Pull) (ids []int64, versions []string) {
+func identities(pulls []store.Pull) (ids []int64, versions []string) {
 	for i := range pulls {
 		ids = append(ids, pulls[i].Subject.RecordID)
 		versions = append(versions, pulls[i].Subject.Record.Version)

@@ -7,26 +7,27 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"iasql/internal/auditlog"
-	"iasql/internal/sync"
+	"iasql/internal/decide"
+	"iasql/internal/store"
 )
 
-// Settle implements [sync.Database].
-func (d *Database) Settle(ctx context.Context, lease sync.Lease, settlements []sync.Settlement) error {
+// Settle implements [store.Store].
+func (d *Database) Settle(ctx context.Context, lease store.Lease, settlements []store.Settlement) error {
 	return d.fencedBatch(ctx, lease, nil, func(batch *pgx.Batch) error { return d.queueSettlements(batch, settlements) })
 }
 
 // queueSettlements queues settlements, all of a kind in one statement. Of two
 // about one record the later counts.
-func (d *Database) queueSettlements(batch *pgx.Batch, settlements []sync.Settlement) error {
+func (d *Database) queueSettlements(batch *pgx.Batch, settlements []store.Settlement) error {
 	var (
 		audit    []int64
-		states   = map[sync.RecordRef]sync.Settlement{}
-		order    []sync.RecordRef // of states
+		states   = map[decide.RecordRef]store.Settlement{}
+		order    []decide.RecordRef // of states
 		forget   refs
 		remember stateRows
 		resolved refs
 	)
-	note := func(s sync.Settlement) {
+	note := func(s store.Settlement) {
 		ref := s.Subject.Ref()
 		if _, again := states[ref]; !again {
 			order = append(order, ref)
@@ -40,22 +41,21 @@ func (d *Database) queueSettlements(batch *pgx.Batch, settlements []sync.Settlem
 		}
 		d.queueConflicts(batch, sub, s.Conflicts)
 		switch {
-		case s.Keep:
-		case sub.Garbage && s.State == nil && s.Settle:
+		case sub.Deposed && s.Forget:
 			key, _ := sub.Table.Key(sub.State.Identity)
 			batch.Queue(`DELETE FROM iasql_internal.garbage WHERE table_name = $1 AND account = $2 AND region = $3 AND key = $4`,
 				sub.Table.Name, sub.Scope.Account, sub.Scope.Region, key)
-		case sub.Garbage && s.State != nil:
+		case sub.Deposed && s.State != nil:
 			key, _ := sub.Table.Key(sub.State.Identity)
 			batch.Queue(`
 				UPDATE iasql_internal.garbage SET state = $5, message = $6, code = $7, review = $8, attempts = $9, next_attempt_at = `+nextAttempt("$10::double precision", "$8")+`
 				WHERE table_name = $1 AND account = $2 AND region = $3 AND key = $4`,
 				sub.Table.Name, sub.Scope.Account, sub.Scope.Region, key, s.State.Name, s.State.Message, s.State.Code, s.State.Review,
 				s.State.Attempts, s.State.Backoff.Seconds())
-		case s.State == nil && sub.State != nil, s.State != nil && sub.RecordID != 0:
+		case s.Forget && sub.State != nil, s.State != nil && sub.RecordID != 0:
 			note(s)
 		}
-		if s.Settle && sub.State != nil && sub.State.Name == sync.StateConflict {
+		if s.Settle && sub.State != nil && sub.State.Name == decide.StateConflict {
 			resolved.add(sub.Ref())
 		}
 	}
@@ -90,7 +90,7 @@ type refs struct {
 	ids    []int64
 }
 
-func (r *refs) add(ref sync.RecordRef) {
+func (r *refs) add(ref decide.RecordRef) {
 	r.tables, r.ids = append(r.tables, ref.Table), append(r.ids, ref.ID)
 }
 
@@ -112,7 +112,7 @@ type stateRows struct {
 	identities, keys                          []*string
 }
 
-func (r *stateRows) add(s *sync.Subject, st *sync.State) error {
+func (r *stateRows) add(s *decide.Subject, st *decide.State) error {
 	identity, err := identityJSON(s.Table, st.Identity)
 	if err != nil {
 		return err
@@ -156,7 +156,7 @@ func (r *stateRows) queue(batch *pgx.Batch) {
 		r.backoffs, r.failedAt, r.identities, r.keys, r.replacing, r.unconfirmed)
 }
 
-func (d *Database) queueConflicts(batch *pgx.Batch, s *sync.Subject, conflicts []sync.Conflict) {
+func (d *Database) queueConflicts(batch *pgx.Batch, s *decide.Subject, conflicts []decide.Conflict) {
 	for _, c := range conflicts {
 		var name *string
 		var have, cloud, base []byte

@@ -9,8 +9,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"iasql/internal/decide"
 	"iasql/internal/modules"
-	"iasql/internal/sync"
 )
 
 // referenceColumns returns the columns that reference records by id.
@@ -55,7 +55,7 @@ func (n named) current(ref *modules.Reference, parent *modules.Table) string {
 
 func literal(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 
-// ToDatabase implements [sync.Database].
+// ToDatabase implements [store.Store].
 func (d *Database) ToDatabase(ctx context.Context, t *modules.Table, scope modules.Scope, objects []modules.Row) ([]map[string]bool, error) {
 	stranded := make([]map[string]bool, len(objects))
 	refs := referenceColumns(t)
@@ -112,7 +112,7 @@ func (d *Database) ToDatabase(ctx context.Context, t *modules.Table, scope modul
 					delete(o, c.Name)
 				case h.rank >= 2:
 					delete(o, c.Name)
-					o[c.Name] = modules.Text(sync.Outgoing + strconv.FormatInt(h.id, 10))
+					o[c.Name] = decide.Outgoing(h.id)
 					if stranded[i] == nil {
 						stranded[i] = map[string]bool{}
 					}
@@ -143,7 +143,7 @@ func distinct(rows []modules.Row, name string) []string {
 	return list
 }
 
-// ToCloud implements [sync.Database]. What names a deleted record in the cloud
+// ToCloud implements [store.Store]. What names a deleted record in the cloud
 // is in the audit log: a child may have to be looked for after its parent's
 // deletion has been settled.
 func (d *Database) ToCloud(ctx context.Context, t *modules.Table, rows []modules.Row) error {

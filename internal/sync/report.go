@@ -4,36 +4,10 @@ import (
 	"fmt"
 	gosync "sync"
 
+	"iasql/internal/decide"
 	"iasql/internal/modules"
+	"iasql/internal/store"
 )
-
-// Report is what a cycle did.
-type Report struct {
-	Passes  int
-	Listed  int // objects listed
-	Read    int // objects read directly
-	Calls   int // mutating calls journaled
-	Pushed  int // operations that succeeded
-	Pulled  int // record writes
-	Settled int
-	Failed  int
-	Errors  []RecordError // capped at MaxErrors
-	Steps   []Step        // with ReadOnly only
-	Stopped string        // why R7 stopped the cycle, "" if it did not
-	More    bool          // there may be more to do at once, by another cycle
-	Locked  bool          // something is to be done with tables that are locked
-}
-
-// MaxErrors bounds the errors a report carries.
-const MaxErrors = 1000
-
-// RecordError is an error and where it happened; ID is 0 when it was a whole
-// listing (Scope says which) or an object without record.
-type RecordError struct {
-	Record RecordRef
-	Scope  modules.Scope
-	Err    error
-}
 
 // ObjectError is the error of an object that could not be given a record.
 type ObjectError struct {
@@ -53,22 +27,51 @@ func (e *ObjectError) Unwrap() error { return e.Err }
 // it at once.
 type report struct {
 	lock gosync.Mutex
-	Report
+	store.Report
 }
 
 // count changes the report.
-func (r *report) count(change func(*Report)) {
+func (r *report) count(change func(*store.Report)) {
 	r.lock.Lock()
 	defer r.lock.Unlock()
 	change(&r.Report)
 }
 
+// pass counts a pass, and returns which one it is.
+func (r *report) pass() (n int) {
+	r.count(func(r *store.Report) {
+		r.Passes++
+		n = r.Passes
+	})
+	return n
+}
+
 // fail notes an error that belongs to one record or one listing.
-func (r *report) fail(ref RecordRef, scope modules.Scope, err error) {
-	r.count(func(r *Report) {
+func (r *report) fail(ref decide.RecordRef, scope modules.Scope, err error) {
+	r.count(func(r *store.Report) {
 		r.Failed++
-		if len(r.Errors) < MaxErrors {
-			r.Errors = append(r.Errors, RecordError{ref, scope, err})
+		if len(r.Errors) < store.MaxErrors {
+			r.Errors = append(r.Errors, store.RecordError{Record: ref, Scope: scope, Err: err})
+		}
+	})
+}
+
+// locked notes that something is to be done with tables that are locked.
+func (r *report) locked() { r.count(func(r *store.Report) { r.Locked = true }) }
+
+// add adds what a cycle has done that ran within this one.
+func (r *report) add(other *store.Report) {
+	r.count(func(to *store.Report) {
+		to.Read += other.Read
+		to.Calls += other.Calls
+		to.Pushed += other.Pushed
+		to.Pulled += other.Pulled
+		to.Settled += other.Settled
+		to.Failed += other.Failed
+		to.Errors = append(to.Errors, other.Errors[:min(len(other.Errors), store.MaxErrors-len(to.Errors))]...)
+		to.Locked = to.Locked || other.Locked
+		if to.Stopped == "" {
+			to.Stopped = other.Stopped
 		}
 	})
 }

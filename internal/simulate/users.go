@@ -1,0 +1,257 @@
+package simulate
+
+import (
+	"cmp"
+	"slices"
+
+	"iasql/internal/auditlog"
+	"iasql/internal/decide"
+	"iasql/internal/modes"
+	"iasql/internal/modules"
+)
+
+// tx is a user's open transaction in READ COMMITTED: what it wrote is seen by
+// nobody else and locks the rows it wrote, and the rows these reference.
+type tx struct {
+	over   map[decide.RecordRef]modules.Row // nil: deleted
+	shared map[decide.RecordRef]bool        // FOR KEY SHARE
+	audit  []*auditRow
+}
+
+func (db *database) tx(slot int) *tx {
+	if db.txs[slot] == nil {
+		db.txs[slot] = &tx{over: map[decide.RecordRef]modules.Row{}, shared: map[decide.RecordRef]bool{}}
+	}
+	return db.txs[slot]
+}
+
+// see returns a record as the transaction sees it.
+func (db *database) see(tx *tx, at decide.RecordRef) (modules.Row, bool) {
+	if r, wrote := tx.over[at]; wrote {
+		return r, r != nil
+	}
+	if r := db.rows[at.Table][at.ID]; r != nil {
+		return r.vals, true
+	}
+	return nil, false
+}
+
+// visible returns the ids of the table's records that the transaction sees,
+// and that no other transaction has written.
+func (db *database) visible(tx *tx, t *modules.Table, lockable bool) []int64 {
+	var list []int64
+	for id := range db.rows[t.Name] {
+		if _, ok := db.see(tx, ref(t, id)); ok {
+			list = append(list, id)
+		}
+	}
+	for at, r := range tx.over {
+		if at.Table == t.Name && r != nil && db.rows[t.Name][at.ID] == nil {
+			list = append(list, at.ID)
+		}
+	}
+	if lockable {
+		list = slices.DeleteFunc(list, func(id int64) bool { return db.heldByOther(tx, ref(t, id)) })
+	}
+	slices.Sort(list)
+	return list
+}
+
+func (db *database) heldByOther(tx *tx, at decide.RecordRef) bool {
+	for _, other := range db.txs {
+		if _, wrote := other.over[at]; wrote && other != tx {
+			return true
+		}
+	}
+	return false
+}
+
+// insert is INSERT; id 0 takes the next one. It reports whether the statement
+// was accepted; one that would wait for another transaction is not.
+func (db *database) insert(tx *tx, t *modules.Table, id int64, vals modules.Row) bool {
+	if id == 0 {
+		db.nextID[t.Name]++
+		id = db.nextID[t.Name]
+	} else if _, exists := db.see(tx, ref(t, id)); exists || db.heldByOther(tx, ref(t, id)) {
+		return false
+	}
+	db.nextID[t.Name] = max(db.nextID[t.Name], id)
+	at := ref(t, id)
+	if modes.New(db.rules).Of(t.Name, id, "") == modes.Track {
+		return false
+	}
+	vals = db.fill(t, vals)
+	if !db.allowed(tx, t, id, vals) {
+		return false
+	}
+	db.userWrite(tx, at, vals)
+	db.audit(tx, &auditRow{Entry: auditlog.Entry{RecordID: id, Type: "INSERT"}, table: t, change: vals})
+	return true
+}
+
+// update is UPDATE of one record.
+func (db *database) update(tx *tx, t *modules.Table, id int64, set modules.Row) bool {
+	at := ref(t, id)
+	old, ok := db.see(tx, at)
+	if !ok || db.heldByOther(tx, at) {
+		return false
+	}
+	vals, original, change := old.Clone(), modules.Row{}, modules.Row{}
+	key := ""
+	for n, v := range set {
+		if old[n] == v {
+			continue
+		}
+		c := t.Column(n)
+		if c.Assigned || modes.New(db.rules).Of(t.Name, id, n) == modes.Track {
+			return false
+		}
+		vals[n], original[n], change[n] = v, old[n], v
+		if c.Identity {
+			key, _ = t.Key(old)
+		}
+	}
+	if len(change) == 0 || !db.allowed(tx, t, id, vals) {
+		return false
+	}
+	db.userWrite(tx, at, vals)
+	db.audit(tx, &auditRow{Entry: auditlog.Entry{RecordID: id, Type: "UPDATE", Original: original}, table: t, change: change, key: key})
+	return true
+}
+
+// remove is DELETE of one record.
+func (db *database) remove(tx *tx, t *modules.Table, id int64) bool {
+	at := ref(t, id)
+	old, ok := db.see(tx, at)
+	if !ok || db.heldByOther(tx, at) || modes.New(db.rules).Of(t.Name, id, "") == modes.Track {
+		return false
+	}
+	for _, other := range db.txs {
+		if other != tx && other.shared[at] {
+			return false // waits
+		}
+	}
+	for _, child := range tables {
+		for i := range child.Columns {
+			c := &child.Columns[i]
+			if c.References == nil || c.References.Table != t.Name {
+				continue
+			}
+			for _, other := range db.visible(tx, child, false) {
+				r, _ := db.see(tx, ref(child, other))
+				if ref(child, other) != at && !r[c.Name].IsNull() && r[c.Name].Int() == id {
+					return false
+				}
+			}
+		}
+	}
+	key, _ := t.Key(old)
+	db.userWrite(tx, at, nil)
+	db.audit(tx, &auditRow{Entry: auditlog.Entry{RecordID: id, Type: "DELETE", Original: old}, table: t, key: key})
+	return true
+}
+
+// allowed checks constraints of a version a user writes.
+func (db *database) allowed(tx *tx, t *modules.Table, id int64, vals modules.Row) bool {
+	if key, ok := t.Key(vals); ok {
+		for _, other := range db.visible(tx, t, false) {
+			r, _ := db.see(tx, ref(t, other))
+			if k, ok := t.Key(r); ok && other != id && k == key && t.Scope(r) == t.Scope(vals) {
+				return false
+			}
+		}
+		// What others have not committed makes a unique index wait: an identity
+		// they take, and one they give up.
+		for _, other := range db.txs {
+			if other == tx {
+				continue
+			}
+			for at, o := range other.over {
+				if at.Table != t.Name {
+					continue
+				}
+				if k, ok := t.Key(o); ok && k == key {
+					return false
+				}
+				if r := db.rows[at.Table][at.ID]; r != nil {
+					if k, ok := t.Key(r.vals); ok && k == key {
+						return false
+					}
+				}
+			}
+		}
+	}
+	for i := range t.Columns {
+		c := &t.Columns[i]
+		v := vals[c.Name]
+		if c.Required && v.IsNull() {
+			return false
+		}
+		if c.References == nil || v.IsNull() {
+			continue
+		}
+		parent := decide.RecordRef{Table: c.References.Table, ID: v.Int()}
+		r, ok := db.see(tx, parent)
+		if parent == ref(t, id) {
+			r, ok = vals, true
+		}
+		if !ok || r[modules.ColumnRegion] != vals[modules.ColumnRegion] || r[modules.ColumnAccount] != vals[modules.ColumnAccount] {
+			return false
+		}
+		for _, other := range db.txs {
+			if o, wrote := other.over[parent]; other != tx && wrote && o == nil {
+				return false // waits for the DELETE
+			}
+		}
+	}
+	return !(db.w.constrained && t == net && vals["note"].String() == refusedNote)
+}
+
+func (db *database) userWrite(tx *tx, at decide.RecordRef, vals modules.Row) {
+	tx.over[at] = vals
+	t := registry.Table(at.Table)
+	for i := range t.Columns {
+		if c := &t.Columns[i]; c.References != nil && !vals[c.Name].IsNull() {
+			tx.shared[decide.RecordRef{Table: c.References.Table, ID: vals[c.Name].Int()}] = true
+		}
+	}
+}
+
+func (db *database) audit(tx *tx, a *auditRow) {
+	db.nextAudit++
+	a.ID, a.at = db.nextAudit, db.w.now
+	tx.audit = append(tx.audit, a)
+}
+
+// commit makes what a transaction wrote visible, with audit ids that may be
+// older than rows settled long ago.
+func (db *database) commit(slot int) {
+	tx := db.txs[slot]
+	if tx == nil {
+		return
+	}
+	delete(db.txs, slot)
+	refs := make([]decide.RecordRef, 0, len(tx.over))
+	for at := range tx.over {
+		refs = append(refs, at)
+	}
+	slices.SortFunc(refs, func(a, b decide.RecordRef) int { return cmp.Or(cmp.Compare(a.Table, b.Table), cmp.Compare(a.ID, b.ID)) })
+	for _, at := range refs {
+		if vals := tx.over[at]; vals == nil {
+			delete(db.rows[at.Table], at.ID)
+		} else {
+			db.put(registry.Table(at.Table), at.ID, vals, true)
+		}
+	}
+	for _, a := range tx.audit {
+		at := ref(a.table, a.RecordID)
+		a.committed = db.w.now
+		for _, m := range []map[decide.RecordRef][]*auditRow{db.log, db.pending} {
+			m[at] = append(m[at], a)
+			slices.SortFunc(m[at], func(x, y *auditRow) int { return cmp.Compare(x.ID, y.ID) })
+		}
+		db.w.check.committed(at, a)
+	}
+}
+
+func (db *database) rollback(slot int) { delete(db.txs, slot) }
