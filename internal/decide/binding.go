@@ -1,10 +1,6 @@
 package decide
 
-import (
-	"slices"
-
-	"iasql/internal/modules"
-)
+import "iasql/internal/modules"
 
 // A record is bound to the object that stands for it in the cloud: by the identity
 // columns of its row, or, where those do not say it (yet), by its Binding.
@@ -87,19 +83,26 @@ func (s *Subject) replacing() bool { return s.State != nil && s.State.Replacing 
 // inserted reports whether the record is new and its INSERT pending.
 func (s *Subject) inserted() bool { return s.Change != nil && s.Change.Insert }
 
-// adopting reports whether a pending INSERT met an object this engine did not
-// create for it.
-func (s *Subject) adopting() bool {
-	if !s.inserted() || s.replacing() || s.bound() && s.Table.AssignedIdentity() {
-		return false
-	}
-	return !slices.ContainsFunc(s.Own, func(i *Intent) bool { return i.Kind == OpCreate && !i.Unsure() })
-}
-
 // everStood reports whether the inserted record has been seen to stand for an
 // object, or says by an assigned identity which one it is about.
 func (s *Subject) everStood() bool {
 	return s.Table.AssignedIdentity() || len(s.Own) > 0 || s.bound()
+}
+
+// pendingBase returns the base of a column and whether a user's change of it is
+// pending. A column left NULL by an INSERT was not asked for: the cloud's
+// default is pulled. All that is true of an INSERT is true of a record whose
+// object has been made anew: the new one may lack what cannot be said when it is
+// created. (What the cloud has chosen among its own objects it chooses anew: the
+// old choice may have gone along with the old object.)
+func (s *Subject) pendingBase(c *modules.Column, have modules.Value) (base modules.Value, pending bool) {
+	if s.Change != nil {
+		base, pending = s.Change.Base[c.Name]
+	}
+	if !pending && (s.inserted() || s.bound() && !(c.Chosen && c.References != nil)) {
+		return modules.Null, !have.IsNull()
+	}
+	return base, pending
 }
 
 // Remember returns st with the binding that must outlive it.

@@ -1,6 +1,8 @@
 package decide
 
 import (
+	"slices"
+
 	"iasql/internal/modes"
 	"iasql/internal/modules"
 )
@@ -93,20 +95,13 @@ func compareAdopted(s *Subject, c *modules.Column, have modules.Value) verdict {
 	return verdictPushConflict
 }
 
-// pendingBase returns the base of a column and whether a user's change of it is
-// pending. A column left NULL by an INSERT was not asked for: the cloud's
-// default is pulled. All that is true of an INSERT is true of a record whose
-// object has been made anew: the new one may lack what cannot be said when it is
-// created. (What the cloud has chosen among its own objects it chooses anew: the
-// old choice may have gone along with the old object.)
-func (s *Subject) pendingBase(c *modules.Column, have modules.Value) (base modules.Value, pending bool) {
-	if s.Change != nil {
-		base, pending = s.Change.Base[c.Name]
+// adopting reports whether a pending INSERT met an object this engine did not
+// create for it.
+func (s *Subject) adopting() bool {
+	if !s.inserted() || s.replacing() || s.bound() && s.Table.AssignedIdentity() {
+		return false
 	}
-	if !pending && (s.inserted() || s.bound() && !(c.Chosen && c.References != nil)) {
-		return modules.Null, !have.IsNull()
-	}
-	return base, pending
+	return !slices.ContainsFunc(s.Own, func(i *Intent) bool { return i.Kind == OpCreate && !i.Unsure() })
 }
 
 // written is what this engine last wrote to a column, perhaps.

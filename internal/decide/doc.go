@@ -20,8 +20,9 @@
 //
 //	cascade.go   an owned dependent goes along with its owner
 //	dangling.go  a dangling reference names what has no record, or soon has none
-//	binding.go   a record is bound to the object that stands for it
 //	intent.go    the intent log: the calls that this engine has made, or may have
+//	binding.go   a record is bound to the object that stands for it
+//	decision.go  the decision and its parts
 //	subject.go   the subject and its parts
 //
 // Calls run forward in this order only.

@@ -7,37 +7,8 @@ import (
 	gosync "sync"
 
 	"iasql/internal/decide"
-	"iasql/internal/modules"
 	"iasql/internal/store"
 )
-
-// running is an operation under way.
-type running struct {
-	*decide.Op
-	token   string        // to make a creation again with; "" for one that is made for the first time
-	done    chan struct{} // closed when the outcome is in the database
-	ending  ending
-	outcome store.Outcome  // of what was called
-	waiting decide.Waiting // of what is blocked
-	created modules.Row    // what a creation returned, in cloud terms
-	// unlogged: whether the intent log has the operation is not known.
-	unlogged bool
-}
-
-// ending is how far an operation came.
-type ending int
-
-const (
-	underWay ending = iota
-	called          // its calls were made, or tried: it has an outcome
-	blocked         // what it depends on did not succeed: it waits
-	refused         // the intent log did not take it, so that nothing was called: the next cycle looks again
-)
-
-// succeeded reports whether those that depend on the operation may go on.
-func (r *running) succeeded() bool {
-	return r.ending == called && r.outcome.Result == decide.ResultOK
-}
 
 // apply runs a plan: every operation after those it depends on, independent
 // ones side by side. Outcomes are written in batches, and an operation counts

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"slices"
 	gosync "sync"
 
@@ -208,30 +207,6 @@ func (l *listing) match(ctx context.Context) error {
 	l.steps = append(l.steps, steps...)
 	l.fatal = err
 	return err
-}
-
-// sighting is what a listing has shown: the records of objects that have one,
-// and the keys of those that are given one, as hashes, which take less memory.
-type sighting struct {
-	records map[int64]struct{}
-	keys    map[uint64]struct{}
-	seed    maphash.Seed
-}
-
-func newSighting() *sighting {
-	return &sighting{map[int64]struct{}{}, map[uint64]struct{}{}, maphash.MakeSeed()}
-}
-
-func (s *sighting) record(id int64) { s.records[id] = struct{}{} }
-
-func (s *sighting) insert(key string) { s.keys[maphash.String(s.seed, key)] = struct{}{} }
-
-func (s *sighting) has(id int64, key string) bool {
-	if _, ok := s.records[id]; ok {
-		return true
-	}
-	_, ok := s.keys[maphash.String(s.seed, key)]
-	return ok
 }
 
 // unseen looks at the scope's records that a complete listing did not show:

@@ -3,6 +3,7 @@ package sync
 import (
 	"context"
 	"fmt"
+	"hash/maphash"
 
 	"iasql/internal/decide"
 	"iasql/internal/modules"
@@ -127,4 +128,28 @@ func translated(t *modules.Table) bool {
 		}
 	}
 	return false
+}
+
+// sighting is what a listing has shown: the records of objects that have one,
+// and the keys of those that are given one, as hashes, which take less memory.
+type sighting struct {
+	records map[int64]struct{}
+	keys    map[uint64]struct{}
+	seed    maphash.Seed
+}
+
+func newSighting() *sighting {
+	return &sighting{map[int64]struct{}{}, map[uint64]struct{}{}, maphash.MakeSeed()}
+}
+
+func (s *sighting) record(id int64) { s.records[id] = struct{}{} }
+
+func (s *sighting) insert(key string) { s.keys[maphash.String(s.seed, key)] = struct{}{} }
+
+func (s *sighting) has(id int64, key string) bool {
+	if _, ok := s.records[id]; ok {
+		return true
+	}
+	_, ok := s.keys[maphash.String(s.seed, key)]
+	return ok
 }
