@@ -355,9 +355,9 @@ func (db *database) violated(t *modules.Table, id int64, r *row) error {
 				if c.References == nil || c.References.Table != t.Name {
 					continue
 				}
-				for _, other := range db.rows[child.Name] {
-					if v := other.vals[c.Name]; !v.IsNull() && v.Int() == id {
-						return fmt.Errorf("%s %d is still referenced by %s %d", t.Name, id, child.Name, other.id)
+				for _, other := range db.ids(child) {
+					if v := db.rows[child.Name][other].vals[c.Name]; !v.IsNull() && v.Int() == id {
+						return fmt.Errorf("%s %d is still referenced by %s %d", t.Name, id, child.Name, other)
 					}
 				}
 			}

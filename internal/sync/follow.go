@@ -3,6 +3,7 @@ package sync
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"iasql/internal/decide"
@@ -51,8 +52,8 @@ func (f *followers) replaced() map[string][]int64 {
 // and returns by which columns each dependent may name one of those.
 func (f *followers) load(ctx context.Context, replaced map[string][]int64) (fresh []*decide.Subject, dangling map[decide.RecordRef][]string, err error) {
 	dangling = map[decide.RecordRef][]string{}
-	for table, ids := range replaced {
-		refs, err := f.c.Store.Dependents(ctx, table, ids)
+	for _, table := range slices.Sorted(maps.Keys(replaced)) {
+		refs, err := f.c.Store.Dependents(ctx, table, replaced[table])
 		if err != nil {
 			return nil, nil, fmt.Errorf("read what depends on %s: %w", table, err)
 		}
@@ -67,8 +68,8 @@ func (f *followers) load(ctx context.Context, replaced map[string][]int64) (fres
 				byTable[ref.Table] = append(byTable[ref.Table], ref.ID)
 			}
 		}
-		for name, ids := range byTable {
-			loaded, err := f.c.Store.Load(ctx, f.c.Registry.Table(name), ids)
+		for _, name := range slices.Sorted(maps.Keys(byTable)) {
+			loaded, err := f.c.Store.Load(ctx, f.c.Registry.Table(name), byTable[name])
 			if err != nil {
 				return nil, nil, fmt.Errorf("load records of %s: %w", name, err)
 			}
