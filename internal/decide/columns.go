@@ -43,7 +43,7 @@ func (cs *columns) mode(c *modules.Column) modes.Mode {
 	if cs.rules {
 		m = cs.policy.Rules.Of(cs.s.Table.Name, cs.s.RecordID, c.Name)
 	}
-	if m == modes.Enforce && !cs.policy.Imported { // the record may have been made without what it names, which came later
+	if m.DatabaseWins() && !cs.policy.Imported { // the record may have been made without what it names, which came later
 		m = modes.Normal
 	}
 	return m
@@ -71,7 +71,7 @@ func (cs *columns) look(c *modules.Column) {
 	conflict := Conflict{Column: c.Name, Database: have, Cloud: cloud, Base: base}
 	switch v {
 	case verdictPull:
-		if m == modes.Normal && s.leftToCloud(c, have) {
+		if m.LogDecides() && s.leftToCloud(c, have) {
 			cs.given[c.Name] = cloud
 		} else {
 			cs.d.Pull[c.Name] = cloud
@@ -111,7 +111,7 @@ func (cs *columns) secret(c *modules.Column, m modes.Mode, have modules.Value) {
 	case have.IsNull():
 	case cs.s.secretPushed(c):
 		cs.d.Pull[c.Name] = modules.Null
-	case m != modes.Track:
+	case !m.CloudWins():
 		cs.d.Push = append(cs.d.Push, c.Name)
 	}
 }
@@ -152,7 +152,7 @@ func (cs *columns) concludePush(d Decision) Decision {
 		return d.refuse("the cloud accepts " + d.Push[0] + " but does not keep it")
 	case cs.replace && !(s.Can.Create && s.Can.Delete), !cs.replace && !s.Can.Update:
 		return d.refuse("column " + d.Push[0] + " of " + s.Table.Name + " cannot be changed from here")
-	case cs.replace && cs.policy.Rules.Of(s.Table.Name, s.RecordID, "") == modes.Track:
+	case cs.replace && cs.policy.Rules.Of(s.Table.Name, s.RecordID, "").CloudWins():
 		return d.refuse("changing " + d.Push[0] + " replaces the object, and the record is tracked")
 	case cs.replace:
 		d.Action, d.State, d.Reason = Replace, StateReplacing, "a column that is fixed at creation changed"

@@ -24,7 +24,7 @@ const (
 // column's base with the verdict.
 func compare(s *Subject, c *modules.Column, m modes.Mode, have, cloud modules.Value, hold bool) (verdict, modules.Value) {
 	base, pending := s.pendingBase(c, have)
-	if s.Dangling[c.Name] && m != modes.Track {
+	if s.Dangling[c.Name] && !m.CloudWins() {
 		if !s.Follows && s.RefKeys[c.Name] == s.Cloud[c.Name] {
 			return verdictSame, base // deleted since the record was read
 		}
@@ -40,9 +40,9 @@ func compare(s *Subject, c *modules.Column, m modes.Mode, have, cloud modules.Va
 	switch {
 	case c.Same(have, cloud):
 		return verdictSame, base
-	case c.Assigned, m == modes.Track, c.Chosen && have.IsNull():
+	case c.Assigned, m.CloudWins(), c.Chosen && have.IsNull():
 		return verdictPull, base
-	case m == modes.Enforce:
+	case m.DatabaseWins():
 		return verdictPush, base
 	case !pending:
 		return verdictPull, base
@@ -67,13 +67,13 @@ func compare(s *Subject, c *modules.Column, m modes.Mode, have, cloud modules.Va
 // compareStale: the value read is older than what this engine last wrote.
 func compareStale(c *modules.Column, m modes.Mode, have, cloud, base modules.Value, pending bool, last written) (verdict, modules.Value) {
 	switch {
-	case last.unsure && pending && m != modes.Track && !c.Same(have, cloud):
+	case last.unsure && pending && !m.CloudWins() && !c.Same(have, cloud):
 		return verdictPush, base // our write may not have been made: writing it again does no harm
-	case pending && m != modes.Track && !c.Same(have, last.to) && !c.Same(have, cloud):
+	case pending && !m.CloudWins() && !c.Same(have, last.to) && !c.Same(have, cloud):
 		// The user has moved on. If that is back to what was read, it may be so
 		// or our write may yet show: only a later read tells (R1).
 		return verdictPush, last.to
-	case c.Assigned || m == modes.Track && c.Same(have, cloud):
+	case c.Assigned || m.CloudWins() && c.Same(have, cloud):
 		return verdictSame, base
 	}
 	return verdictStale, base

@@ -35,7 +35,7 @@ func (s *Subject) cloudValue(c *modules.Column, m modes.Mode, have modules.Value
 	_, pending := s.pendingBase(c, have)
 	if cloud, known = s.Object[c.Name]; !known {
 		// That cannot be pulled, but it is not what a user asks for either.
-		if s.Cloud[c.Name].IsNull() || m == modes.Track || m == modes.Normal && !pending {
+		if s.Cloud[c.Name].IsNull() || m.CloudWins() || m.LogDecides() && !pending {
 			return modules.Null, false, false
 		}
 		return modules.Text("object:" + s.Cloud[c.Name].String()), true, true
@@ -43,9 +43,9 @@ func (s *Subject) cloudValue(c *modules.Column, m modes.Mode, have modules.Value
 	switch {
 	case !s.Dangling[c.Name]:
 		return cloud, false, true
-	case m == modes.Track:
+	case m.CloudWins():
 		return modules.Null, false, false
-	case m == modes.Normal && !pending && !c.Same(have, cloud) && cloud.String() != outgoing+have.String():
+	case m.LogDecides() && !pending && !c.Same(have, cloud) && cloud.String() != outgoing+have.String():
 		return modules.Null, false, false // it names what a user has deleted; nobody asked for anything else
 	}
 	return cloud, false, true

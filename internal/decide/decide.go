@@ -25,7 +25,7 @@ func Decide(s *Subject, p Policy) Decision {
 	case s.Presence == Present && s.deletedLast():
 		// A read that still shows what this engine deleted a moment ago (R13). It
 		// is no proof that the cloud has nothing of that name, if the cloud wins.
-		if mode == modes.Track {
+		if mode.CloudWins() {
 			return Decision{Wait: true, State: StateReplacing, Reason: "deleted a moment ago"}
 		}
 		return decideAbsent(s, mode)
@@ -51,7 +51,7 @@ func decideDeposed(s *Subject, mode modes.Mode) Decision {
 		if s.deletedLast() {
 			return Decision{Wait: true, State: StateReplacing, Reason: "deletion under way"}
 		}
-		if mode == modes.Track {
+		if mode.CloudWins() {
 			return Decision{Wait: true, State: StateReplacing, Reason: "replaced, and left in the cloud while its record is tracked"}
 		}
 		return Decision{Action: Delete, State: StateReplacing, Reason: "replaced by a new object"}
@@ -88,7 +88,7 @@ func decideDeleted(s *Subject, mode modes.Mode) Decision {
 		}
 		return Decision{Settle: true, Reason: "is gone"}
 	}
-	if mode == modes.Track {
+	if mode.CloudWins() {
 		if s.deletedLast() {
 			return Decision{Wait: true, State: StateRemoving, Reason: "deletion under way"}
 		}
@@ -123,7 +123,7 @@ func decideUnrecorded(s *Subject, p Policy, mode modes.Mode) Decision {
 			return Decision{Wait: true, Reason: "created a moment ago"}
 		}
 	}
-	if mode == modes.Enforce && p.Imported && s.Can.Delete && s.Protected == "" {
+	if mode.DatabaseWins() && p.Imported && s.Can.Delete && s.Protected == "" {
 		return Decision{Action: Delete, State: StateRemoving, Reason: "ENFORCE: no record asks for it"}
 	}
 	if s.parentless() {
@@ -139,7 +139,7 @@ func decideAbsent(s *Subject, mode modes.Mode) Decision {
 	}
 	wasCreated := s.bound() && s.Table.AssignedIdentity()
 	switch {
-	case mode == modes.Track:
+	case mode.CloudWins():
 		return Decision{Action: DeleteRecord, Settle: true, Reason: "TRACK: the cloud has no such object"}
 	case s.replacing():
 		return createOrRefuse(s, StateReplacing, "replacing")
@@ -149,7 +149,7 @@ func decideAbsent(s *Subject, mode modes.Mode) Decision {
 				Reason: "the cloud has no object with the identity given by the INSERT; delete the row, or insert it without " + s.Table.Identity()[0]}
 		}
 		return createOrRefuse(s, StateCreating, "inserted here")
-	case mode == modes.Enforce:
+	case mode.DatabaseWins():
 		return createOrRefuse(s, StateCreating, "ENFORCE: gone from the cloud")
 	case s.inserted(), s.Change != nil && len(s.Change.Base) > 0:
 		// Here inserted means created and gone again before both sides were

@@ -16,6 +16,9 @@ type Jitter func() float64
 const (
 	backoffBase = time.Second
 	backoffCap  = 5 * time.Minute
+	// LongestBackoff is longer than any, also of what an API asks for. An attempt
+	// that is further away was planned before the clock was put back.
+	LongestBackoff = 20 * time.Minute
 )
 
 // backoff returns how long to wait after the n-th failure: exponential with

@@ -84,7 +84,7 @@ func (e *Engine) workCycle(ctx context.Context, account string, kind store.Kind)
 			return nil
 		}
 		again = false
-		pause, err := e.nextAttempt(ctx, account)
+		pause, waits, err := e.database.NextAttempt(ctx, account)
 		if err != nil {
 			e.log.Error("could not read what is due next", "account", account, "error", err)
 			return nil
@@ -95,10 +95,10 @@ func (e *Engine) workCycle(ctx context.Context, account string, kind store.Kind)
 			}
 			e.lookForLock(account)
 		}
-		if pause == nil {
+		if !waits {
 			return nil
 		}
-		if *pause > soon {
+		if pause > soon {
 			if _, err := e.pool.Exec(ctx, `SELECT iasql_internal.enqueue('push', $1, make_interval(secs => $2))`, account, pause.Seconds()); err != nil {
 				e.log.Error("could not queue another cycle", "account", account, "error", err)
 			}
@@ -107,7 +107,7 @@ func (e *Engine) workCycle(ctx context.Context, account string, kind store.Kind)
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(max(*pause, rest)):
+		case <-time.After(max(pause, rest)):
 		}
 		if report.Calls+report.Pulled+report.Settled > 0 {
 			rest = minRest
@@ -116,28 +116,6 @@ func (e *Engine) workCycle(ctx context.Context, account string, kind store.Kind)
 		}
 		kind = store.Push
 	}
-}
-
-// nextAttempt returns how long it is until a record of the account that backs
-// off, or an operation that is being looked for, is due; nil if there is none.
-func (e *Engine) nextAttempt(ctx context.Context, account string) (*time.Duration, error) {
-	var seconds *float64
-	err := e.pool.QueryRow(ctx, `
-		SELECT extract(epoch FROM min(at) - clock_timestamp())::double precision FROM (
-			SELECT min(CASE WHEN next_attempt_at > clock_timestamp() + interval '20 minutes' THEN clock_timestamp() -- the clock was put back
-			                ELSE next_attempt_at END) AS at
-			FROM (SELECT account, next_attempt_at FROM iasql_internal.record_state
-			      UNION ALL SELECT account, next_attempt_at FROM iasql_internal.garbage) waiting
-			WHERE account = $1 AND next_attempt_at < 'infinity'
-			UNION ALL
-			SELECT clock_timestamp() + min(greatest(iasql_internal.setting('consistency_window')::interval - make_interval(secs => greatest(coalesce($2 - elapsed, 0), 0)), '1 second'))
-			FROM public.iasql_operations WHERE account = $1 AND ended IS NULL AND kind <> 'call'
-		) due`, account, e.database.Elapsed(account)).Scan(&seconds)
-	if err != nil || seconds == nil {
-		return nil, err
-	}
-	d := time.Duration(*seconds * float64(time.Second))
-	return &d, nil
 }
 
 // runCycle takes the account's lease, waiting for a running cycle to end, and

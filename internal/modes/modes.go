@@ -15,6 +15,16 @@ const (
 	Track   Mode = "TRACK"   // the cloud always wins; nothing is ever pushed
 )
 
+// CloudWins reports whether the cloud's value always wins, and nothing is pushed.
+func (m Mode) CloudWins() bool { return m == Track }
+
+// DatabaseWins reports whether the database's value always wins.
+func (m Mode) DatabaseWins() bool { return m == Enforce }
+
+// LogDecides reports whether the audit log tells who wins: a change that was made
+// here and is not settled yet, or else the cloud.
+func (m Mode) LogDecides() bool { return m == Normal }
+
 // Rule is one row of iasql_mode. A zero field is the wildcard.
 type Rule struct {
 	ID       int64

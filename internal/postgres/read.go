@@ -283,10 +283,6 @@ func queueSecrets(batch *pgx.Batch, t *modules.Table, ids []int64, secrets []str
 		})
 }
 
-// dueNow tells whether the time of next_attempt_at has come. One that is further
-// away than any backoff lasts was set before the server's clock was put back.
-const dueNow = `(next_attempt_at <= now() OR next_attempt_at > now() + interval '20 minutes' AND next_attempt_at < 'infinity')`
-
 // Deposed implements [store.Store].
 func (d *Database) Deposed(ctx context.Context, account string) ([]*decide.Subject, error) {
 	rows, err := d.Pool.Query(ctx, `

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/jackc/pgx/v5"
 
@@ -92,13 +91,6 @@ type refs struct {
 
 func (r *refs) add(ref decide.RecordRef) {
 	r.tables, r.ids = append(r.tables, ref.Table), append(r.ids, ref.ID)
-}
-
-// nextAttempt computes next_attempt_at of the expressions of the backoff in
-// seconds and of review; a record that needs a person and has no backoff is not
-// tried again.
-func nextAttempt(backoff, review string) string {
-	return fmt.Sprintf(`CASE WHEN %s > 0 THEN clock_timestamp() + make_interval(secs => %s) WHEN %s THEN 'infinity'::timestamptz ELSE now() END`, backoff, backoff, review)
 }
 
 // stateRows are rows of record_state, as parallel parameters.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"iasql/internal/decide"
-	"iasql/internal/modes"
 	"iasql/internal/modules"
 	"iasql/internal/store"
 )
@@ -197,7 +196,7 @@ func (c *cycle) repeatCreation(ctx context.Context, t *modules.Table, intent dec
 	out := &r.outcome
 	switch {
 	case r.ending == refused: // TRACK has come, or a batch
-		switch tracked := c.policy(s).Rules.Of(t.Name, intent.Record.ID, "") == modes.Track; {
+		switch tracked := c.policy(s).Rules.Of(t.Name, intent.Record.ID, "").CloudWins(); {
 		case !intent.Expired, !tracked:
 			c.doubts.undecided(intent.Record, intent.Scope)
 			return nil
