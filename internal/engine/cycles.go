@@ -179,6 +179,12 @@ func (e *Engine) runCycle(ctx context.Context, account string, kind store.Kind, 
 			e.log.Error("could not queue another cycle", "account", account, "error", err)
 		}
 	}
+	e.tell(account, report)
+	return report, failure
+}
+
+// tell logs what went wrong in a cycle.
+func (e *Engine) tell(account string, report store.Report) {
 	for _, problem := range report.Errors {
 		var locked *sync.LockedError
 		if errors.As(problem.Err, &locked) && !e.said.news(account+" "+locked.Table) {
@@ -189,7 +195,6 @@ func (e *Engine) runCycle(ctx context.Context, account string, kind store.Kind, 
 	if report.Stopped != "" {
 		e.log.Warn("cycle stopped for review", "account", account, "why", report.Stopped)
 	}
-	return report, failure
 }
 
 // underLease runs a cycle and gives the lease back, come what may: a panic ends

@@ -107,18 +107,58 @@ func value(id *int64) int64 {
 // rowsOf lists what a step does: a push, a pull, and conflicts, each a row.
 func rowsOf(step decide.Step) []previewRow {
 	s, d := step.Subject, step.Decision
-	row := func(action, direction string) previewRow {
-		r := previewRow{Action: action, Direction: direction, Table: s.Table.Name, Reason: d.Reason, Changes: map[string]json.RawMessage{}}
-		if s.RecordID != 0 {
-			r.ID = &s.RecordID
+	rows := pushRows(step)
+	switch d.Action {
+	case decide.InsertRecord:
+		r := newRow(step, "create", "pull")
+		for name, v := range d.Pull {
+			if c := s.Table.Column(name); c != nil && !v.IsNull() {
+				r.Changes[name] = change("null", show(c, v))
+			}
 		}
-		r.Description = describeSubject(action, s)
-		return r
+		rows = append(rows, r)
+	case decide.DeleteRecord:
+		rows = append(rows, newRow(step, "delete", "pull"))
 	}
-	var rows []previewRow
+	if len(d.Pull) > 0 && s.Record != nil && d.Action != decide.InsertRecord {
+		r := newRow(step, "update", "pull")
+		for name, v := range d.Pull {
+			c := s.Table.Column(name)
+			r.Changes[name] = change(show(c, s.Record.Row[name]), show(c, v))
+		}
+		rows = append(rows, r)
+	}
+	for _, conflict := range d.Conflicts {
+		r := newRow(step, "update", "conflict")
+		r.Reason = "changed on both sides"
+		if conflict.Column == "" {
+			r.Action, r.Reason = "delete", d.Reason
+		} else {
+			c := s.Table.Column(conflict.Column)
+			r.Changes[conflict.Column] = change(show(c, conflict.Cloud), show(c, conflict.Database))
+		}
+		rows = append(rows, r)
+	}
+	return rows
+}
+
+// newRow returns a row about a step that has no changes yet.
+func newRow(step decide.Step, action, direction string) previewRow {
+	s := step.Subject
+	r := previewRow{Action: action, Direction: direction, Table: s.Table.Name, Reason: step.Decision.Reason, Changes: map[string]json.RawMessage{}}
+	if s.RecordID != 0 {
+		r.ID = &s.RecordID
+	}
+	r.Description = describeSubject(action, s)
+	return r
+}
+
+// pushRows lists what a step does in the cloud.
+func pushRows(step decide.Step) []previewRow {
+	s, d := step.Subject, step.Decision
 	switch d.Action {
 	case decide.Create:
-		r := row("create", "push")
+		r := newRow(step, "create", "push")
 		for i := range s.Table.Columns {
 			c := &s.Table.Columns[i]
 			v := s.Record.Row[c.Name]
@@ -129,13 +169,13 @@ func rowsOf(step decide.Step) []previewRow {
 				r.Changes[c.Name] = change("null", show(c, v))
 			}
 		}
-		rows = append(rows, r)
+		return []previewRow{r}
 	case decide.Update, decide.Replace:
 		action := "update"
 		if d.Action == decide.Replace {
 			action = "replace"
 		}
-		r := row(action, "push")
+		r := newRow(step, action, "push")
 		for _, name := range d.Push {
 			c := s.Table.Column(name)
 			from := show(c, s.Object[name])
@@ -149,45 +189,16 @@ func rowsOf(step decide.Step) []previewRow {
 				r.Changes[c.Name] = change(show(c, s.Object[c.Name]), knownAfterApply)
 			}
 		}
-		rows = append(rows, r)
+		return []previewRow{r}
 	case decide.Delete:
-		r := row("delete", "push")
+		r := newRow(step, "delete", "push")
 		identity, _ := s.Identity()
 		for _, name := range s.Table.Identity() {
 			r.Changes[name] = change(show(s.Table.Column(name), identity[name]), "null")
 		}
-		rows = append(rows, r)
-	case decide.InsertRecord:
-		r := row("create", "pull")
-		for name, v := range d.Pull {
-			if c := s.Table.Column(name); c != nil && !v.IsNull() {
-				r.Changes[name] = change("null", show(c, v))
-			}
-		}
-		rows = append(rows, r)
-	case decide.DeleteRecord:
-		rows = append(rows, row("delete", "pull"))
+		return []previewRow{r}
 	}
-	if len(d.Pull) > 0 && s.Record != nil && d.Action != decide.InsertRecord {
-		r := row("update", "pull")
-		for name, v := range d.Pull {
-			c := s.Table.Column(name)
-			r.Changes[name] = change(show(c, s.Record.Row[name]), show(c, v))
-		}
-		rows = append(rows, r)
-	}
-	for _, conflict := range d.Conflicts {
-		r := row("update", "conflict")
-		r.Reason = "changed on both sides"
-		if conflict.Column == "" {
-			r.Action, r.Reason = "delete", d.Reason
-		} else {
-			c := s.Table.Column(conflict.Column)
-			r.Changes[conflict.Column] = change(show(c, conflict.Cloud), show(c, conflict.Database))
-		}
-		rows = append(rows, r)
-	}
-	return rows
+	return nil
 }
 
 func show(c *modules.Column, v modules.Value) string {

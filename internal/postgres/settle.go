@@ -22,17 +22,8 @@ func (d *Database) queueSettlements(batch *pgx.Batch, settlements []store.Settle
 		audit    []int64
 		states   = map[decide.RecordRef]store.Settlement{}
 		order    []decide.RecordRef // of states
-		forget   refs
-		remember stateRows
 		resolved refs
 	)
-	note := func(s store.Settlement) {
-		ref := s.Subject.Ref()
-		if _, again := states[ref]; !again {
-			order = append(order, ref)
-		}
-		states[ref] = s
-	}
 	for _, s := range settlements {
 		sub := s.Subject
 		if s.Settle && sub.Change != nil {
@@ -40,24 +31,54 @@ func (d *Database) queueSettlements(batch *pgx.Batch, settlements []store.Settle
 		}
 		d.queueConflicts(batch, sub, s.Conflicts)
 		switch {
-		case sub.Deposed && s.Forget:
-			key, _ := sub.Table.Key(sub.State.Identity)
-			batch.Queue(`DELETE FROM iasql_internal.garbage WHERE table_name = $1 AND account = $2 AND region = $3 AND key = $4`,
-				sub.Table.Name, sub.Scope.Account, sub.Scope.Region, key)
-		case sub.Deposed && s.State != nil:
-			key, _ := sub.Table.Key(sub.State.Identity)
-			batch.Queue(`
-				UPDATE iasql_internal.garbage SET state = $5, message = $6, code = $7, review = $8, attempts = $9, next_attempt_at = `+nextAttempt("$10::double precision", "$8")+`
-				WHERE table_name = $1 AND account = $2 AND region = $3 AND key = $4`,
-				sub.Table.Name, sub.Scope.Account, sub.Scope.Region, key, s.State.Name, s.State.Message, s.State.Code, s.State.Review,
-				s.State.Attempts, s.State.Backoff.Seconds())
+		case sub.Deposed:
+			queueDeposed(batch, s)
 		case s.Forget && sub.State != nil, s.State != nil && sub.RecordID != 0:
-			note(s)
+			if _, again := states[sub.Ref()]; !again {
+				order = append(order, sub.Ref())
+			}
+			states[sub.Ref()] = s
 		}
 		if s.Settle && sub.State != nil && sub.State.Name == decide.StateConflict {
 			resolved.add(sub.Ref())
 		}
 	}
+	if err := queueRemembered(batch, order, states); err != nil {
+		return err
+	}
+	if len(resolved.ids) > 0 {
+		batch.Queue(`
+			UPDATE public.iasql_conflicts c SET resolved = 'pulled', resolved_at = clock_timestamp(), resolved_by = current_user
+			FROM unnest($1::text[], $2::bigint[]) v (table_name, record_id)
+			WHERE c.table_name = v.table_name AND c.record_id = v.record_id AND c.resolved IS NULL`, resolved.tables, resolved.ids)
+	}
+	if len(audit) > 0 {
+		batch.Queue(settleQuery, audit)
+	}
+	return nil
+}
+
+// queueDeposed queues what is remembered of a deposed object, or that it is gone.
+func queueDeposed(batch *pgx.Batch, s store.Settlement) {
+	sub := s.Subject
+	key, _ := sub.Table.Key(sub.State.Identity)
+	switch {
+	case s.Forget:
+		batch.Queue(`DELETE FROM iasql_internal.garbage WHERE table_name = $1 AND account = $2 AND region = $3 AND key = $4`,
+			sub.Table.Name, sub.Scope.Account, sub.Scope.Region, key)
+	case s.State != nil:
+		batch.Queue(`
+			UPDATE iasql_internal.garbage SET state = $5, message = $6, code = $7, review = $8, attempts = $9, next_attempt_at = `+nextAttempt("$10::double precision", "$8")+`
+			WHERE table_name = $1 AND account = $2 AND region = $3 AND key = $4`,
+			sub.Table.Name, sub.Scope.Account, sub.Scope.Region, key, s.State.Name, s.State.Message, s.State.Code, s.State.Review,
+			s.State.Attempts, s.State.Backoff.Seconds())
+	}
+}
+
+// queueRemembered queues what is remembered of records, and what is forgotten.
+func queueRemembered(batch *pgx.Batch, order []decide.RecordRef, states map[decide.RecordRef]store.Settlement) error {
+	var forget refs
+	var remember stateRows
 	for _, ref := range order {
 		s := states[ref]
 		if s.State == nil {
@@ -71,15 +92,6 @@ func (d *Database) queueSettlements(batch *pgx.Batch, settlements []store.Settle
 			WHERE r.table_name = v.table_name AND r.record_id = v.record_id`, forget.tables, forget.ids)
 	}
 	remember.queue(batch)
-	if len(resolved.ids) > 0 {
-		batch.Queue(`
-			UPDATE public.iasql_conflicts c SET resolved = 'pulled', resolved_at = clock_timestamp(), resolved_by = current_user
-			FROM unnest($1::text[], $2::bigint[]) v (table_name, record_id)
-			WHERE c.table_name = v.table_name AND c.record_id = v.record_id AND c.resolved IS NULL`, resolved.tables, resolved.ids)
-	}
-	if len(audit) > 0 {
-		batch.Queue(settleQuery, audit)
-	}
 	return nil
 }
 
