@@ -27,7 +27,7 @@ func (c *checker) creating(r *run, call *decide.Intent, want modules.Row) {
 	if t.Creation == modules.ByToken && slices.ContainsFunc(c.w.cloud.objects, func(o *object) bool { return o.table == t && o.token == call.Token }) {
 		return // changes nothing, even if the object is gone since
 	}
-	if call.Replaces { // what it replaces is garbage from now on
+	if call.Replaces { // what it replaces is deposed from now on
 		r.deletes++
 	}
 	live := 0

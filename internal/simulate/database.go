@@ -299,7 +299,7 @@ func (db *database) dependents(table string, ids []int64) []decide.RecordRef {
 }
 
 func (db *database) toDatabase(t *modules.Table, scope modules.Scope, rows []modules.Row) []map[string]bool {
-	stranded := make([]map[string]bool, len(rows))
+	dangling := make([]map[string]bool, len(rows))
 	for i := range t.Columns {
 		c := &t.Columns[i]
 		if c.References == nil {
@@ -311,25 +311,25 @@ func (db *database) toDatabase(t *modules.Table, scope modules.Scope, rows []mod
 			if !ok || v.IsNull() {
 				continue
 			}
-			id, garbage, known := db.recordOf(parent, scope, v.String())
+			id, leaving, known := db.recordOf(parent, scope, v.String())
 			switch {
 			case !known:
 				delete(o, c.Name)
-			case garbage:
+			case leaving:
 				o[c.Name] = decide.Outgoing(id)
-				if stranded[j] == nil {
-					stranded[j] = map[string]bool{}
+				if dangling[j] == nil {
+					dangling[j] = map[string]bool{}
 				}
-				stranded[j][c.Name] = true
+				dangling[j][c.Name] = true
 			default:
 				o[c.Name] = modules.Int(id)
 			}
 		}
 	}
-	return stranded
+	return dangling
 }
 
-func (db *database) recordOf(t *modules.Table, scope modules.Scope, key string) (id int64, garbage, known bool) {
+func (db *database) recordOf(t *modules.Table, scope modules.Scope, key string) (id int64, leaving, known bool) {
 	if r := db.byKey(t, scope, key); r != nil {
 		return r.id, false, true
 	}

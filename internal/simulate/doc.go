@@ -10,7 +10,7 @@
 //	schedule.go   what happens: a list of actions made from the seed
 //	world.go      plays it, up to the fixpoint when faults have stopped
 //	users.go      users' transactions, as the write triggers see them
-//	database.go   sync.Database with the semantics of package postgres
+//	database.go   store.Store with the semantics of package postgres
 //	cloud.go      an eventually consistent cloud, and its resources
 //	engine.go     the wrapper that counts, kills, delays and interleaves calls
 //	checker.go    what must never be seen, after every write

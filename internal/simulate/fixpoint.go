@@ -128,9 +128,9 @@ func (w *world) final() {
 	}
 	for _, g := range w.db.deposed {
 		if o := w.cloud.live(g.table, g.scope, g.key); o == nil {
-			w.violate("R14", "garbage %s of %s is gone and not forgotten", g.key, g.table.Name)
+			w.violate("R14", "deposed object %s of %s is gone and not forgotten", g.key, g.table.Name)
 		} else if g.Message == "" && g.Attempts == 0 {
-			w.violate("R14", "garbage %s of %s is left without a reason", g.key, g.table.Name)
+			w.violate("R14", "deposed object %s of %s is left without a reason", g.key, g.table.Name)
 		}
 	}
 }
@@ -204,7 +204,7 @@ func (w *world) finalRecord(t *modules.Table, at decide.RecordRef, r *row, recor
 			if p := w.cloud.live(target, t.Scope(r.vals), cloud.String()); p != nil && w.check.isDeposed(p) && w.db.pending[at] == nil {
 				if modes.New(w.db.rules).Of(t.Name, at.ID, "") == modes.Track {
 					left = true // that it cannot follow may be said
-					continue    // it stays in what was replaced; the garbage says so
+					continue    // it stays in what was replaced; the deposed object says so
 				}
 				if have.IsNull() {
 					continue // made in the cloud with the name of what is on its way out; there is no record it could name
@@ -219,7 +219,7 @@ func (w *world) finalRecord(t *modules.Table, at decide.RecordRef, r *row, recor
 			} else if !have.IsNull() {
 				key, ok := w.db.keyOf(registry.Table(c.References.Table), have.Int())
 				// Where the cloud wins, an object stays in what it is in, even if
-				// that has been replaced; the garbage says so.
+				// that has been replaced; the deposed object says so.
 				rules := modes.New(w.db.rules)
 				stays := rules.Of(t.Name, at.ID, c.Name) == modes.Track || c.CreateOnly && rules.Of(t.Name, at.ID, "") == modes.Track
 				left = left || ok && key != cloud.String() && stays

@@ -13,7 +13,7 @@ import (
 	"iasql/internal/store"
 )
 
-// begin journals a call, if it may be made at this very moment.
+// begin writes the entry of a call, if it may be made at this very moment.
 func (db *database) begin(lease store.Lease, call decide.Intent) (int64, error) {
 	if lease.Fence != db.fence {
 		return 0, store.ErrLeaseLost
@@ -32,7 +32,7 @@ func (db *database) begin(lease store.Lease, call decide.Intent) (int64, error) 
 	}
 	op := &opRow{Intent: call, id: int64(len(db.ops) + 1), started: db.w.now}
 	db.ops = append(db.ops, op)
-	db.wrote("journal")
+	db.wrote("intent")
 	return op.id, nil
 }
 
@@ -61,7 +61,7 @@ func (db *database) finish(lease store.Lease, outcomes []store.Outcome) error {
 			if o.Result == decide.ResultUnknown {
 				op.ended, op.lost = 0, db.w.now
 			}
-			db.wrote("journal end")
+			db.wrote("intent ended")
 		}
 		if o.State != nil && o.Subject.RecordID != 0 {
 			states = append(states, store.Settlement{Subject: o.Subject, State: o.State})
@@ -98,7 +98,7 @@ func (db *database) recordCreated(o store.Outcome) {
 				State: decide.State{Name: decide.StateReplacing, Binding: decide.Binding{Identity: decide.IdentityOf(t, o.Subject.Object)}},
 				table: t, scope: o.Subject.Scope, key: key, record: o.Subject.RecordID, next: db.w.now,
 			})
-			db.wrote("garbage")
+			db.wrote("deposed object")
 		}
 	}
 	vals := modules.Row{}
@@ -400,7 +400,7 @@ func (db *database) settle(settlements []store.Settlement) {
 				gone := g.table == sub.Table && g.scope == sub.Scope && g.key == key
 				if gone {
 					db.w.check.deposedSettled(g)
-					db.wrote("garbage settled")
+					db.wrote("deposed object settled")
 				}
 				return gone
 			})
@@ -411,7 +411,7 @@ func (db *database) settle(settlements []store.Settlement) {
 					id := g.Identity
 					g.State, g.next = *s.State, db.next(s.State)
 					g.Identity = id
-					db.wrote("garbage state")
+					db.wrote("deposed object state")
 				}
 			}
 		case s.Forget && sub.State != nil:
