@@ -88,6 +88,8 @@ type database struct {
 	conflicts []*conflictRow
 	ops       []*opRow
 	fence     int64
+	// batch is the open batch, 0 for none; the world opens none.
+	batch, lastBatch int64
 	// writes counts what the engine wrote, for R12; lastWrite says what.
 	writes    int
 	lastWrite string
@@ -149,6 +151,18 @@ func (db *database) byKey(t *modules.Table, scope modules.Scope, key string) *ro
 	for _, r := range db.rows[t.Name] {
 		if k, ok := t.Key(r.vals); ok && k == key && t.Scope(r.vals) == scope {
 			return r
+		}
+	}
+	return nil
+}
+
+func (db *database) records(t *modules.Table, scope modules.Scope, each func(id int64, key string) error) error {
+	for _, id := range db.ids(t) {
+		row := db.rows[t.Name][id]
+		if key, ok := t.Key(row.vals); ok && t.Scope(row.vals) == scope {
+			if err := each(id, key); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

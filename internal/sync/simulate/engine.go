@@ -283,15 +283,7 @@ func (r *run) Records(_ context.Context, t *modules.Table, scope modules.Scope, 
 	if err := r.boundary("Records " + t.Name); err != nil {
 		return err
 	}
-	for _, id := range r.w.db.ids(t) {
-		row := r.w.db.rows[t.Name][id]
-		if key, ok := t.Key(row.vals); ok && t.Scope(row.vals) == scope {
-			if err := each(id, key); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return r.w.db.records(t, scope, each)
 }
 
 // Due implements sync.Database.
@@ -404,27 +396,18 @@ func (r *run) Pull(_ context.Context, lease sync.Lease, pulls []sync.Pull) (resu
 
 // Settle implements sync.Database.
 func (r *run) Settle(_ context.Context, lease sync.Lease, settlements []sync.Settlement) error {
-	return r.write("Settle", func() error {
-		if lease.Fence != r.w.db.fence {
-			return sync.ErrLeaseLost
-		}
-		r.w.db.settle(settlements)
-		return nil
-	})
+	return r.write("Settle", func() error { return r.w.db.settleFor(lease, settlements) })
 }
 
 // Imported implements sync.Database.
 func (r *run) Imported(_ context.Context, lease sync.Lease, names []string) error {
 	return r.write("Imported", func() error {
-		if lease.Fence != r.w.db.fence {
-			return sync.ErrLeaseLost
+		if lease.Fence == r.w.db.fence {
+			for _, n := range names {
+				r.w.check.imported(r, registry.Table(n))
+			}
 		}
-		for _, n := range names {
-			r.w.check.imported(r, registry.Table(n))
-			r.w.db.imported[n] = true
-			r.w.db.wrote("imported")
-		}
-		return nil
+		return r.w.db.importedFor(lease, names)
 	})
 }
 

@@ -16,6 +16,8 @@ type tx struct {
 	over   map[sync.RecordRef]modules.Row // nil: deleted
 	shared map[sync.RecordRef]bool        // FOR KEY SHARE
 	audit  []*auditRow
+	// inBatch: it has edited while a batch was open.
+	inBatch bool
 }
 
 func (db *database) tx(slot int) *tx {
@@ -221,6 +223,7 @@ func (db *database) audit(tx *tx, a *auditRow) {
 	db.nextAudit++
 	a.ID, a.at = db.nextAudit, db.w.now
 	tx.audit = append(tx.audit, a)
+	tx.inBatch = tx.inBatch || db.batch != 0
 }
 
 // commit makes what a transaction wrote visible, with audit ids that may be
@@ -255,3 +258,27 @@ func (db *database) commit(slot int) {
 }
 
 func (db *database) rollback(slot int) { delete(db.txs, slot) }
+
+// resolveConflict is a person's word on an open conflict.
+func (db *database) resolveConflict(c *conflictRow, how string) {
+	c.resolved = how
+	if st := db.states[c.record]; st != nil {
+		st.next = db.w.now
+	}
+}
+
+// retry is iasql_retry: the record, and what it has replaced, is tried again at
+// once. It reports whether there was anything to try again.
+func (db *database) retry(at sync.RecordRef) (found bool) {
+	if st := db.states[at]; st != nil {
+		st.next, st.Attempts, st.Unconfirmed = db.w.now, 0, 0
+		found = true
+	}
+	for _, g := range db.garbage {
+		if g.table.Name == at.Table && g.record == at.ID {
+			g.next, g.Attempts = db.w.now, 0
+			found = true
+		}
+	}
+	return found
+}

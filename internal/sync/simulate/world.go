@@ -117,9 +117,7 @@ func (w *world) do(a *Action) {
 		w.resolve(a)
 	case Retry:
 		if refs := w.db.refs(); len(refs) > 0 {
-			if st := w.db.states[refs[a.A%len(refs)]]; st != nil {
-				st.next, st.Attempts, st.Unconfirmed = w.now, 0, 0
-			}
+			w.db.retry(refs[a.A%len(refs)])
 		}
 	case Wait:
 		w.now += a.For
@@ -384,9 +382,6 @@ func (w *world) resolve(a *Action) {
 		return
 	}
 	c := open[a.A%len(open)]
-	c.resolved = []string{"database", "cloud"}[a.B%2]
-	if st := w.db.states[c.record]; st != nil {
-		st.next = w.now
-	}
+	w.db.resolveConflict(c, []string{"database", "cloud"}[a.B%2])
 	w.trace("   %v %s: %s", c.record, c.Column, c.resolved)
 }

@@ -17,6 +17,9 @@ func (db *database) begin(lease sync.Lease, call sync.LoggedCall) (int64, error)
 	if lease.Fence != db.fence {
 		return 0, sync.ErrLeaseLost
 	}
+	if db.batch != lease.Batch {
+		return 0, sync.ErrRefused
+	}
 	rules, columns := modes.New(db.rules), []string{""}
 	if call.Kind == sync.OpUpdate {
 		columns = columns[:0]
@@ -390,6 +393,25 @@ func (db *database) violated(t *modules.Table, id int64, r *row) error {
 	}
 	if db.w.constrained && t == net && r.vals["note"].String() == refusedNote {
 		return fmt.Errorf("a user's constraint does not allow note %q", refusedNote)
+	}
+	return nil
+}
+
+func (db *database) settleFor(lease sync.Lease, settlements []sync.Settlement) error {
+	if lease.Fence != db.fence {
+		return sync.ErrLeaseLost
+	}
+	db.settle(settlements)
+	return nil
+}
+
+func (db *database) importedFor(lease sync.Lease, names []string) error {
+	if lease.Fence != db.fence {
+		return sync.ErrLeaseLost
+	}
+	for _, n := range names {
+		db.imported[n] = true
+		db.wrote("imported")
 	}
 	return nil
 }
