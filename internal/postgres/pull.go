@@ -195,7 +195,7 @@ func insertRecords(ctx context.Context, tx pgx.Tx, pulls []sync.Pull, triggers f
 		settling = append(settling, id)
 	}
 	args := []any{ids, keys, settling}
-	columns, values := []string{"id"}, []string{fmt.Sprintf(`coalesce(nullif(v.id, 0), nextval(pg_get_serial_sequence(%s, 'id')))`, literal(sh.name))}
+	columns, values := []string{"id"}, []string{fmt.Sprintf(`coalesce(nullif(v.id, 0), nextval(pg_get_serial_sequence(%s, 'id'))) AS id`, literal(sh.name))}
 	var params, names []string
 	exprs := map[string]string{}
 	for i := range t.Columns {
@@ -212,7 +212,7 @@ func insertRecords(ctx context.Context, tx pgx.Tx, pulls []sync.Pull, triggers f
 		alias := "c" + strconv.Itoa(i)
 		params, names = append(params, fmt.Sprintf("$%d::text[]", len(args))), append(names, alias)
 		exprs[c.Name] = fromText("v."+alias, c)
-		columns, values = append(columns, quote(c.Name)), append(values, exprs[c.Name])
+		columns, values = append(columns, quote(c.Name)), append(values, exprs[c.Name]+" AS "+quote(c.Name))
 	}
 	var scope []string
 	if t.Reach == modules.PerRegion {
@@ -227,24 +227,40 @@ func insertRecords(ctx context.Context, tx pgx.Tx, pulls []sync.Pull, triggers f
 	const unsettled = `SELECT FROM public.iasql_audit_log l WHERE NOT l.settled AND l.table_name = %s AND l.key = v.key AND l.id <> ALL ($3)`
 	from := fmt.Sprintf("unnest($1::bigint[], $2::text[], %s) WITH ORDINALITY v (id, key, %s, ord)", strings.Join(params, ", "), strings.Join(names, ", "))
 	free := fmt.Sprintf("NOT EXISTS ("+unsettled+")", literal(t.Name))
+	// Which of the rows were written their ids tell: two may have one identity,
+	// in two regions or because a listing has an object twice.
 	found, err := tx.Query(ctx, fmt.Sprintf(`
-		INSERT INTO %s AS t (%s) SELECT %s FROM %s WHERE %s ORDER BY v.ord
-		ON CONFLICT (%s) DO NOTHING
-		RETURNING t.id, coalesce(%s, '')`,
-		sh.name, strings.Join(columns, ", "), strings.Join(values, ", "), from, free, strings.Join(target, ", "), sh.keyExpr), args...)
+		WITH wanted AS MATERIALIZED (
+			SELECT v.ord, %s FROM %s WHERE %s ORDER BY v.ord
+		), done AS (
+			INSERT INTO %s AS t (%s) SELECT %s FROM wanted ORDER BY ord
+			ON CONFLICT (%s) DO NOTHING
+			RETURNING t.id
+		)
+		SELECT ord, id FROM wanted UNION ALL SELECT NULL, id FROM done`,
+		strings.Join(values, ", "), from, free, sh.name, strings.Join(columns, ", "), strings.Join(columns, ", "), strings.Join(target, ", ")), args...)
 	if err != nil {
 		return nil, err
 	}
-	inserted := make(map[string]int64, len(pulls))
+	wanted := make(map[int64]int, len(pulls)) // by id, where it is in pulls
+	var inserted []int64
+	var ord *int
 	var id int64
-	var key string
-	if _, err := pgx.ForEachRow(found, []any{&id, &key}, func() error { inserted[key] = id; return nil }); err != nil {
+	_, err = pgx.ForEachRow(found, []any{&ord, &id}, func() error {
+		if ord == nil {
+			inserted = append(inserted, id)
+		} else {
+			wanted[id] = *ord - 1
+		}
+		return nil
+	})
+	if err != nil {
 		return nil, err
 	}
 	became := make([]written, len(pulls))
 	stored := make(map[int64]modules.Row, len(inserted))
-	for i, key := range keys {
-		if id, ok := inserted[key]; ok {
+	for _, id := range inserted {
+		if i, ok := wanted[id]; ok {
 			became[i] = applied
 			stored[id] = rows[i]
 		}
@@ -255,7 +271,7 @@ func insertRecords(ctx context.Context, tx pgx.Tx, pulls []sync.Pull, triggers f
 	}
 	triggers = func() ([]string, error) { return list, nil }
 	if len(stored) < len(inserted) {
-		return nil, &triggerError{table: t.Name, triggers: list, columns: t.Identity()}
+		return nil, &triggerError{table: t.Name, triggers: list, columns: []string{modules.ColumnID}}
 	}
 	if err := unchanged(ctx, tx, t, stored, triggers); err != nil {
 		return nil, err

@@ -1,0 +1,822 @@
+package storetest
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"iasql/internal/modules"
+	"iasql/internal/sync"
+	"iasql/internal/sync/simulate"
+)
+
+// Steps of an engine: the methods of the contract.
+
+func (p *player) take(*rand.Rand) {
+	p.does("an engine takes the lease")
+	m, err := p.m.Take(p.ctx)
+	p.must(err)
+	s, err := p.s.Take(p.ctx)
+	p.must(err)
+	p.leases = append(p.leases, pair[sync.Lease]{m, s})
+}
+
+// lease picks the lease of a write: mostly the one that counts, sometimes one
+// that was lost, or one that is for a batch.
+func (p *player) lease(rng *rand.Rand) (pair[sync.Lease], string) {
+	if len(p.leases) == 0 {
+		p.take(rng)
+	}
+	n := len(p.leases) - 1
+	if n > 0 && chance(rng, 0.08) {
+		n = rng.IntN(n)
+	}
+	l, what := p.leases[n], fmt.Sprintf("[lease %d] ", n)
+	if len(p.batches) > 0 && chance(rng, 0.5) {
+		b := pick(rng, p.batches)
+		l.m.Batch, l.s.Batch = b.m, b.s
+		what = fmt.Sprintf("[lease %d, batch %d] ", n, b.m)
+	}
+	return l, what
+}
+
+// account is whom a read is about.
+func account(rng *rand.Rand) string {
+	if chance(rng, 0.03) {
+		return "stranger"
+	}
+	return simulate.Account
+}
+
+func (p *player) tables(*rand.Rand) {
+	p.does("Tables")
+	m, merr := p.m.Tables(p.ctx)
+	s, serr := p.s.Tables(p.ctx)
+	if p.errs(merr, serr) {
+		s = slices.DeleteFunc(s, func(t sync.InstalledTable) bool { return tableOf(t.Name) == nil })
+		spell := func(t sync.InstalledTable) string { return fmt.Sprint(t.Name, " locked: ", t.Locked != nil) }
+		p.compare("tables", list(m, true, spell), list(s, true, spell))
+	}
+}
+
+func (p *player) regions(rng *rand.Rand) {
+	of, provider := account(rng), pick(rng, []string{"sim", "sim", "aws"})
+	p.does("Regions %s %s", provider, of)
+	m, merr := p.m.Regions(p.ctx, provider, of)
+	s, serr := p.s.Regions(p.ctx, provider, of)
+	if p.errs(merr, serr) {
+		slices.Sort(m)
+		slices.Sort(s)
+		p.compare("regions", m, s)
+	}
+}
+
+func (p *player) policy(*rand.Rand) {
+	p.does("Policy")
+	m, merr := p.m.Policy(p.ctx, simulate.Account)
+	s, serr := p.s.Policy(p.ctx, simulate.Account)
+	if p.errs(merr, serr) {
+		p.compare("settings", p.settings(model, m), p.settings(subject, s))
+	}
+}
+
+// match asks for identities of objects, some of which are not complete.
+func (p *player) match(rng *rand.Rand) {
+	t := pick(rng, simulate.Tables())
+	scope := p.scope(rng, t)
+	var rows []modules.Row
+	for range 1 + rng.IntN(4) {
+		row := modules.Row{modules.ColumnAccount: modules.Text(scope.Account)}
+		if t.Reach == modules.PerRegion {
+			row[modules.ColumnRegion] = modules.Text(scope.Region)
+		}
+		if chance(rng, 0.9) {
+			row[t.Identity()[0]] = p.key(rng, t)
+		}
+		rows = append(rows, row)
+	}
+	p.does("Match %s in %s %s", t.Name, scope, list(rows, false, plainRow))
+	p.matches(t, scope, rows)
+}
+
+func (p *player) matches(t *modules.Table, scope modules.Scope, rows []modules.Row) {
+	m, merr := p.m.Match(p.ctx, t, scope, clones(rows))
+	s, serr := p.s.Match(p.ctx, t, scope, clones(rows))
+	if p.errs(merr, serr) {
+		p.compare("subjects", list(m, false, func(x *sync.Subject) string { return p.marked(model, x) }),
+			list(s, false, func(x *sync.Subject) string { return p.marked(subject, x) }))
+	}
+}
+
+func clones(rows []modules.Row) []modules.Row {
+	out := make([]modules.Row, len(rows))
+	for i, r := range rows {
+		out[i] = r.Clone()
+	}
+	return out
+}
+
+func (p *player) records(rng *rand.Rand) {
+	t := pick(rng, simulate.Tables())
+	scope := p.scope(rng, t)
+	p.does("Records %s in %s", t.Name, scope)
+	p.recordsOf(t, scope)
+}
+
+func (p *player) recordsOf(t *modules.Table, scope modules.Scope) {
+	read := func(on side, st Store) (lines []string, err error) {
+		err = st.Records(p.ctx, t, scope, func(id int64, key string) error {
+			lines = append(lines, p.ofTable(t.Name).spell(on, id)+" "+key)
+			return nil
+		})
+		return lines, err
+	}
+	m, merr := read(model, p.m)
+	s, serr := read(subject, p.s)
+	if p.errs(merr, serr) {
+		same := func(s string) string { return s }
+		p.compare("records", list(m, true, same), list(s, true, same))
+	}
+}
+
+func (p *player) due(rng *rand.Rand) {
+	of := account(rng)
+	p.does("Due %s", of)
+	p.dueOf(of)
+}
+
+func (p *player) dueOf(of string) {
+	m, merr := p.m.Due(p.ctx, of)
+	s, serr := p.s.Due(p.ctx, of)
+	if p.errs(merr, serr) {
+		p.compare("due", list(m, true, func(r sync.RecordRef) string { return p.ref(model, r) }),
+			list(s, true, func(r sync.RecordRef) string { return p.ref(subject, r) }))
+	}
+}
+
+func (p *player) load(rng *rand.Rand) {
+	t := pick(rng, simulate.Tables())
+	if _, ok := p.latest(t.Name); !ok && len(p.known(t.Name)) == 0 && chance(rng, 0.9) {
+		return
+	}
+	ids := p.known(t.Name)
+	if chance(rng, 0.1) {
+		ids = append(ids, nobody)
+	}
+	p.does("Load %s %v", t.Name, ids)
+	p.loadAll(t, ids)
+}
+
+func (p *player) loadAll(t *modules.Table, ids []int64) {
+	theirs := make([]int64, len(ids))
+	for i, id := range ids {
+		theirs[i] = p.ofTable(t.Name).subject(id)
+	}
+	m, merr := p.m.Load(p.ctx, t, ids)
+	s, serr := p.s.Load(p.ctx, t, theirs)
+	if !p.errs(merr, serr) {
+		return
+	}
+	for i := range min(len(m), len(s)) { // audit rows in the order of their appearance
+		if a, b := m[i].Change, s[i].Change; a != nil && b != nil {
+			for j := range min(len(a.AuditIDs), len(b.AuditIDs)) {
+				p.audit.pair(a.AuditIDs[j], b.AuditIDs[j])
+			}
+		}
+	}
+	p.compare("subjects", list(m, false, func(x *sync.Subject) string { return p.loaded(model, x) }),
+		list(s, false, func(x *sync.Subject) string { return p.loaded(subject, x) }))
+	for i := range m {
+		complete(m[i])
+		complete(s[i])
+		p.seen = append(p.seen, pair[*sync.Subject]{m[i], s[i]})
+	}
+}
+
+// complete fills in the scope of a subject, as the cycle does.
+func complete(s *sync.Subject) {
+	switch identity, named := s.Identity(); {
+	case named:
+		s.Scope = s.Table.Scope(identity)
+	case s.Record != nil:
+		s.Scope = s.Table.Scope(s.Record.Row)
+	case s.Change != nil && s.Change.Last != nil:
+		s.Scope = s.Table.Scope(s.Change.Last)
+	}
+	if s.Scope.Account == "" {
+		s.Scope = modules.Scope{Account: simulate.Account}
+		if s.Table.Reach == modules.PerRegion {
+			s.Scope.Region = simulate.Regions()[0]
+		}
+	}
+}
+
+// latest returns what Load said last of each record of a table ("" for all).
+func (p *player) latest(table string) ([]pair[*sync.Subject], bool) {
+	var found []pair[*sync.Subject]
+	have := map[sync.RecordRef]bool{}
+	for _, s := range slices.Backward(p.seen) {
+		if r := s.m.Ref(); (table == "" || r.Table == table) && !have[r] {
+			have[r] = true
+			found = append(found, s)
+		}
+	}
+	return found, len(found) > 0
+}
+
+// remembered picks subjects of a table that were loaded: mostly as they were last,
+// sometimes as they were earlier. None comes twice.
+func (p *player) remembered(rng *rand.Rand, table string, most int) []pair[*sync.Subject] {
+	from, ok := p.latest(table)
+	if !ok {
+		return nil
+	}
+	if chance(rng, 0.15) {
+		from = slices.DeleteFunc(slices.Clone(p.seen), func(s pair[*sync.Subject]) bool { return table != "" && s.m.Table.Name != table })
+	}
+	var list []pair[*sync.Subject]
+	for range 1 + rng.IntN(most) {
+		s := pick(rng, from)
+		if !slices.ContainsFunc(list, func(o pair[*sync.Subject]) bool { return o.m.Ref() == s.m.Ref() }) {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+func (p *player) garbage(rng *rand.Rand) {
+	of := account(rng)
+	p.does("Garbage %s", of)
+	p.garbageOf(of)
+}
+
+func (p *player) garbageOf(of string) {
+	m, merr := p.m.Garbage(p.ctx, of)
+	s, serr := p.s.Garbage(p.ctx, of)
+	if !p.errs(merr, serr) {
+		return
+	}
+	p.compare("garbage", list(m, true, func(x *sync.Subject) string { return p.loaded(model, x) }),
+		list(s, true, func(x *sync.Subject) string { return p.loaded(subject, x) }))
+	p.left = p.left[:0]
+	for _, x := range m {
+		for _, y := range s {
+			if p.loaded(model, x) == p.loaded(subject, y) {
+				complete(x)
+				complete(y)
+				p.left = append(p.left, pair[*sync.Subject]{x, y})
+				break
+			}
+		}
+	}
+}
+
+func (p *player) dependents(rng *rand.Rand) {
+	table := pick(rng, []string{"net", "net", "host", "host", "job"})
+	ids := p.known(table)
+	if chance(rng, 0.1) {
+		ids = append(ids, 0, nobody)
+	}
+	theirs := make([]int64, len(ids))
+	for i, id := range ids {
+		theirs[i] = p.ofTable(table).subject(id)
+	}
+	p.does("Dependents %s %v", table, ids)
+	m, merr := p.m.Dependents(p.ctx, table, ids)
+	s, serr := p.s.Dependents(p.ctx, table, theirs)
+	if p.errs(merr, serr) {
+		p.compare("dependents", list(m, true, func(r sync.RecordRef) string { return p.ref(model, r) }),
+			list(s, true, func(r sync.RecordRef) string { return p.ref(subject, r) }))
+	}
+}
+
+func (p *player) count(rng *rand.Rand) {
+	t, of := pick(rng, simulate.Tables()), account(rng)
+	p.does("Count %s %s", t.Name, of)
+	m, merr := p.m.Count(p.ctx, t.Name, of)
+	s, serr := p.s.Count(p.ctx, t.Name, of)
+	if p.errs(merr, serr) {
+		p.compare("count", m, s)
+	}
+}
+
+func (p *player) toDatabase(rng *rand.Rand) {
+	t := pick(rng, []*modules.Table{tableOf("host"), tableOf("host"), tableOf("host"), tableOf("net")})
+	scope := p.scope(rng, t)
+	var rows []modules.Row
+	for range 1 + rng.IntN(3) {
+		row := modules.Row{modules.ColumnAccount: modules.Text(scope.Account), modules.ColumnRegion: modules.Text(scope.Region)}
+		row[t.Identity()[0]] = p.key(rng, t)
+		for i := range t.Columns {
+			if c := &t.Columns[i]; c.References != nil && chance(rng, 0.8) {
+				row[c.Name] = modules.Null
+				if chance(rng, 0.9) {
+					row[c.Name] = p.key(rng, tableOf(c.References.Table))
+				}
+			}
+		}
+		rows = append(rows, row)
+	}
+	p.does("ToDatabase %s in %s %s", t.Name, scope, list(rows, false, plainRow))
+	p.translated(t, scope, rows)
+}
+
+func (p *player) translated(t *modules.Table, scope modules.Scope, rows []modules.Row) {
+	ours, theirs := clones(rows), clones(rows)
+	m, merr := p.m.ToDatabase(p.ctx, t, scope, ours)
+	s, serr := p.s.ToDatabase(p.ctx, t, scope, theirs)
+	if p.errs(merr, serr) {
+		p.compare("rows", list(ours, false, func(r modules.Row) string { return p.row(model, t, r) }),
+			list(theirs, false, func(r modules.Row) string { return p.row(subject, t, r) }))
+		p.compare("stranded", fmt.Sprint(m), fmt.Sprint(s))
+	}
+}
+
+func (p *player) toCloud(rng *rand.Rand) {
+	t := tableOf("host")
+	var rows []modules.Row
+	for range 1 + rng.IntN(3) {
+		row := modules.Row{}
+		for i := range t.Columns {
+			c := &t.Columns[i]
+			if c.References == nil || chance(rng, 0.2) {
+				continue
+			}
+			row[c.Name] = modules.Null
+			if known := p.known(c.References.Table); len(known) > 0 && chance(rng, 0.9) {
+				row[c.Name] = modules.Int(pick(rng, known))
+			} else if chance(rng, 0.2) {
+				row[c.Name] = modules.Int(nobody)
+			}
+		}
+		rows = append(rows, row)
+	}
+	p.does("ToCloud %s %s", t.Name, list(rows, false, func(r modules.Row) string { return p.row(model, t, r) }))
+	theirs := make([]modules.Row, len(rows))
+	for i := range rows {
+		theirs[i] = p.toSubject(t, rows[i])
+	}
+	if p.errs(p.m.ToCloud(p.ctx, t, rows), p.s.ToCloud(p.ctx, t, theirs)) {
+		p.compare("rows", list(rows, false, plainRow), list(theirs, false, plainRow))
+	}
+}
+
+func (p *player) ownWrites(rng *rand.Rand) {
+	of := account(rng)
+	p.does("OwnWrites %s", of)
+	p.ownWritesOf(of)
+}
+
+func (p *player) ownWritesOf(of string) {
+	m, merr := p.m.OwnWrites(p.ctx, of)
+	s, serr := p.s.OwnWrites(p.ctx, of)
+	if !p.errs(merr, serr) {
+		return
+	}
+	spell := func(on side) func(sync.LoggedWrite) string {
+		return func(w sync.LoggedWrite) string {
+			call := sync.LoggedCall{Record: w.Record, Kind: w.Kind, Scope: w.Scope, Key: w.Key, Columns: w.Columns, UpTo: w.UpTo}
+			return fmt.Sprintf("call %s unsure=%v %s", p.opName(on, w.ID), w.Unsure, p.call(on, call))
+		}
+	}
+	p.compare("writes", list(m, false, spell(model)), list(s, false, spell(subject)))
+}
+
+// opName spells the id of a journal entry.
+func (p *player) opName(on side, id int64) string {
+	for i, op := range p.ops {
+		if on == model && op.id.m == id || on == subject && op.id.s == id {
+			return fmt.Sprint(i)
+		}
+	}
+	return fmt.Sprint("unknown ", id)
+}
+
+func (p *player) unfinished(rng *rand.Rand) {
+	of := account(rng)
+	p.does("Unfinished %s", of)
+	p.unfinishedOf(of)
+}
+
+func (p *player) unfinishedOf(of string) {
+	m, merr := p.m.Unfinished(p.ctx, of)
+	s, serr := p.s.Unfinished(p.ctx, of)
+	if !p.errs(merr, serr) {
+		return
+	}
+	spell := func(on side) func(sync.LoggedOp) string {
+		return func(o sync.LoggedOp) string {
+			var ids []string
+			for _, id := range o.IDs {
+				ids = append(ids, p.opName(on, id))
+			}
+			return fmt.Sprintf("calls %s settled=%v %s", strings.Join(ids, " "), o.Settled, p.call(on, o.LoggedCall))
+		}
+	}
+	p.compare("operations", list(m, false, spell(model)), list(s, false, spell(subject)))
+}
+
+// begin journals a call for a record that was loaded, or for none.
+func (p *player) begin(rng *rand.Rand) {
+	l, what := p.lease(rng)
+	t := pick(rng, simulate.Tables())
+	c := sync.LoggedCall{
+		Call: modules.Call{Service: "Sim", Action: "Do"}, Record: sync.RecordRef{Table: t.Name}, Scope: p.scope(rng, t),
+		Kind: pick(rng, []sync.OpKind{sync.OpCreate, sync.OpCreate, sync.OpUpdate, sync.OpDelete}), Replaces: chance(rng, 0.25),
+	}
+	c.Scope.Account = simulate.Account
+	if known := p.known(t.Name); len(known) > 0 && chance(rng, 0.85) {
+		c.Record.ID = pick(rng, known)
+	}
+	for _, s := range p.seen {
+		if s.m.Ref() == c.Record {
+			c.Scope, c.UpTo = s.m.Scope, s.m.Change.Latest()
+		}
+	}
+	if c.Kind == sync.OpCreate {
+		c.Token = fmt.Sprintf("token %d", rng.IntN(3))
+	}
+	if c.Kind != sync.OpCreate || chance(rng, 0.3) {
+		c.Key = p.key(rng, t).String()
+	}
+	if c.Kind != sync.OpDelete {
+		c.Columns = map[string]sync.ValueChange{}
+		for range rng.IntN(3) {
+			col := &t.Columns[rng.IntN(len(t.Columns))]
+			if col.Name == modules.ColumnAccount || col.Name == modules.ColumnRegion || col.Assigned {
+				continue
+			}
+			c.Columns[col.Name] = p.valueChange(rng, col)
+		}
+	}
+	p.does("%sBegin %s", what, p.call(model, c))
+	m, merr := p.m.Begin(p.ctx, l.m, c)
+	s, serr := p.s.Begin(p.ctx, l.s, p.callToSubject(c))
+	if p.errs(merr, serr) {
+		p.says("call %d", len(p.ops))
+		p.ops = append(p.ops, op{pair[int64]{m, s}, c})
+	}
+}
+
+func (p *player) valueChange(rng *rand.Rand, c *modules.Column) (v sync.ValueChange) {
+	switch {
+	case c.WriteOnly: // without its values
+	case c.References != nil:
+		known := p.known(c.References.Table)
+		if len(known) == 0 {
+			return v
+		}
+		v.To, v.From = modules.Int(pick(rng, known)), modules.Int(pick(rng, known))
+		if chance(rng, 0.3) {
+			v.From = modules.Text(sync.Outgoing + v.From.String())
+			v.Named = p.key(rng, tableOf(c.References.Table))
+		}
+	default:
+		v.From, v.To = simulate.Value(c.Name, rng.IntN(100)), simulate.Value(c.Name, rng.IntN(100))
+	}
+	return v
+}
+
+func (p *player) callToSubject(c sync.LoggedCall) sync.LoggedCall {
+	t := tableOf(c.Record.Table)
+	if c.Record.ID != 0 {
+		c.Record.ID = p.ofTable(t.Name).subject(c.Record.ID)
+	}
+	c.UpTo = p.audit.subject(c.UpTo)
+	columns := make(map[string]sync.ValueChange, len(c.Columns))
+	for name, v := range c.Columns {
+		v.From, v.To = p.valueToSubject(t, name, v.From), p.valueToSubject(t, name, v.To)
+		columns[name] = v
+	}
+	c.Columns = columns
+	return c
+}
+
+func (p *player) finish(rng *rand.Rand)  { p.end(rng, "Finish") }
+func (p *player) resolve(rng *rand.Rand) { p.end(rng, "Resolve") }
+
+// end ends operations: ones that are under way, or have ended, or never were.
+func (p *player) end(rng *rand.Rand, method string) {
+	if len(p.ops) == 0 {
+		return
+	}
+	l, what := p.lease(rng)
+	var m, s []sync.Outcome
+	touched := map[string]bool{}
+	p.does("%s%s", what, method)
+	for range 1 + rng.IntN(2) {
+		a, b := p.outcome(rng, method)
+		m, s = append(m, a), append(s, b)
+		touched[a.Subject.Table.Name] = true
+	}
+	if method == "Resolve" && chance(rng, 0.1) { // recovery may know nothing but the calls
+		m, s = m[:1], s[:1]
+		m[0] = sync.Outcome{Calls: m[0].Calls, Kind: m[0].Kind, Result: sync.ResultAbandoned}
+		s[0] = sync.Outcome{Calls: s[0].Calls, Kind: s[0].Kind, Result: sync.ResultAbandoned}
+		p.says("no, only that the first is abandoned")
+	}
+	var merr, serr error
+	if method == "Finish" {
+		merr, serr = p.m.Finish(p.ctx, l.m, m), p.s.Finish(p.ctx, l.s, s)
+	} else {
+		merr, serr = p.m.Resolve(p.ctx, l.m, m), p.s.Resolve(p.ctx, l.s, s)
+	}
+	p.errs(merr, serr)
+	for _, t := range simulate.Tables() {
+		if touched[t.Name] {
+			p.sameRows(t)
+		}
+	}
+}
+
+// outcome makes the end of an operation, for both sides.
+func (p *player) outcome(rng *rand.Rand, method string) (m, s sync.Outcome) {
+	o := p.ops[len(p.ops)-1-min(rng.IntN(len(p.ops)), rng.IntN(len(p.ops)))]
+	t := tableOf(o.call.Record.Table)
+	m = sync.Outcome{
+		Calls: []int64{o.id.m}, Kind: o.call.Kind, Replaces: o.call.Replaces,
+		Result: pick(rng, []sync.Result{sync.ResultOK, sync.ResultOK, sync.ResultOK, sync.ResultFailed, sync.ResultUnknown, sync.ResultAbandoned}),
+	}
+	s = m
+	s.Calls = []int64{o.id.s}
+	if chance(rng, 0.05) {
+		m.Calls, s.Calls = []int64{nobody}, []int64{nobody}
+	}
+	if m.Result != sync.ResultOK {
+		m.Err = errors.New("the cloud says no")
+		s.Err = m.Err
+	}
+	// The subject, as it was loaded last, or as little as the journal tells.
+	m.Subject = &sync.Subject{Table: t, Scope: o.call.Scope, RecordID: o.call.Record.ID}
+	s.Subject = &sync.Subject{Table: t, Scope: o.call.Scope, RecordID: p.ofTable(t.Name).subject(o.call.Record.ID)}
+	for _, seen := range p.seen {
+		if seen.m.Ref() == o.call.Record && o.call.Record.ID != 0 {
+			a, b := *seen.m, *seen.s
+			m.Subject, s.Subject = &a, &b
+		}
+	}
+	if m.Kind == sync.OpCreate {
+		if m.Replaces { // the predecessor
+			m.Subject.Object = p.object(rng, t, m.Subject.Scope)
+			s.Subject.Object = m.Subject.Object
+		}
+		if m.Result == sync.ResultOK || chance(rng, 0.1) {
+			m.Object = p.object(rng, t, m.Subject.Scope)
+			s.Object = m.Object
+		}
+		if method == "Resolve" {
+			m.ByName = chance(rng, 0.3)
+			s.ByName = m.ByName
+		}
+	}
+	if m.Subject.RecordID != 0 && chance(rng, 0.6) {
+		m.State, s.State = p.newState(rng, m.Subject)
+	}
+	p.says("calls %v (%s) of %s: %s replaces=%v by name=%v object=%s predecessor=%s state=%s", m.Calls, m.Kind, p.ref(model, m.Subject.Ref()), m.Result, m.Replaces,
+		m.ByName, p.row(model, t, m.Object), p.row(model, t, m.Subject.Object), p.spellState(t, m.State))
+	return m, s
+}
+
+func (p *player) spellState(t *modules.Table, st *sync.State) string {
+	if st == nil {
+		return "none"
+	}
+	return p.state(model, t, st) + " backoff=" + st.Backoff.String()
+}
+
+// object makes what the cloud says of an object: its identity, and what else it
+// assigns.
+func (p *player) object(rng *rand.Rand, t *modules.Table, scope modules.Scope) modules.Row {
+	row := modules.Row{modules.ColumnAccount: modules.Text(scope.Account)}
+	if t.Reach == modules.PerRegion {
+		row[modules.ColumnRegion] = modules.Text(scope.Region)
+	}
+	for i := range t.Columns {
+		c := &t.Columns[i]
+		switch {
+		case c.Identity:
+			row[c.Name] = p.key(rng, t)
+		case c.Assigned && chance(rng, 0.7):
+			row[c.Name] = pick(rng, []modules.Value{modules.Null, modules.Text("up"), modules.Text("down")})
+		}
+	}
+	return row
+}
+
+// newState makes what is to be remembered of a record.
+func (p *player) newState(rng *rand.Rand, s *sync.Subject) (m, theirs *sync.State) {
+	m = &sync.State{
+		Name: pick(rng, []sync.StateName{sync.StateCreating, sync.StateUpdatingFailed, sync.StateReplacing, sync.StateRemoving, sync.StateConflict, sync.StateConflict, sync.StateWaiting}),
+		Code: pick(rng, []string{"", "transient", "invalid"}), Message: pick(rng, []string{"", "it said no"}), Review: chance(rng, 0.4), Attempts: rng.IntN(4),
+		Backoff: pick(rng, backoffs), Replacing: chance(rng, 0.2), Unconfirmed: rng.IntN(3), Due: chance(rng, 0.5),
+	}
+	if chance(rng, 0.5) {
+		m.FailedAt = s.Change.Latest()
+	}
+	if chance(rng, 0.5) {
+		m.Identity = identityOf(s.Table, p.object(rng, s.Table, s.Scope))
+	}
+	o := *m
+	o.FailedAt = p.audit.subject(m.FailedAt)
+	return m, &o
+}
+
+// identityOf returns the identity columns of a row, with account and region.
+func identityOf(t *modules.Table, row modules.Row) modules.Row {
+	id := modules.Row{}
+	for i := range t.Columns {
+		if c := &t.Columns[i]; c.Identity || c.Name == modules.ColumnAccount || c.Name == modules.ColumnRegion {
+			id[c.Name] = row[c.Name]
+		}
+	}
+	return id
+}
+
+// newConflicts makes conflicts of a subject.
+func (p *player) newConflicts(rng *rand.Rand, s *sync.Subject) (list []sync.Conflict) {
+	for chance(rng, 0.3) && len(list) < 2 {
+		c := sync.Conflict{Open: chance(rng, 0.6)}
+		c.PulledAnyway = !c.Open && chance(rng, 0.5)
+		if col := &s.Table.Columns[rng.IntN(len(s.Table.Columns))]; col.References == nil && !col.WriteOnly && !col.Assigned &&
+			col.Name != modules.ColumnAccount && col.Name != modules.ColumnRegion {
+			c.Column = col.Name
+			c.Database, c.Cloud, c.Base = simulate.Value(col.Name, rng.IntN(100)), simulate.Value(col.Name, rng.IntN(100)), simulate.Value(col.Name, rng.IntN(100))
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
+// pull writes records of one table, as they were loaded or as they were earlier.
+func (p *player) pull(rng *rand.Rand) {
+	l, what := p.lease(rng)
+	t := pick(rng, simulate.Tables())
+	subjects := p.remembered(rng, t.Name, 3)
+	var m, s []sync.Pull
+	p.does("%sPull", what)
+	add := func(x pair[*sync.Subject], pull sync.Pull) {
+		pull.Subject = x.m
+		m = append(m, pull)
+		p.says("%s %s as loaded: %s settle=%v %d conflicts", pull.Action, p.loaded(model, x.m), p.row(model, t, pull.Row), pull.Settle, len(pull.Conflicts))
+		pull.Subject, pull.Row = x.s, p.toSubject(t, pull.Row)
+		s = append(s, pull)
+	}
+	for _, x := range subjects {
+		pull := sync.Pull{Settle: chance(rng, 0.5), Conflicts: p.newConflicts(rng, x.m)}
+		switch {
+		case x.m.Record == nil:
+			pull.Action, pull.Row = sync.InsertRecord, p.found(rng, t)
+		case chance(rng, 0.3):
+			pull.Action = sync.DeleteRecord
+		default:
+			pull.Action, pull.Row = sync.UpdateRecord, p.foundValues(rng, t)
+		}
+		add(x, pull)
+	}
+	for len(m) == 0 || chance(rng, 0.35) {
+		row := p.found(rng, t)
+		scope := t.Scope(row)
+		x := pair[*sync.Subject]{&sync.Subject{Table: t, Scope: scope}, &sync.Subject{Table: t, Scope: scope}}
+		add(x, sync.Pull{Action: sync.InsertRecord, Row: row})
+	}
+	// What is written together is of one kind, as in a cycle.
+	kind := func(a, b sync.Pull) int { return cmp.Compare(a.Action, b.Action) }
+	if chance(rng, 0.8) {
+		slices.SortStableFunc(m, kind)
+		slices.SortStableFunc(s, kind)
+	}
+	a, merr := p.m.Pull(p.ctx, l.m, m)
+	b, serr := p.s.Pull(p.ctx, l.s, s)
+	if p.errs(merr, serr) {
+		spell := func(r sync.PullResult) string { return fmt.Sprintf("applied=%v %s", r.Applied, class(r.Err)) }
+		for i := range min(len(a), len(b)) {
+			if spell(a[i]) != spell(b[i]) {
+				p.says("pull %d: model: %v, subject: %v", i, a[i].Err, b[i].Err)
+			}
+		}
+		p.compare("results", list(a, false, spell), list(b, false, spell))
+	}
+	p.sameRows(t)
+}
+
+// found makes the row of an object that was found in the cloud, in database
+// terms. Some name what is not there, some have no identity.
+func (p *player) found(rng *rand.Rand, t *modules.Table) modules.Row {
+	row := p.newRow(rng, t)
+	for name, v := range p.object(rng, t, t.Scope(row)) {
+		row[name] = v
+	}
+	if chance(rng, 0.05) {
+		row[t.Identity()[0]] = modules.Null
+	}
+	for i := range t.Columns {
+		if c := &t.Columns[i]; c.WriteOnly {
+			delete(row, c.Name)
+		}
+	}
+	return row
+}
+
+// foundValues makes the columns that a pull writes.
+func (p *player) foundValues(rng *rand.Rand, t *modules.Table) modules.Row {
+	whole, row := p.found(rng, t), modules.Row{}
+	for len(row) == 0 {
+		for range 1 + rng.IntN(2) {
+			c := &t.Columns[rng.IntN(len(t.Columns))]
+			switch v, ok := whole[c.Name]; {
+			case c.WriteOnly:
+				row[c.Name] = modules.Null
+			case ok && c.Name != modules.ColumnAccount && c.Name != modules.ColumnRegion:
+				row[c.Name] = v
+			}
+		}
+	}
+	return row
+}
+
+// sameRows compares what SELECT shows of a table, and pairs the records that are
+// new.
+func (p *player) sameRows(t *modules.Table) {
+	m := p.rows(t.Name)
+	s, err := p.s.Rows(p.ctx, t.Name)
+	p.must(err)
+	n := p.ofTable(t.Name)
+	var ours, theirs []int64
+	for _, r := range m {
+		if _, known := n.toSubject[r.ID]; !known {
+			ours = append(ours, r.ID)
+		}
+	}
+	for _, r := range s {
+		if _, known := n.toModel[r.ID]; !known {
+			theirs = append(theirs, r.ID)
+		}
+	}
+	for i := range min(len(ours), len(theirs)) {
+		n.pair(ours[i], theirs[i])
+	}
+	p.compare("rows of "+t.Name, list(m, true, func(r *sync.Record) string { return p.record(model, t, r) }),
+		list(s, true, func(r *sync.Record) string { return p.record(subject, t, r) }))
+}
+
+func (p *player) settle(rng *rand.Rand) {
+	l, what := p.lease(rng)
+	var m, s []sync.Settlement
+	p.does("%sSettle", what)
+	add := func(x pair[*sync.Subject], st sync.Settlement) {
+		st.Subject = x.m
+		theirs := st
+		theirs.Subject = x.s
+		if !x.m.Garbage && chance(rng, 0.5) || x.m.Garbage && chance(rng, 0.4) {
+			st.State, theirs.State = p.newState(rng, x.m)
+		}
+		p.says("%s settle=%v keep=%v state=%s %d conflicts", p.loaded(model, x.m), st.Settle, st.Keep, p.spellState(x.m.Table, st.State), len(st.Conflicts))
+		m, s = append(m, st), append(s, theirs)
+	}
+	for _, x := range p.remembered(rng, "", 3) {
+		add(x, sync.Settlement{Settle: chance(rng, 0.6), Keep: chance(rng, 0.15), Conflicts: p.newConflicts(rng, x.m)})
+	}
+	if len(p.left) > 0 && chance(rng, 0.5) {
+		add(pick(rng, p.left), sync.Settlement{Settle: chance(rng, 0.6), Keep: chance(rng, 0.1)})
+	}
+	p.errs(p.m.Settle(p.ctx, l.m, m), p.s.Settle(p.ctx, l.s, s))
+}
+
+func (p *player) imported(rng *rand.Rand) {
+	l, what := p.lease(rng)
+	names := []string{pick(rng, simulate.Tables()).Name, pick(rng, simulate.Tables()).Name}
+	p.does("%sImported %v", what, names)
+	p.errs(p.m.Imported(p.ctx, l.m, names), p.s.Imported(p.ctx, l.s, names))
+}
+
+// everything compares all that can be read, at the end of a script: what differs
+// by then must not stay unseen.
+func (p *player) everything() {
+	p.step++
+	p.does("the end: all that can be read")
+	for _, t := range simulate.Tables() {
+		p.sameRows(t)
+		p.loadAll(t, p.known(t.Name))
+		for _, region := range simulate.Regions() {
+			scope := modules.Scope{Account: simulate.Account}
+			if t.Reach == modules.PerRegion {
+				scope.Region = region
+			}
+			p.recordsOf(t, scope)
+		}
+	}
+	p.dueOf(simulate.Account)
+	p.garbageOf(simulate.Account)
+	p.ownWritesOf(simulate.Account)
+	p.unfinishedOf(simulate.Account)
+	p.policy(nil)
+	m, err := p.m.Conflicts(p.ctx)
+	p.must(err)
+	s, err := p.s.Conflicts(p.ctx)
+	p.must(err)
+	p.compare("conflicts", list(m, false, func(c simulate.ConflictRow) string { return p.conflict(model, c) }),
+		list(s, false, func(c simulate.ConflictRow) string { return p.conflict(subject, c) }))
+}
