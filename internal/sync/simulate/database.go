@@ -202,7 +202,7 @@ func (db *database) match(t *modules.Table, scope modules.Scope, objects []modul
 			continue
 		}
 		if r := db.byKey(t, scope, key); r != nil {
-			s.RecordID, s.Record = r.id, record(r)
+			s.RecordID, s.Record = r.id, record(t, r)
 			if len(db.pending[s.Ref()]) > 0 {
 				s.Change = &sync.Change{}
 			}
@@ -243,8 +243,26 @@ func (db *database) pendingKey(t *modules.Table, key string, except []int64) boo
 	return false
 }
 
-func record(r *row) *sync.Record {
-	return &sync.Record{ID: r.id, Version: strconv.FormatInt(r.version, 10), Row: r.vals.Clone()}
+// record returns a record as it is read. Its row has no secrets: see load.
+func record(t *modules.Table, r *row) *sync.Record {
+	vals := r.vals.Clone()
+	for i := range t.Columns {
+		if c := &t.Columns[i]; c.WriteOnly {
+			vals[c.Name] = modules.Null
+		}
+	}
+	return &sync.Record{ID: r.id, Version: strconv.FormatInt(r.version, 10), Row: vals}
+}
+
+// waitingSecret returns the secret that waits to be pushed: what the newest
+// pending change of the column set. Once that is settled nobody can read it.
+func (db *database) waitingSecret(at sync.RecordRef, column string) (v modules.Value) {
+	for _, a := range db.pending[at] {
+		if set, ok := a.change[column]; ok {
+			v = set
+		}
+	}
+	return v
 }
 
 func (db *database) load(t *modules.Table, ids []int64) []*sync.Subject {
@@ -253,7 +271,12 @@ func (db *database) load(t *modules.Table, ids []int64) []*sync.Subject {
 		at := ref(t, id)
 		s := &sync.Subject{Table: t, RecordID: id}
 		if r := db.rows[t.Name][id]; r != nil {
-			s.Record = record(r)
+			s.Record = record(t, r)
+			for i := range t.Columns {
+				if c := &t.Columns[i]; c.WriteOnly && !r.vals[c.Name].IsNull() {
+					s.Record.Row[c.Name] = db.waitingSecret(at, c.Name)
+				}
+			}
 			s.RefKeys = modules.Row{}
 			for i := range t.Columns {
 				c := &t.Columns[i]

@@ -26,9 +26,6 @@ func Tables() []*modules.Table { return slices.Clone(tables) }
 // Value returns one of the values that people write into a column.
 func Value(column string, pick int) modules.Value { return value(column, pick) }
 
-// mask is what a row shows of a secret.
-const mask = "********"
-
 // Store is the simulated database by itself: without engines, cloud and checker.
 // Besides [sync.Database] it has what people do to a database. Package storetest
 // compares it with PostgreSQL.
@@ -216,7 +213,7 @@ func (s *Store) Rows(_ context.Context, table string) ([]*sync.Record, error) {
 	t := registry.Table(table)
 	var list []*sync.Record
 	for _, id := range s.w.db.ids(t) {
-		r := record(s.w.db.rows[table][id])
+		r := record(t, s.w.db.rows[table][id])
 		for i := range t.Columns {
 			if c := &t.Columns[i]; c.WriteOnly && !s.w.db.rows[table][id].vals[c.Name].IsNull() {
 				r.Row[c.Name] = modules.Text(mask)

@@ -83,6 +83,11 @@ func (db *database) insert(tx *tx, t *modules.Table, id int64, vals modules.Row)
 		return false
 	}
 	vals = db.fill(t, vals)
+	for i := range t.Columns {
+		if c := &t.Columns[i]; c.WriteOnly && vals[c.Name].String() == mask {
+			vals[c.Name] = modules.Null // what it stands for is not known here
+		}
+	}
 	if !db.allowed(tx, t, id, vals) {
 		return false
 	}
@@ -101,10 +106,13 @@ func (db *database) update(tx *tx, t *modules.Table, id int64, set modules.Row) 
 	vals, original, change := old.Clone(), modules.Row{}, modules.Row{}
 	key := ""
 	for n, v := range set {
-		if old[n] == v {
+		c := t.Column(n)
+		if c.WriteOnly && v.String() == mask {
+			continue // it stays as it is
+		}
+		if old[n] == v && (!c.WriteOnly || v.IsNull()) { // nobody can tell whether a secret is another one
 			continue
 		}
-		c := t.Column(n)
 		if c.Assigned || modes.New(db.rules).Of(t.Name, id, n) == modes.Track {
 			return false
 		}
@@ -117,7 +125,7 @@ func (db *database) update(tx *tx, t *modules.Table, id int64, set modules.Row) 
 		return false
 	}
 	db.userWrite(tx, at, vals)
-	db.audit(tx, &auditRow{Entry: auditlog.Entry{RecordID: id, Type: "UPDATE", Original: original}, table: t, change: change, key: key})
+	db.audit(tx, &auditRow{Entry: auditlog.Entry{RecordID: id, Type: "UPDATE", Original: masked(t, original)}, table: t, change: change, key: key})
 	return true
 }
 
@@ -149,7 +157,7 @@ func (db *database) remove(tx *tx, t *modules.Table, id int64) bool {
 	}
 	key, _ := t.Key(old)
 	db.userWrite(tx, at, nil)
-	db.audit(tx, &auditRow{Entry: auditlog.Entry{RecordID: id, Type: "DELETE", Original: old}, table: t, key: key})
+	db.audit(tx, &auditRow{Entry: auditlog.Entry{RecordID: id, Type: "DELETE", Original: masked(t, old)}, table: t, key: key})
 	return true
 }
 
@@ -281,4 +289,17 @@ func (db *database) retry(at sync.RecordRef) (found bool) {
 		}
 	}
 	return found
+}
+
+// mask is what a row and the audit log show of a secret (R16).
+const mask = "********"
+
+func masked(t *modules.Table, vals modules.Row) modules.Row {
+	out := vals.Clone()
+	for name, v := range out {
+		if t.Column(name).WriteOnly && !v.IsNull() {
+			out[name] = modules.Text(mask)
+		}
+	}
+	return out
 }
