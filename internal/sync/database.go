@@ -63,7 +63,9 @@ type Database interface {
 	// objects within the consistency window, and writes to objects of a known
 	// key that they may have made.
 	OwnWrites(ctx context.Context, account string) ([]LoggedWrite, error)
-	// Unfinished returns the operations whose end is not known.
+	// Unfinished returns the operations whose end is not known. Calls of one kind
+	// for one record are one operation if they have the same token or, where they
+	// create nothing, if they are about the same key.
 	Unfinished(ctx context.Context, account string) ([]LoggedOp, error)
 
 	// Begin journals a call that is about to be made. It returns

@@ -463,6 +463,7 @@ func (db *database) unfinished() []sync.LoggedOp {
 		kind   sync.OpKind
 		scope  modules.Scope
 		token  string
+		key    string // but of creations
 	}
 	index := map[group]int{}
 	var list []sync.LoggedOp
@@ -470,7 +471,10 @@ func (db *database) unfinished() []sync.LoggedOp {
 		if !op.open() {
 			continue
 		}
-		g := group{op.Record, op.Kind, op.Scope, op.Token}
+		g := group{op.Record, op.Kind, op.Scope, op.Token, op.Key}
+		if op.Kind == sync.OpCreate {
+			g.key = ""
+		}
 		i, ok := index[g]
 		if !ok {
 			i = len(list)
@@ -479,6 +483,7 @@ func (db *database) unfinished() []sync.LoggedOp {
 		}
 		o := &list[i]
 		o.IDs = append(o.IDs, op.id)
+		o.Key = max(o.Key, op.Key)
 		o.UpTo, o.Replaces = max(o.UpTo, op.UpTo), o.Replaces || op.Replaces
 		o.Settled = o.Settled && max(op.started, op.lost) < db.w.now-2*window
 	}
