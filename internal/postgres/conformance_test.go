@@ -118,7 +118,9 @@ func (f *conforming) open(t testing.TB) storetest.Store {
 	if _, err := f.admin.Exec(t.Context(), strings.Join(reset, "; ")); err != nil {
 		t.Fatal(err)
 	}
-	return &real{Database: &postgres.Database{Pool: f.engine, Registry: f.registry}, conforming: f, txs: map[int]pgx.Tx{}}
+	db := &postgres.Database{Pool: f.engine, Registry: f.registry}
+	db.WaitForLocks(20 * time.Millisecond)
+	return &real{Database: db, conforming: f, txs: map[int]pgx.Tx{}}
 }
 
 // real is the PostgreSQL store, with the people who use it.

@@ -1,12 +1,14 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -14,6 +16,10 @@ import (
 	"iasql/internal/modules"
 	"iasql/internal/sync"
 )
+
+// pullLockWait is how long a pull waits for what somebody's open transaction
+// holds.
+const pullLockWait = 2 * time.Second
 
 // pullChunk bounds the records one transaction writes.
 const pullChunk = 1000
@@ -42,7 +48,7 @@ func (d *Database) pullGroup(ctx context.Context, lease sync.Lease, pulls []sync
 	err := d.fenced(ctx, lease, tables, func(tx pgx.Tx) error {
 		// References among the rows of one statement are checked at its end,
 		// and nobody's open transaction holds the cycle up for long.
-		if _, err := tx.Exec(ctx, `SET LOCAL lock_timeout = '2s'; SET CONSTRAINTS ALL DEFERRED`); err != nil {
+		if _, err := tx.Exec(ctx, fmt.Sprintf(`SET LOCAL lock_timeout = %d; SET CONSTRAINTS ALL DEFERRED`, cmp.Or(d.lockWait, pullLockWait).Milliseconds())); err != nil {
 			return err
 		}
 		t, action := pulls[0].Subject.Table, pulls[0].Action

@@ -158,10 +158,16 @@ func (p *player) dueOf(of string) {
 }
 
 func (p *player) load(rng *rand.Rand) {
-	t := pick(rng, simulate.Tables())
-	if _, ok := p.latest(t.Name); !ok && len(p.known(t.Name)) == 0 && chance(rng, 0.9) {
+	var used []*modules.Table
+	for _, t := range simulate.Tables() {
+		if len(p.known(t.Name)) > 0 || chance(rng, 0.03) {
+			used = append(used, t)
+		}
+	}
+	if len(used) == 0 {
 		return
 	}
+	t := pick(rng, used)
 	ids := p.known(t.Name)
 	if chance(rng, 0.1) {
 		ids = append(ids, nobody)
@@ -507,8 +513,14 @@ func (p *player) end(rng *rand.Rand, method string) {
 	var m, s []sync.Outcome
 	touched := map[string]bool{}
 	p.does("%s%s", what, method)
+	var ended []sync.RecordRef
 	for range 1 + rng.IntN(2) {
-		a, b := p.outcome(rng, method)
+		o := p.ops[len(p.ops)-1-min(rng.IntN(len(p.ops)), rng.IntN(len(p.ops)))]
+		if slices.Contains(ended, o.call.Record) {
+			continue // a record has one operation at a time
+		}
+		ended = append(ended, o.call.Record)
+		a, b := p.outcome(rng, method, o)
 		m, s = append(m, a), append(s, b)
 		touched[a.Subject.Table.Name] = true
 	}
@@ -533,8 +545,7 @@ func (p *player) end(rng *rand.Rand, method string) {
 }
 
 // outcome makes the end of an operation, for both sides.
-func (p *player) outcome(rng *rand.Rand, method string) (m, s sync.Outcome) {
-	o := p.ops[len(p.ops)-1-min(rng.IntN(len(p.ops)), rng.IntN(len(p.ops)))]
+func (p *player) outcome(rng *rand.Rand, method string, o op) (m, s sync.Outcome) {
 	t := tableOf(o.call.Record.Table)
 	m = sync.Outcome{
 		Calls: []int64{o.id.m}, Kind: o.call.Kind, Replaces: o.call.Replaces,
@@ -654,6 +665,9 @@ func (p *player) newConflicts(rng *rand.Rand, s *sync.Subject) (list []sync.Conf
 func (p *player) pull(rng *rand.Rand) {
 	l, what := p.lease(rng)
 	t := pick(rng, simulate.Tables())
+	if len(p.seen) > 0 && chance(rng, 0.6) {
+		t = pick(rng, p.seen).m.Table
+	}
 	subjects := p.remembered(rng, t.Name, 3)
 	var m, s []sync.Pull
 	p.does("%sPull", what)

@@ -74,8 +74,11 @@ func Script(seed uint64) []Step {
 	for _, a := range actions {
 		total += a.weight
 	}
-	steps := []Step{{"take over", 0}}
-	for range 10 + rng.IntN(30) {
+	steps := []Step{{"take over", rng.Uint64()}}
+	for range 3 + rng.IntN(6) { // so that there is something to act on
+		steps = append(steps, Step{"INSERT", rng.Uint64()})
+	}
+	for range 10 + rng.IntN(60) {
 		at := rng.IntN(total)
 		for _, a := range actions {
 			if at -= a.weight; at < 0 {

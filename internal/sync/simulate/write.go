@@ -32,10 +32,26 @@ func (db *database) begin(lease sync.Lease, call sync.LoggedCall) (int64, error)
 			return 0, sync.ErrRefused
 		}
 	}
+	call.Columns = journaled(registry.Table(call.Record.Table), call.Columns)
 	op := &opRow{LoggedCall: call, id: int64(len(db.ops) + 1), started: db.w.now}
 	db.ops = append(db.ops, op)
 	db.wrote("journal")
 	return op.id, nil
+}
+
+// journaled returns columns as the journal keeps them: a reference to what is on
+// its way out is no value of its column.
+func journaled(t *modules.Table, columns map[string]sync.ValueChange) map[string]sync.ValueChange {
+	out := maps.Clone(columns)
+	for name, c := range out {
+		for _, v := range []*modules.Value{&c.From, &c.To} {
+			if _, err := t.Column(name).Type.Canonical(v.String()); err != nil && !v.IsNull() {
+				*v = modules.Null
+			}
+		}
+		out[name] = c
+	}
+	return out
 }
 
 func (db *database) finish(lease sync.Lease, outcomes []sync.Outcome) error {
@@ -209,13 +225,19 @@ func (db *database) pullGroup(lease sync.Lease, pulls []sync.Pull, results []syn
 		old := db.rows[t.Name][id]
 		switch p.Action {
 		case sync.InsertRecord:
-			key, _ := t.Key(p.Row)
+			key, named := t.Key(p.Row)
 			if id == 0 {
 				db.nextID[t.Name]++
 				id = db.nextID[t.Name]
 			}
 			vals := db.fill(t, p.Row)
-			if db.pendingKey(t, key, own) || db.byKey(t, t.Scope(vals), key) != nil || db.reserved(t, vals) || db.locked(ref(t, id)) || db.leaving(t, vals) {
+			if named && db.pendingKey(t, key, own) {
+				continue
+			}
+			if failure = missing(t, vals); failure != nil { // looked at before the unique indexes
+				break
+			}
+			if named && db.byKey(t, t.Scope(vals), key) != nil || db.reserved(t, vals) || db.locked(ref(t, id)) || db.leaving(t, vals) {
 				continue
 			}
 			if old != nil {
@@ -358,6 +380,16 @@ func (db *database) leaving(t *modules.Table, vals modules.Row) bool {
 	return false
 }
 
+// missing returns which column that must have a value has none.
+func missing(t *modules.Table, vals modules.Row) error {
+	for i := range t.Columns {
+		if c := &t.Columns[i]; c.Required && vals[c.Name].IsNull() {
+			return fmt.Errorf("%s.%s is NULL", t.Name, c.Name)
+		}
+	}
+	return nil
+}
+
 // violated returns which foreign key or constraint of a user's a version of a
 // record breaks; r is nil for a deleted one.
 func (db *database) violated(t *modules.Table, id int64, r *row) error {
@@ -377,12 +409,12 @@ func (db *database) violated(t *modules.Table, id int64, r *row) error {
 		}
 		return nil
 	}
+	if err := missing(t, r.vals); err != nil {
+		return err
+	}
 	for i := range t.Columns {
 		c := &t.Columns[i]
 		v := r.vals[c.Name]
-		if c.Required && v.IsNull() {
-			return fmt.Errorf("%s.%s is NULL", t.Name, c.Name)
-		}
 		if c.References == nil || v.IsNull() {
 			continue
 		}
