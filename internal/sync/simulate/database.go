@@ -34,6 +34,12 @@ type auditRow struct {
 	committed time.Duration
 }
 
+// deletion is what the audit log says of a record's deletion.
+type deletion struct {
+	audit int64
+	key   string
+}
+
 type stateRow struct {
 	sync.State
 	scope modules.Scope
@@ -61,7 +67,7 @@ type opRow struct {
 	sync.LoggedCall
 	id             int64
 	started, ended time.Duration
-	lost           time.Duration // when its answer was lost, if it was
+	at             time.Duration // its last sign of life: it began, succeeded, or its answer was lost
 	result         sync.Result   // "" and unknown: not ended
 }
 
@@ -78,6 +84,7 @@ type database struct {
 	nextAudit int64
 	log       map[sync.RecordRef][]*auditRow // committed, by id
 	pending   map[sync.RecordRef][]*auditRow // of these, not settled
+	deleted   map[sync.RecordRef]deletion    // the newest of each that had an identity
 	txs       map[int]*tx
 	rules     []modes.Rule
 	hold      bool
@@ -98,7 +105,7 @@ type database struct {
 func newDatabase(w *world) *database {
 	db := &database{
 		w: w, nextID: map[string]int64{}, rows: map[string]map[int64]*row{}, log: map[sync.RecordRef][]*auditRow{},
-		pending: map[sync.RecordRef][]*auditRow{}, txs: map[int]*tx{}, imported: map[string]bool{},
+		pending: map[sync.RecordRef][]*auditRow{}, deleted: map[sync.RecordRef]deletion{}, txs: map[int]*tx{}, imported: map[string]bool{},
 		states: map[sync.RecordRef]*stateRow{}, limits: sync.DeleteLimits{Max: 100, Ratio: 1, Floor: 5},
 	}
 	for _, t := range tables {
@@ -210,11 +217,11 @@ func (db *database) match(t *modules.Table, scope modules.Scope, objects []modul
 				s.State = &sync.State{}
 			}
 		}
-		if s.Record == nil && db.pendingKey(t, key, nil) {
+		if s.Record == nil && scope.Account == account && db.pendingKey(t, key, nil) {
 			s.Change = &sync.Change{}
 		}
 		for at, st := range db.states {
-			if s.Record == nil && at.Table == t.Name && st.key == key {
+			if s.Record == nil && at.Table == t.Name && st.key == key && st.scope.Account == scope.Account {
 				s.State = &sync.State{}
 			}
 		}
@@ -334,7 +341,7 @@ func (db *database) dependents(table string, ids []int64) []sync.RecordRef {
 		for _, id := range db.ids(t) {
 			for i := range t.Columns {
 				c := &t.Columns[i]
-				if c.References != nil && c.References.Table == table && slices.Contains(ids, db.rows[t.Name][id].vals[c.Name].Int()) {
+				if v := db.rows[t.Name][id].vals[c.Name]; c.References != nil && c.References.Table == table && !v.IsNull() && slices.Contains(ids, v.Int()) {
 					if r := ref(t, id); len(list) == 0 || list[len(list)-1] != r {
 						list = append(list, r)
 					}
@@ -377,6 +384,9 @@ func (db *database) toDatabase(t *modules.Table, scope modules.Scope, rows []mod
 }
 
 func (db *database) recordOf(t *modules.Table, scope modules.Scope, key string) (id int64, garbage, known bool) {
+	if scope.Account != account {
+		return 0, false, false
+	}
 	if r := db.byKey(t, scope, key); r != nil {
 		return r.id, false, true
 	}
@@ -428,24 +438,27 @@ func (db *database) toCloud(t *modules.Table, rows []modules.Row) {
 	}
 }
 
-// lastKey returns the identity a deleted record had.
-func (db *database) lastKey(t *modules.Table, id int64) (key string) {
+// lastKey returns the identity a deleted record had, whoever deleted it.
+func (db *database) lastKey(t *modules.Table, id int64) string {
 	if db.rows[t.Name][id] != nil {
 		return ""
 	}
-	for _, a := range db.log[ref(t, id)] {
-		if a.Type == "DELETE" && a.key != "" {
-			key = a.key
-		}
+	return db.deleted[ref(t, id)].key
+}
+
+// logDeletion notes the identity that a record had when an audit row of its
+// deletion was written.
+func (db *database) logDeletion(at sync.RecordRef, audit int64, key string) {
+	if key != "" && audit > db.deleted[at].audit {
+		db.deleted[at] = deletion{audit, key}
 	}
-	return key
 }
 
 func (db *database) ownWrites() []sync.LoggedWrite {
 	var list []sync.LoggedWrite
 	for _, op := range db.ops {
 		unsure := op.Key != "" && (op.result == sync.ResultUnknown || op.result == sync.ResultAbandoned)
-		if op.result == sync.ResultOK && op.ended > db.w.now-window || unsure && max(op.started, op.lost) > db.w.now-window {
+		if (op.result == sync.ResultOK || unsure) && op.at > db.w.now-window {
 			list = append(list, sync.LoggedWrite{
 				OwnWrite: sync.OwnWrite{Kind: op.Kind, Unsure: unsure, Columns: op.Columns, UpTo: op.UpTo},
 				ID:       op.id, Record: op.Record, Scope: op.Scope, Key: op.Key,
@@ -485,7 +498,7 @@ func (db *database) unfinished() []sync.LoggedOp {
 		o.IDs = append(o.IDs, op.id)
 		o.Key = max(o.Key, op.Key)
 		o.UpTo, o.Replaces = max(o.UpTo, op.UpTo), o.Replaces || op.Replaces
-		o.Settled = o.Settled && max(op.started, op.lost) < db.w.now-2*window
+		o.Settled = o.Settled && op.at < db.w.now-2*window
 	}
 	return list
 }

@@ -180,11 +180,11 @@ func (db *database) allowed(tx *tx, t *modules.Table, id int64, vals modules.Row
 				if at.Table != t.Name {
 					continue
 				}
-				if k, ok := t.Key(o); ok && k == key {
+				if k, ok := t.Key(o); ok && k == key && t.Scope(o) == t.Scope(vals) {
 					return false
 				}
 				if r := db.rows[at.Table][at.ID]; r != nil {
-					if k, ok := t.Key(r.vals); ok && k == key {
+					if k, ok := t.Key(r.vals); ok && k == key && t.Scope(r.vals) == t.Scope(vals) {
 						return false
 					}
 				}
@@ -217,11 +217,16 @@ func (db *database) allowed(tx *tx, t *modules.Table, id int64, vals modules.Row
 	return !(db.w.constrained && t == net && vals["note"].String() == refusedNote)
 }
 
+// userWrite writes a version of a record, nil to delete it. What it comes to
+// reference is locked, and all it references if the transaction has written it
+// before (RI_FKey_fk_upd_check_required in PostgreSQL's ri_triggers.c).
 func (db *database) userWrite(tx *tx, at sync.RecordRef, vals modules.Row) {
+	before, _ := db.see(tx, at)
+	_, again := tx.over[at]
 	tx.over[at] = vals
 	t := registry.Table(at.Table)
 	for i := range t.Columns {
-		if c := &t.Columns[i]; c.References != nil && !vals[c.Name].IsNull() {
+		if c := &t.Columns[i]; c.References != nil && !vals[c.Name].IsNull() && (again || before[c.Name] != vals[c.Name]) {
 			tx.shared[sync.RecordRef{Table: c.References.Table, ID: vals[c.Name].Int()}] = true
 		}
 	}
@@ -260,6 +265,9 @@ func (db *database) commit(slot int) {
 		for _, m := range []map[sync.RecordRef][]*auditRow{db.log, db.pending} {
 			m[at] = append(m[at], a)
 			slices.SortFunc(m[at], func(x, y *auditRow) int { return cmp.Compare(x.ID, y.ID) })
+		}
+		if a.Type == "DELETE" {
+			db.logDeletion(at, a.ID, a.key)
 		}
 		db.w.check.committed(at, a)
 	}

@@ -33,7 +33,7 @@ func (db *database) begin(lease sync.Lease, call sync.LoggedCall) (int64, error)
 		}
 	}
 	call.Columns = journaled(registry.Table(call.Record.Table), call.Columns)
-	op := &opRow{LoggedCall: call, id: int64(len(db.ops) + 1), started: db.w.now}
+	op := &opRow{LoggedCall: call, id: int64(len(db.ops) + 1), started: db.w.now, at: db.w.now}
 	db.ops = append(db.ops, op)
 	db.wrote("journal")
 	return op.id, nil
@@ -75,9 +75,11 @@ func (db *database) finish(lease sync.Lease, outcomes []sync.Outcome) error {
 					op.Key = k
 				}
 			}
-			op.ended, op.lost = db.w.now, 0
-			if o.Result == sync.ResultUnknown {
-				op.ended, op.lost = 0, db.w.now
+			if op.ended = db.w.now; o.Result == sync.ResultUnknown {
+				op.ended = 0
+			}
+			if o.Result == sync.ResultOK || o.Result == sync.ResultUnknown {
+				op.at = db.w.now
 			}
 			db.wrote("journal end")
 		}
@@ -278,7 +280,12 @@ func (db *database) pullGroup(lease sync.Lease, pulls []sync.Pull, results []syn
 			if old == nil || strconv.FormatInt(old.version, 10) != p.Subject.Record.Version || db.locked(ref(t, id)) {
 				continue
 			}
-			did = append(did, func() { db.w.check.deleted(p, old) })
+			did = append(did, func() {
+				db.nextAudit++
+				key, _ := t.Key(old.vals)
+				db.logDeletion(ref(t, id), db.nextAudit, key)
+				db.w.check.deleted(p, old)
+			})
 			undos = append(undos, undo{id, old})
 			delete(db.rows[t.Name], id)
 			results[i].Applied = true
