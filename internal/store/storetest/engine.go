@@ -431,7 +431,7 @@ func (p *player) begin(rng *rand.Rand) {
 	t := pick(rng, simulate.Tables())
 	c := sync.LoggedCall{
 		Call: modules.Call{Service: "Sim", Action: "Do"}, Record: sync.RecordRef{Table: t.Name}, Scope: p.scope(rng, t),
-		Kind: pick(rng, []sync.OpKind{sync.OpCreate, sync.OpCreate, sync.OpUpdate, sync.OpDelete}), Replaces: chance(rng, 0.25),
+		Kind: pick(rng, []sync.OpKind{sync.OpCreate, sync.OpCreate, sync.OpUpdate, sync.OpDelete}), Replaces: chance(rng, 0.4),
 	}
 	c.Scope.Account = simulate.Account
 	if known := p.known(t.Name); len(known) > 0 && chance(rng, 0.85) {
@@ -779,6 +779,10 @@ func (p *player) sameRows(t *modules.Table) {
 func (p *player) settle(rng *rand.Rand) {
 	l, what := p.lease(rng)
 	var m, s []sync.Settlement
+	if len(p.left) == 0 && chance(rng, 0.5) {
+		p.does("Garbage")
+		p.garbageOf(simulate.Account)
+	}
 	p.does("%sSettle", what)
 	add := func(x pair[*sync.Subject], st sync.Settlement) {
 		st.Subject = x.m
@@ -793,7 +797,7 @@ func (p *player) settle(rng *rand.Rand) {
 	for _, x := range p.remembered(rng, "", 3) {
 		add(x, sync.Settlement{Settle: chance(rng, 0.6), Keep: chance(rng, 0.15), Conflicts: p.newConflicts(rng, x.m)})
 	}
-	if len(p.left) > 0 && chance(rng, 0.5) {
+	if len(p.left) > 0 && chance(rng, 0.7) {
 		add(pick(rng, p.left), sync.Settlement{Settle: chance(rng, 0.6), Keep: chance(rng, 0.1)})
 	}
 	p.errs(p.m.Settle(p.ctx, l.m, m), p.s.Settle(p.ctx, l.s, s))

@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -179,6 +180,20 @@ func (db *database) locked(at sync.RecordRef) bool {
 	return false
 }
 
+// writing reports whether an open transaction has written the record.
+func (db *database) writing(at sync.RecordRef) bool {
+	for _, tx := range db.txs {
+		if _, wrote := tx.over[at]; wrote {
+			return true
+		}
+	}
+	return false
+}
+
+// errWaits says that a write would wait for an open transaction, which the engine
+// does not do: it looks again later.
+var errWaits = errors.New("an open transaction holds what the write needs")
+
 // pull writes groups of one table and action, each in one transaction.
 func (db *database) pull(lease sync.Lease, pulls []sync.Pull, between func() error) ([]sync.PullResult, error) {
 	results := make([]sync.PullResult, len(pulls))
@@ -239,11 +254,19 @@ func (db *database) pullGroup(lease sync.Lease, pulls []sync.Pull, results []syn
 			if failure = missing(t, vals); failure != nil { // looked at before the unique indexes
 				break
 			}
-			if named && db.byKey(t, t.Scope(vals), key) != nil || db.reserved(t, vals) || db.locked(ref(t, id)) || db.leaving(t, vals) {
+			if named && db.byKey(t, t.Scope(vals), key) != nil {
 				continue
+			}
+			if db.reserved(t, vals) || db.writing(ref(t, id)) {
+				failure = errWaits
+				break
 			}
 			if old != nil {
 				failure = fmt.Errorf("duplicate key %s %d", t.Name, id)
+				break
+			}
+			if db.leaving(t, nil, vals) {
+				failure = errWaits
 				break
 			}
 			did = append(did, func() { db.w.check.inserted(p, id, vals) })
@@ -259,12 +282,14 @@ func (db *database) pullGroup(lease sync.Lease, pulls []sync.Pull, results []syn
 			for k, v := range p.Row {
 				vals[k] = v
 			}
-			if db.leaving(t, vals) {
-				continue
+			if db.leaving(t, old.vals, vals) {
+				failure = errWaits
+				break
 			}
 			if key, ok := t.Key(vals); ok {
 				if was, _ := t.Key(old.vals); was != key && db.reserved(t, vals) {
-					continue // a unique index makes it wait
+					failure = errWaits
+					break
 				}
 				if other := db.byKey(t, t.Scope(vals), key); other != nil && other.id != id {
 					failure = fmt.Errorf("duplicate identity %s %s", t.Name, key)
@@ -308,7 +333,9 @@ func (db *database) pullGroup(lease sync.Lease, pulls []sync.Pull, results []syn
 			}
 		}
 		if len(pulls) == 1 {
-			results[0] = sync.PullResult{Err: failure}
+			if results[0] = (sync.PullResult{}); failure != errWaits {
+				results[0].Err = failure
+			}
 			return nil
 		}
 		half := len(pulls) / 2
@@ -370,18 +397,27 @@ func (db *database) reserved(t *modules.Table, vals modules.Row) bool {
 	return false
 }
 
-// leaving reports whether an open transaction has deleted a record that is
-// referenced: a foreign key makes others wait, and the engine does not.
-func (db *database) leaving(t *modules.Table, vals modules.Row) bool {
+// leaving reports whether an open transaction has deleted a record that a version
+// comes to reference: a foreign key makes others wait. old is nil for a new one.
+func (db *database) leaving(t *modules.Table, old, vals modules.Row) bool {
 	for i := range t.Columns {
 		c := &t.Columns[i]
-		if c.References == nil || vals[c.Name].IsNull() {
+		if c.References == nil || vals[c.Name].IsNull() || old[c.Name] == vals[c.Name] {
 			continue
 		}
-		for _, tx := range db.txs {
-			if o, wrote := tx.over[sync.RecordRef{Table: c.References.Table, ID: vals[c.Name].Int()}]; wrote && o == nil {
-				return true
-			}
+		at := sync.RecordRef{Table: c.References.Table, ID: vals[c.Name].Int()}
+		if parent := db.rows[at.Table][at.ID]; parent != nil && parent.vals[modules.ColumnRegion] == vals[modules.ColumnRegion] && db.deleting(at) {
+			return true
+		}
+	}
+	return false
+}
+
+// deleting reports whether an open transaction has deleted the record.
+func (db *database) deleting(at sync.RecordRef) bool {
+	for _, tx := range db.txs {
+		if vals, wrote := tx.over[at]; wrote && vals == nil {
+			return true
 		}
 	}
 	return false
@@ -407,8 +443,12 @@ func (db *database) violated(t *modules.Table, id int64, r *row) error {
 				if c.References == nil || c.References.Table != t.Name {
 					continue
 				}
-				for _, other := range db.rows[child.Name] {
+				for _, n := range db.ids(child) {
+					other := db.rows[child.Name][n]
 					if v := other.vals[c.Name]; !v.IsNull() && v.Int() == id {
+						if db.deleting(ref(child, n)) {
+							return errWaits
+						}
 						return fmt.Errorf("%s %d is still referenced by %s %d", t.Name, id, child.Name, other.id)
 					}
 				}
@@ -480,9 +520,9 @@ func (db *database) settle(settlements []sync.Settlement) {
 			key, _ := sub.Table.Key(sub.State.Identity)
 			for _, g := range db.garbage {
 				if g.table == sub.Table && g.scope == sub.Scope && g.key == key {
-					id := g.Identity
-					g.State, g.next = *s.State, db.next(s.State)
-					g.Identity = id
+					st := s.State
+					g.State = sync.State{Name: st.Name, Message: st.Message, Code: st.Code, Review: st.Review, Attempts: st.Attempts, Identity: g.Identity}
+					g.next = db.next(st)
 					db.wrote("garbage state")
 				}
 			}
