@@ -291,7 +291,10 @@ func (db *database) pullGroup(lease sync.Lease, pulls []sync.Pull, results []syn
 					failure = errWaits
 					break
 				}
-				if other := db.byKey(t, t.Scope(vals), key); other != nil && other.id != id {
+				if other := db.byKey(t, t.Scope(vals), key); other != nil && other.id != id && db.writing(ref(t, other.id)) {
+					failure = errWaits // whoever has written it may give the identity up
+					break
+				} else if other != nil && other.id != id {
 					failure = fmt.Errorf("duplicate identity %s %s", t.Name, key)
 					break
 				}
