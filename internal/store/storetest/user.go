@@ -100,7 +100,12 @@ func (p *player) newValues(rng *rand.Rand, t *modules.Table) modules.Row {
 	for range 1 + rng.IntN(2) {
 		c := &t.Columns[rng.IntN(len(t.Columns))]
 		switch {
-		case c.Name == modules.ColumnAccount || c.Name == modules.ColumnRegion:
+		case c.Name == modules.ColumnAccount: // nothing moves to another
+			if chance(rng, 0.2) {
+				set[c.Name] = modules.Text("stranger")
+			}
+		case c.Name == modules.ColumnRegion:
+			set[c.Name] = modules.Text(pick(rng, simulate.Regions()))
 		case c.References != nil:
 			set[c.Name] = modules.Null
 			if parent, ok := p.parent(rng, c); ok && chance(rng, 0.8) {

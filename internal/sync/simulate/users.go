@@ -117,11 +117,17 @@ func (db *database) update(tx *tx, t *modules.Table, id int64, set modules.Row) 
 			return false
 		}
 		vals[n], original[n], change[n] = v, old[n], v
-		if c.Identity {
+		if c.Identity || c.Name == modules.ColumnRegion && t.Reach == modules.PerRegion {
 			key, _ = t.Key(old)
 		}
 	}
 	if len(change) == 0 || !db.allowed(tx, t, id, vals) {
+		return false
+	}
+	if _, account := change[modules.ColumnAccount]; account {
+		return false
+	}
+	if _, moves := change[modules.ColumnRegion]; moves && (db.named(tx, at) || db.sharedByOther(tx, at)) {
 		return false
 	}
 	db.userWrite(tx, at, vals)
@@ -136,29 +142,43 @@ func (db *database) remove(tx *tx, t *modules.Table, id int64) bool {
 	if !ok || db.heldByOther(tx, at) || modes.New(db.rules).Of(t.Name, id, "") == modes.Track {
 		return false
 	}
-	for _, other := range db.txs {
-		if other != tx && other.shared[at] {
-			return false // waits
-		}
-	}
-	for _, child := range tables {
-		for i := range child.Columns {
-			c := &child.Columns[i]
-			if c.References == nil || c.References.Table != t.Name {
-				continue
-			}
-			for _, other := range db.visible(tx, child, false) {
-				r, _ := db.see(tx, ref(child, other))
-				if ref(child, other) != at && !r[c.Name].IsNull() && r[c.Name].Int() == id {
-					return false
-				}
-			}
-		}
+	if db.sharedByOther(tx, at) || db.named(tx, at) {
+		return false
 	}
 	key, _ := t.Key(old)
 	db.userWrite(tx, at, nil)
 	db.audit(tx, &auditRow{Entry: auditlog.Entry{RecordID: id, Type: "DELETE", Original: masked(t, old)}, table: t, key: key})
 	return true
+}
+
+// sharedByOther reports whether another transaction holds the record for what it
+// has made reference it: whoever changes its key or deletes it waits.
+func (db *database) sharedByOther(tx *tx, at sync.RecordRef) bool {
+	for _, other := range db.txs {
+		if other != tx && other.shared[at] {
+			return true
+		}
+	}
+	return false
+}
+
+// named reports whether another record references the record.
+func (db *database) named(tx *tx, at sync.RecordRef) bool {
+	for _, child := range tables {
+		for i := range child.Columns {
+			c := &child.Columns[i]
+			if c.References == nil || c.References.Table != at.Table {
+				continue
+			}
+			for _, other := range db.visible(tx, child, false) {
+				r, _ := db.see(tx, ref(child, other))
+				if ref(child, other) != at && !r[c.Name].IsNull() && r[c.Name].Int() == at.ID {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 // allowed checks constraints of a version a user writes.
@@ -209,7 +229,7 @@ func (db *database) allowed(tx *tx, t *modules.Table, id int64, vals modules.Row
 			return false
 		}
 		for _, other := range db.txs {
-			if o, wrote := other.over[parent]; other != tx && wrote && o == nil {
+			if other != tx && other.leaves(db, parent) {
 				return false // waits for the DELETE
 			}
 		}

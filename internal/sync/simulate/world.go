@@ -200,6 +200,10 @@ func (w *world) newValues(tx *tx, t *modules.Table, id int64, a *Action) modules
 		}
 	}
 	set := modules.Row{}
+	if t.Reach == modules.PerRegion && a.C%13 == 5 { // moves
+		set[modules.ColumnRegion] = modules.Text(regions[a.D%len(regions)])
+		return set
+	}
 	for n := range 1 + a.D%2 {
 		c := t.Column(columns[(a.C+n)%len(columns)])
 		switch {

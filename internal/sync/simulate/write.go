@@ -400,7 +400,7 @@ func (db *database) reserved(t *modules.Table, vals modules.Row) bool {
 	return false
 }
 
-// leaving reports whether an open transaction has deleted a record that a version
+// leaving reports whether an open transaction takes away a record that a version
 // comes to reference: a foreign key makes others wait. old is nil for a new one.
 func (db *database) leaving(t *modules.Table, old, vals modules.Row) bool {
 	for i := range t.Columns {
@@ -409,21 +409,29 @@ func (db *database) leaving(t *modules.Table, old, vals modules.Row) bool {
 			continue
 		}
 		at := sync.RecordRef{Table: c.References.Table, ID: vals[c.Name].Int()}
-		if parent := db.rows[at.Table][at.ID]; parent != nil && parent.vals[modules.ColumnRegion] == vals[modules.ColumnRegion] && db.deleting(at) {
+		if parent := db.rows[at.Table][at.ID]; parent != nil && parent.vals[modules.ColumnRegion] == vals[modules.ColumnRegion] && db.going(at) {
 			return true
 		}
 	}
 	return false
 }
 
-// deleting reports whether an open transaction has deleted the record.
-func (db *database) deleting(at sync.RecordRef) bool {
+// going reports whether an open transaction has deleted the record, or moved it to
+// another region: it gives up the key by which it is referenced.
+func (db *database) going(at sync.RecordRef) bool {
 	for _, tx := range db.txs {
-		if vals, wrote := tx.over[at]; wrote && vals == nil {
+		if tx.leaves(db, at) {
 			return true
 		}
 	}
 	return false
+}
+
+// leaves reports whether the transaction gives up the key of a record.
+func (tx *tx) leaves(db *database, at sync.RecordRef) bool {
+	vals, wrote := tx.over[at]
+	was := db.rows[at.Table][at.ID]
+	return wrote && (vals == nil || was != nil && was.vals[modules.ColumnRegion] != vals[modules.ColumnRegion])
 }
 
 // missing returns which column that must have a value has none.
@@ -449,7 +457,7 @@ func (db *database) violated(t *modules.Table, id int64, r *row) error {
 				for _, n := range db.ids(child) {
 					other := db.rows[child.Name][n]
 					if v := other.vals[c.Name]; !v.IsNull() && v.Int() == id {
-						if db.deleting(ref(child, n)) {
+						if db.going(ref(child, n)) {
 							return errWaits
 						}
 						return fmt.Errorf("%s %d is still referenced by %s %d", t.Name, id, child.Name, other.id)
