@@ -621,7 +621,7 @@ func (p *player) object(rng *rand.Rand, t *modules.Table, scope modules.Scope) m
 func (p *player) newState(rng *rand.Rand, s *sync.Subject) (m, theirs *sync.State) {
 	m = &sync.State{
 		Name: pick(rng, []sync.StateName{sync.StateCreating, sync.StateUpdatingFailed, sync.StateReplacing, sync.StateRemoving, sync.StateConflict, sync.StateConflict, sync.StateWaiting}),
-		Code: pick(rng, []string{"", "transient", "invalid"}), Message: pick(rng, []string{"", "it said no"}), Review: chance(rng, 0.4), Attempts: rng.IntN(4),
+		Code: pick(rng, []string{"", "transient", "invalid", "delete_guard"}), Message: pick(rng, []string{"", "it said no"}), Review: chance(rng, 0.4), Attempts: rng.IntN(4),
 		Backoff: pick(rng, backoffs), Replacing: chance(rng, 0.2), Unconfirmed: rng.IntN(3), Due: chance(rng, 0.5),
 	}
 	if chance(rng, 0.5) {

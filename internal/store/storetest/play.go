@@ -19,7 +19,7 @@ import (
 )
 
 var (
-	scripts = flag.Int("scripts", 250, "random scripts that a store plays against the model")
+	scripts = flag.Int("scripts", 200, "random scripts that a store plays against the model")
 	most    = flag.Int("differences", 1, "differences to find before the test ends")
 	seed    = flag.Uint64("seed", 1, "seed of the first script")
 )

@@ -29,7 +29,7 @@ var actions = []action{
 	{"ROLLBACK", 2, (*player).rollback},
 	{"INSERT iasql_mode", 4, (*player).addRule},
 	{"DELETE iasql_mode", 2, (*player).dropRule},
-	{"UPDATE iasql_settings", 2, (*player).set},
+	{"UPDATE iasql_settings", 3, (*player).set},
 	{"iasql_begin", 1, (*player).openBatch},
 	{"close batch", 2, (*player).closeBatch},
 	{"UPDATE iasql_conflicts", 3, (*player).decide},

@@ -158,6 +158,7 @@ func (s *Store) Set(_ context.Context, name, value string) (bool, error) {
 	default:
 		return false, nil
 	}
+	db.settingChanged()
 	return true, nil
 }
 

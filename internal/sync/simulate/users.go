@@ -331,3 +331,13 @@ func masked(t *modules.Table, vals modules.Row) modules.Row {
 	}
 	return out
 }
+
+// settingChanged is what follows from a change of iasql_settings: what was stopped
+// for review is looked at again.
+func (db *database) settingChanged() {
+	for _, st := range db.states {
+		if st.Code == "delete_guard" {
+			st.next = db.w.now
+		}
+	}
+}

@@ -113,6 +113,7 @@ func (w *world) do(a *Action) {
 		}
 	case Policy:
 		w.db.hold = a.A%2 == 0
+		w.db.settingChanged()
 	case Resolve:
 		w.resolve(a)
 	case Retry:
