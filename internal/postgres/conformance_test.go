@@ -111,6 +111,7 @@ func (f *conforming) open(t testing.TB) storetest.Store {
 		}
 	}
 	f.scripts++
+	reset = append(reset, "ALTER TABLE public.net DROP CONSTRAINT IF EXISTS no_such_note")
 	for name, value := range map[string]string{"conflict_policy": "push", "max_deletes": "100", "max_delete_ratio": "1", "delete_ratio_floor": "5",
 		"consistency_window": fmt.Sprintf("%d seconds", int(simulate.Window.Seconds()))} {
 		reset = append(reset, fmt.Sprintf("UPDATE public.iasql_settings SET value = '%s' WHERE name = '%s'", value, name))
@@ -243,6 +244,11 @@ func (r *real) Rollback(ctx context.Context, slot int) error {
 		return nil
 	}
 	return tx.Rollback(ctx)
+}
+
+func (r *real) Constrain(ctx context.Context) error {
+	_, err := r.user.Exec(ctx, fmt.Sprintf(`ALTER TABLE net ADD CONSTRAINT no_such_note CHECK (note <> '%s')`, simulate.RefusedNote))
+	return err
 }
 
 func (r *real) AddRule(ctx context.Context, rule modes.Rule) (bool, error) {

@@ -81,7 +81,7 @@ func (d *Database) ToDatabase(ctx context.Context, t *modules.Table, scope modul
 			UNION ALL SELECT %[7]s, g.record_id, 2 FROM iasql_internal.garbage g WHERE g.table_name = %[5]s AND %[7]s = ANY ($1) AND g.account = $2
 			UNION ALL SELECT %[8]s, l.record_id, 3 FROM public.iasql_audit_log l
 			WHERE NOT l.settled AND l.table_name = %[5]s AND l.change_type = 'DELETE' AND %[8]s = ANY ($1) AND l.account = $2
-			ORDER BY 3`,
+			ORDER BY 3, 2`,
 			name.row, shapeOf(parent).name, quote(c.References.Key), where, literal(parent.Name), name.state, name.garbage, name.log)
 		batch.Queue(query, args...).Query(func(rows pgx.Rows) error {
 			// An object that a record took over from one that a user deleted, and

@@ -26,11 +26,21 @@
 //   - Order, where the contract leaves it open: of [sync.Database.Records],
 //     Dependents, Tables and Garbage.
 //   - Error texts. The suite compares the class: none, lease lost, refused,
-//     another failure. It does not compare the number of errors of one call.
+//     another failure.
 //   - A reference without a name in the cloud: Subject.RefKeys may hold NULL or
 //     nothing for it.
 //   - State.Backoff: it is written, never read. Its effect, State.Due, is compared.
 //   - Tables the subject has besides those of the simulated cloud.
+//
+// # What scripts leave out
+//
+// Some calls no cycle makes, and the contract does not say what they do: two pulls
+// of one record in one call, two ends of one operation in one call, a pull of no
+// columns. Some things only PostgreSQL has: locked tables, triggers of users,
+// batches that are being committed, the stores of previews and commits
+// (postgres.Overlay and postgres.Bound). Each call ends before the next begins:
+// what runs at the same time is another test's, but users' transactions stay open
+// across calls.
 //
 // # Time
 //

@@ -22,6 +22,7 @@ type action struct {
 
 // actions are all kinds of steps. Each method of the contract has one.
 var actions = []action{
+	{"ALTER TABLE", 0, (*player).constrain}, // first, or not at all
 	{"INSERT", 16, (*player).insert},
 	{"UPDATE", 12, (*player).update},
 	{"DELETE", 7, (*player).remove},
@@ -74,7 +75,11 @@ func Script(seed uint64) []Step {
 	for _, a := range actions {
 		total += a.weight
 	}
-	steps := []Step{{"take over", rng.Uint64()}}
+	var steps []Step
+	if rng.IntN(3) == 0 {
+		steps = append(steps, Step{"ALTER TABLE", 0})
+	}
+	steps = append(steps, Step{"take over", rng.Uint64()})
 	for range 3 + rng.IntN(6) { // so that there is something to act on
 		steps = append(steps, Step{"INSERT", rng.Uint64()})
 	}

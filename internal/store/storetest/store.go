@@ -42,6 +42,9 @@ type User interface {
 	Commit(ctx context.Context, slot int) error
 	Rollback(ctx context.Context, slot int) error
 
+	// Constrain adds a constraint to table net of the simulated cloud: its column
+	// note must not be [simulate.RefusedNote]. It comes before all else.
+	Constrain(ctx context.Context) error
 	// AddRule inserts a rule into iasql_mode; its ID is ignored.
 	AddRule(ctx context.Context, rule modes.Rule) (ok bool, err error)
 	// DropRule deletes the rule of the same target.

@@ -14,6 +14,13 @@ import (
 
 // Steps of people.
 
+// constrain adds a constraint of a user's own.
+func (p *player) constrain(*rand.Rand) {
+	p.does("ALTER TABLE net ADD CHECK (note <> '%s')", simulate.RefusedNote)
+	p.must(p.m.Constrain(p.ctx))
+	p.must(p.s.Constrain(p.ctx))
+}
+
 // insert inserts a record: a new one, one that adopts an object, or one under an
 // id that is or was in use.
 func (p *player) insert(rng *rand.Rand) {

@@ -390,31 +390,35 @@ func (db *database) recordOf(t *modules.Table, scope modules.Scope, key string) 
 	if r := db.byKey(t, scope, key); r != nil {
 		return r.id, false, true
 	}
-	var gone int64 // of a record that is no more
-	for _, at := range db.refs() {
+	// Of several that the object may be known by, the one with the lowest id.
+	var gone, left int64 // a record that is no more; one that has replaced its object
+	for _, at := range db.refs() { // in the order of ids
 		if st := db.states[at]; st != nil && at.Table == t.Name && st.key == key {
 			if db.rows[t.Name][at.ID] != nil {
 				return at.ID, false, true
 			}
-			gone = at.ID
+			if gone == 0 {
+				gone = at.ID
+			}
+		}
+		for _, a := range db.pending[at] {
+			if gone == 0 && at.Table == t.Name && a.Type == "DELETE" && a.key == key {
+				gone = at.ID
+			}
 		}
 	}
 	for _, g := range db.garbage {
 		if g.table == t && g.key == key {
-			return g.record, true, true
-		}
-	}
-	if gone != 0 {
-		return gone, true, true
-	}
-	for _, at := range db.refs() {
-		for _, a := range db.pending[at] {
-			if at.Table == t.Name && a.Type == "DELETE" && a.key == key {
-				return at.ID, true, true
+			if !garbage || g.record < left {
+				left = g.record
 			}
+			garbage = true
 		}
 	}
-	return 0, false, false
+	if garbage {
+		return left, true, true
+	}
+	return gone, gone != 0, gone != 0
 }
 
 func (db *database) toCloud(t *modules.Table, rows []modules.Row) {

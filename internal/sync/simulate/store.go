@@ -47,6 +47,16 @@ func NewStore() *Store {
 // Close ends the store.
 func (s *Store) Close() {}
 
+// Constrain adds a constraint of a user's: column note of table net must not be
+// [RefusedNote].
+func (s *Store) Constrain(context.Context) error {
+	s.w.constrained = true
+	return nil
+}
+
+// RefusedNote is what the constraint does not allow.
+const RefusedNote = refusedNote
+
 // Take takes the lease of the account over from whoever has it.
 func (s *Store) Take(context.Context) (sync.Lease, error) {
 	s.w.db.fence++

@@ -251,7 +251,7 @@ func (db *database) pullGroup(lease sync.Lease, pulls []sync.Pull, results []syn
 			if named && db.pendingKey(t, key, own) {
 				continue
 			}
-			if failure = missing(t, vals); failure != nil { // looked at before the unique indexes
+			if failure = db.unfit(t, vals); failure != nil { // looked at before the unique indexes
 				break
 			}
 			if named && db.byKey(t, t.Scope(vals), key) != nil {
@@ -434,12 +434,16 @@ func (tx *tx) leaves(db *database, at sync.RecordRef) bool {
 	return wrote && (vals == nil || was != nil && was.vals[modules.ColumnRegion] != vals[modules.ColumnRegion])
 }
 
-// missing returns which column that must have a value has none.
-func missing(t *modules.Table, vals modules.Row) error {
+// unfit returns what is wrong with a version by itself: a column that must have a
+// value has none, or a user's constraint does not allow it.
+func (db *database) unfit(t *modules.Table, vals modules.Row) error {
 	for i := range t.Columns {
 		if c := &t.Columns[i]; c.Required && vals[c.Name].IsNull() {
 			return fmt.Errorf("%s.%s is NULL", t.Name, c.Name)
 		}
+	}
+	if db.w.constrained && t == net && vals["note"].String() == refusedNote {
+		return fmt.Errorf("a user's constraint does not allow note %q", refusedNote)
 	}
 	return nil
 }
@@ -467,7 +471,7 @@ func (db *database) violated(t *modules.Table, id int64, r *row) error {
 		}
 		return nil
 	}
-	if err := missing(t, r.vals); err != nil {
+	if err := db.unfit(t, r.vals); err != nil {
 		return err
 	}
 	for i := range t.Columns {
@@ -480,9 +484,6 @@ func (db *database) violated(t *modules.Table, id int64, r *row) error {
 		if parent == nil || parent.vals[modules.ColumnRegion] != r.vals[modules.ColumnRegion] {
 			return fmt.Errorf("%s.%s: no %s %s", t.Name, c.Name, c.References.Table, v)
 		}
-	}
-	if db.w.constrained && t == net && r.vals["note"].String() == refusedNote {
-		return fmt.Errorf("a user's constraint does not allow note %q", refusedNote)
 	}
 	return nil
 }
