@@ -391,7 +391,7 @@ func (db *database) recordOf(t *modules.Table, scope modules.Scope, key string) 
 		return r.id, false, true
 	}
 	// Of several that the object may be known by, the one with the lowest id.
-	var gone, left int64 // a record that is no more; one that has replaced its object
+	var gone, left int64           // a record that is no more; one that has replaced its object
 	for _, at := range db.refs() { // in the order of ids
 		if st := db.states[at]; st != nil && at.Table == t.Name && st.key == key {
 			if db.rows[t.Name][at.ID] != nil {
