@@ -11,7 +11,8 @@
 //	store.go   what a store under test must offer: the contract, and its users
 //	script.go  which steps there are, and scripts of them made from a seed
 //	user.go    steps of people: statements, modes, settings, batches, time
-//	engine.go  steps of an engine: every method of the contract
+//	reads.go   steps of an engine: the methods of the contract that read
+//	writes.go  and those that write
 //	answer.go  what is compared, and in which form
 //	play.go    plays a script, compares, shrinks
 //
