@@ -292,7 +292,9 @@ func (d *Database) changesJSON(table string, changes map[string]decide.ValueChan
 	return json.Marshal(raw)
 }
 
-// InDoubt implements [store.Store].
+// InDoubt implements [store.Store]. The calls of one operation have one token, or
+// are about one object: deletions of what has no record, or of what a record has
+// replaced, are as many operations as there are objects.
 func (d *Database) InDoubt(ctx context.Context, account string) ([]decide.Intent, error) {
 	rows, err := d.Pool.Query(ctx, `
 		SELECT array_agg(id ORDER BY id), table_name, coalesce(record_id, 0), kind, account, region, coalesce(max(key), ''), coalesce(token, ''),
@@ -300,7 +302,7 @@ func (d *Database) InDoubt(ctx context.Context, account string) ([]decide.Intent
 		       coalesce(max(elapsed) < $2 - 2 * `+window+`, max(started) < now() - make_interval(secs => 2 * `+window+`))
 		FROM public.iasql_operations
 		WHERE account = $1 AND ended IS NULL AND kind <> 'call'
-		GROUP BY table_name, record_id, kind, account, region, token
+		GROUP BY table_name, record_id, kind, account, region, token, CASE WHEN kind <> 'create' THEN key END
 		ORDER BY min(id)`, account, d.clocks.now(account))
 	if err != nil {
 		return nil, err

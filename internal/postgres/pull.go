@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -16,6 +18,10 @@ import (
 	"iasql/internal/modules"
 	"iasql/internal/store"
 )
+
+// pullLockWait is how long a pull waits for what somebody's open transaction
+// holds.
+const pullLockWait = 2 * time.Second
 
 // pullChunk bounds the records one transaction writes.
 const pullChunk = 1000
@@ -44,7 +50,7 @@ func (d *Database) pullGroup(ctx context.Context, lease store.Lease, pulls []sto
 	err := d.fenced(ctx, lease, []string{t.Name}, func(tx pgx.Tx) error {
 		// References among the rows of one statement are checked at its end,
 		// and nobody's open transaction holds the cycle up for long.
-		if _, err := tx.Exec(ctx, `SET LOCAL lock_timeout = '2s'; SET CONSTRAINTS ALL DEFERRED`); err != nil {
+		if _, err := tx.Exec(ctx, fmt.Sprintf(`SET LOCAL lock_timeout = %d; SET CONSTRAINTS ALL DEFERRED`, cmp.Or(d.lockWait, pullLockWait).Milliseconds())); err != nil {
 			return err
 		}
 		if err := d.writePulls(ctx, tx, pulls, results); err != nil {
@@ -189,24 +195,14 @@ func firstLine(s string) string {
 // deleted.
 func insertRecords(ctx context.Context, tx pgx.Tx, pulls []store.Pull, triggers func() ([]string, error)) ([]written, error) {
 	in := newInsertion(pulls)
-	found, err := tx.Query(ctx, fmt.Sprintf(`
-		INSERT INTO %s AS t (%s) SELECT %s FROM %s WHERE %s ORDER BY v.ord
-		ON CONFLICT (%s) DO NOTHING
-		RETURNING t.id, coalesce(%s, '')`,
-		in.shape.name, strings.Join(in.columns, ", "), strings.Join(in.values, ", "), in.from, in.free, strings.Join(in.target, ", "), in.shape.keyExpr), in.args...)
+	inserted, wanted, err := in.insert(ctx, tx)
 	if err != nil {
-		return nil, err
-	}
-	inserted := make(map[string]int64, len(pulls))
-	var id int64
-	var key string
-	if _, err := pgx.ForEachRow(found, []any{&id, &key}, func() error { inserted[key] = id; return nil }); err != nil {
 		return nil, err
 	}
 	became := make([]written, len(pulls))
 	stored := make(map[int64]modules.Row, len(inserted))
-	for i, key := range in.keys {
-		if id, ok := inserted[key]; ok {
+	for _, id := range inserted {
+		if i, ok := wanted[id]; ok {
 			became[i] = applied
 			stored[id] = in.rows[i]
 		}
@@ -217,13 +213,13 @@ func insertRecords(ctx context.Context, tx pgx.Tx, pulls []store.Pull, triggers 
 	}
 	t := in.shape.table
 	if len(stored) < len(inserted) {
-		return nil, &triggerError{table: t.Name, triggers: list, columns: t.Identity()}
+		return nil, &triggerError{table: t.Name, triggers: list, columns: []string{modules.ColumnID}}
 	}
 	if err := unchanged(ctx, tx, t, stored, func() ([]string, error) { return list, nil }); err != nil {
 		return nil, err
 	}
 	// What is missing although nothing stands in its way was left out.
-	found, err = tx.Query(ctx, fmt.Sprintf(`SELECT v.ord FROM %s WHERE %s AND NOT EXISTS (SELECT FROM %s t WHERE %s)`,
+	found, err := tx.Query(ctx, fmt.Sprintf(`SELECT v.ord FROM %s WHERE %s AND NOT EXISTS (SELECT FROM %s t WHERE %s)`,
 		in.from, in.free, in.shape.name, strings.Join(in.same, " AND ")), in.args...)
 	if err != nil {
 		return nil, err
@@ -239,23 +235,23 @@ func insertRecords(ctx context.Context, tx pgx.Tx, pulls []store.Pull, triggers 
 type insertion struct {
 	shape           *shape
 	rows            []modules.Row
-	keys            []string // of rows
 	args            []any
 	from            string   // the rows v, numbered by ord
 	free            string   // tells the rows whose identity nobody's unsettled change has
-	columns, values []string // what is inserted: the columns, and the expressions of v for them
+	columns, values []string // what is inserted: the columns, and the expressions of v for them, named like them
 	target          []string // the columns that are unique together
 	same            []string // tells that record t has the identity of v
 }
 
 func newInsertion(pulls []store.Pull) insertion {
 	t := pulls[0].Subject.Table
-	in := insertion{shape: shapeOf(t), rows: make([]modules.Row, len(pulls)), keys: make([]string, len(pulls))}
+	in := insertion{shape: shapeOf(t), rows: make([]modules.Row, len(pulls))}
+	keys := make([]string, len(pulls))
 	ids := make([]int64, len(pulls)) // a record that TRACK brings back keeps its id
 	own := map[int64]int64{}
 	for i := range pulls {
 		in.rows[i] = pulls[i].Row
-		in.keys[i], _ = t.Key(in.rows[i])
+		keys[i], _ = t.Key(in.rows[i])
 		ids[i] = pulls[i].Subject.RecordID
 		if c := pulls[i].Subject.Change; c != nil {
 			for _, id := range c.AuditIDs {
@@ -263,8 +259,8 @@ func newInsertion(pulls []store.Pull) insertion {
 			}
 		}
 	}
-	in.args = []any{ids, in.keys, slices.AppendSeq(make([]int64, 0, len(own)), maps.Keys(own))} // none is not NULL
-	in.columns, in.values = []string{"id"}, []string{fmt.Sprintf(`coalesce(nullif(v.id, 0), nextval(pg_get_serial_sequence(%s, 'id')))`, literal(in.shape.name))}
+	in.args = []any{ids, keys, slices.AppendSeq(make([]int64, 0, len(own)), maps.Keys(own))} // none is not NULL
+	in.columns, in.values = []string{"id"}, []string{fmt.Sprintf(`coalesce(nullif(v.id, 0), nextval(pg_get_serial_sequence(%s, 'id'))) AS id`, literal(in.shape.name))}
 	var params, names []string
 	exprs := map[string]string{}
 	for i := range t.Columns {
@@ -276,7 +272,7 @@ func newInsertion(pulls []store.Pull) insertion {
 		alias := "c" + strconv.Itoa(i)
 		params, names = append(params, fmt.Sprintf("$%d::text[]", len(in.args))), append(names, alias)
 		exprs[c.Name] = fromText("v."+alias, c)
-		in.columns, in.values = append(in.columns, quote(c.Name)), append(in.values, exprs[c.Name])
+		in.columns, in.values = append(in.columns, quote(c.Name)), append(in.values, exprs[c.Name]+" AS "+quote(c.Name))
 	}
 	scope := []string{modules.ColumnAccount}
 	if t.Reach == modules.PerRegion {
@@ -289,6 +285,39 @@ func newInsertion(pulls []store.Pull) insertion {
 	in.from = fmt.Sprintf("unnest($1::bigint[], $2::text[], %s) WITH ORDINALITY v (id, key, %s, ord)", strings.Join(params, ", "), strings.Join(names, ", "))
 	in.free = fmt.Sprintf(`NOT EXISTS (SELECT FROM public.iasql_audit_log l WHERE NOT l.settled AND l.table_name = %s AND l.key = v.key AND l.id <> ALL ($3))`, literal(t.Name))
 	return in
+}
+
+// insert inserts the records. It returns the ids of those that were written, and by
+// id where each that was to be is in the pulls. Which were written their ids tell:
+// two may have one identity, in two regions or because a listing has an object
+// twice.
+func (in *insertion) insert(ctx context.Context, tx pgx.Tx) (inserted []int64, wanted map[int64]int, err error) {
+	columns := strings.Join(in.columns, ", ")
+	found, err := tx.Query(ctx, fmt.Sprintf(`
+		WITH wanted AS MATERIALIZED (
+			SELECT v.ord, %s FROM %s WHERE %s ORDER BY v.ord
+		), done AS (
+			INSERT INTO %s AS t (%s) SELECT %s FROM wanted ORDER BY ord
+			ON CONFLICT (%s) DO NOTHING
+			RETURNING t.id
+		)
+		SELECT ord, id FROM wanted UNION ALL SELECT NULL, id FROM done`,
+		strings.Join(in.values, ", "), in.from, in.free, in.shape.name, columns, columns, strings.Join(in.target, ", ")), in.args...)
+	if err != nil {
+		return nil, nil, err
+	}
+	wanted = make(map[int64]int, len(in.rows))
+	var ord *int
+	var id int64
+	_, err = pgx.ForEachRow(found, []any{&ord, &id}, func() error {
+		if ord == nil {
+			inserted = append(inserted, id)
+		} else {
+			wanted[id] = *ord - 1
+		}
+		return nil
+	})
+	return inserted, wanted, err
 }
 
 // updateRecords writes the pulled columns of records that are still the

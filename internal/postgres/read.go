@@ -27,6 +27,8 @@ type Database struct {
 	clocks  clocks
 	entries decodedEntries
 	held    held
+	// lockWait is pullLockWait in tests that make many pulls wait.
+	lockWait time.Duration
 
 	obstacles obstacles
 }

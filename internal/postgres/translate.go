@@ -117,7 +117,7 @@ func (d *Database) recordsNamed(ref *modules.Reference, scope modules.Scope, key
 		UNION ALL SELECT %[7]s, g.record_id, 2 FROM iasql_internal.garbage g WHERE g.table_name = %[5]s AND %[7]s = ANY ($1) AND g.account = $2
 		UNION ALL SELECT %[8]s, l.record_id, 3 FROM public.iasql_audit_log l
 		WHERE NOT l.settled AND l.table_name = %[5]s AND l.change_type = 'DELETE' AND %[8]s = ANY ($1) AND l.account = $2
-		ORDER BY 3`,
+		ORDER BY 3, 2`,
 		name.row, shapeOf(parent).name, quote(ref.Key), where, literal(parent.Name), name.state, name.garbage, name.log), args
 }
 

@@ -26,7 +26,8 @@ type columnRef struct {
 }
 
 // checker knows what the engine cannot: the true state of both sides at every
-// instant, and what every user wanted.
+// instant, and what every user wanted. A nil one checks nothing: a [Store] has no
+// cloud to compare with.
 type checker struct {
 	w *world
 	// wishes are the users' last words on columns, gone with their records.
@@ -69,6 +70,9 @@ func (c *checker) track(r *run, at decide.RecordRef, column string) bool {
 }
 
 func (c *checker) run() *run {
+	if c == nil {
+		return nil
+	}
 	if len(c.w.runs) == 0 {
 		return nil
 	}
@@ -87,12 +91,18 @@ func (c *checker) recent() time.Duration {
 
 // recordWritten follows which object a record stands for.
 func (c *checker) recordWritten(t *modules.Table, id int64, vals modules.Row) {
+	if c == nil {
+		return
+	}
 	if key, ok := t.Key(vals); ok {
 		c.own(ref(t, id), c.w.cloud.find(t, t.Scope(vals), key))
 	}
 }
 
 func (c *checker) remembered(s *decide.Subject, st *stateRow) {
+	if c == nil {
+		return
+	}
 	if st.key != "" {
 		c.own(s.Ref(), c.w.cloud.find(s.Table, s.Table.Scope(st.Identity), st.key))
 	}
@@ -147,6 +157,9 @@ func (c *checker) disinherit(o *object) {
 
 // committed: a user's change became visible.
 func (c *checker) committed(at decide.RecordRef, a *auditRow) {
+	if c == nil {
+		return
+	}
 	switch a.Type {
 	case "DELETE":
 		for i := range a.table.Columns {
@@ -257,6 +270,9 @@ func (c *checker) conflicting(at decide.RecordRef, col string, have modules.Valu
 
 // updated: the engine wrote what it found in the cloud to a record.
 func (c *checker) updated(p store.Pull, old *row, vals modules.Row) {
+	if c == nil {
+		return
+	}
 	t, at := p.Subject.Table, p.Subject.Ref()
 	changed := false
 	for n, v := range p.Row {
@@ -311,6 +327,9 @@ func (c *checker) isObjectOf(o *object, s *decide.Subject) bool {
 
 // inserted: the engine inserted a record for an object.
 func (c *checker) inserted(p store.Pull, id int64, vals modules.Row) {
+	if c == nil {
+		return
+	}
 	t := p.Subject.Table
 	key, ok := t.Key(vals)
 	o := c.w.cloud.find(t, t.Scope(vals), key)
@@ -373,6 +392,9 @@ func (c *checker) standsFor(at decide.RecordRef, o *object) bool {
 
 // deleted: the engine deleted a record.
 func (c *checker) deleted(p store.Pull, old *row) {
+	if c == nil {
+		return
+	}
 	t, at, r := p.Subject.Table, p.Subject.Ref(), c.run()
 	tracked := c.track(r, at, "")
 	identity, named := p.Subject.Identity()
@@ -420,6 +442,9 @@ func (c *checker) resolved(at decide.RecordRef, how string) bool {
 // settled: the engine marked audit rows as dealt with; left are the record's
 // others.
 func (c *checker) settled(t *modules.Table, at decide.RecordRef, now, left []*auditRow) {
+	if c == nil {
+		return
+	}
 	r := c.w.db.rows[t.Name][at.ID]
 	if r == nil {
 		if last := now[len(now)-1]; last.Type == "DELETE" && len(left) == 0 && !c.track(c.run(), at, "") {
@@ -470,6 +495,9 @@ func (c *checker) isDeposed(o *object) bool {
 }
 
 func (c *checker) deposedSettled(g *deposedRow) {
+	if c == nil {
+		return
+	}
 	o := c.w.cloud.live(g.table, g.scope, g.key)
 	if o == nil {
 		return

@@ -35,6 +35,12 @@ type auditRow struct {
 	committed time.Duration
 }
 
+// deletion is what the audit log says of a record's deletion.
+type deletion struct {
+	audit int64
+	key   string
+}
+
 type stateRow struct {
 	decide.State
 	scope modules.Scope
@@ -62,7 +68,7 @@ type opRow struct {
 	decide.Intent
 	id             int64
 	started, ended time.Duration
-	lost           time.Duration // when its answer was lost, if it was
+	at             time.Duration // its last sign of life: it began, succeeded, or its answer was lost
 }
 
 // never is the next attempt of what waits for a person.
@@ -78,6 +84,7 @@ type database struct {
 	nextAudit int64
 	log       map[decide.RecordRef][]*auditRow // committed, by id
 	pending   map[decide.RecordRef][]*auditRow // of these, not settled
+	deleted   map[decide.RecordRef]deletion    // the newest of each that had an identity
 	txs       map[int]*tx
 	rules     []modes.Rule
 	hold      bool
@@ -88,6 +95,8 @@ type database struct {
 	conflicts []*conflictRow
 	ops       []*opRow
 	fence     int64
+	// batch is the open batch, 0 for none; the world opens none.
+	batch, lastBatch int64
 	// writes counts what the engine wrote, for R12; lastWrite says what.
 	writes    int
 	lastWrite string
@@ -96,7 +105,7 @@ type database struct {
 func newDatabase(w *world) *database {
 	db := &database{
 		w: w, nextID: map[string]int64{}, rows: map[string]map[int64]*row{}, log: map[decide.RecordRef][]*auditRow{},
-		pending: map[decide.RecordRef][]*auditRow{}, txs: map[int]*tx{}, imported: map[string]bool{},
+		pending: map[decide.RecordRef][]*auditRow{}, deleted: map[decide.RecordRef]deletion{}, txs: map[int]*tx{}, imported: map[string]bool{},
 		states: map[decide.RecordRef]*stateRow{}, limits: decide.DeleteLimits{Max: 100, Ratio: 1, Floor: 5},
 	}
 	for _, t := range tables {
@@ -154,6 +163,18 @@ func (db *database) byKey(t *modules.Table, scope modules.Scope, key string) *ro
 	return nil
 }
 
+func (db *database) records(t *modules.Table, scope modules.Scope, each func(id int64, key string) error) error {
+	for _, id := range db.ids(t) {
+		row := db.rows[t.Name][id]
+		if key, ok := t.Key(row.vals); ok && t.Scope(row.vals) == scope {
+			if err := each(id, key); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // keyOf returns the cloud's name for a record: its row's, or its state's, unless
 // another record stands for that object by its row.
 func (db *database) keyOf(t *modules.Table, id int64) (string, bool) {
@@ -187,13 +208,13 @@ func (db *database) match(t *modules.Table, scope modules.Scope, objects []modul
 		}
 		m := &matches[i]
 		if r := db.byKey(t, scope, key); r != nil {
-			m.Record = record(r)
+			m.Record = record(t, r)
 			m.Pending = len(db.pending[ref(t, r.id)]) > 0
 			m.Remembered = db.states[ref(t, r.id)] != nil
 		} else {
-			m.Pending = db.pendingKey(t, key, nil)
+			m.Pending = scope.Account == account && db.pendingKey(t, key, nil)
 			for at, st := range db.states {
-				m.Remembered = m.Remembered || at.Table == t.Name && st.key == key
+				m.Remembered = m.Remembered || at.Table == t.Name && st.key == key && st.scope.Account == scope.Account
 			}
 		}
 		for _, d := range db.deposed {
@@ -219,8 +240,26 @@ func (db *database) pendingKey(t *modules.Table, key string, except []int64) boo
 	return false
 }
 
-func record(r *row) *decide.Record {
-	return &decide.Record{ID: r.id, Version: strconv.FormatInt(r.version, 10), Row: r.vals.Clone()}
+// record returns a record as it is read. Its row has no secrets: see load.
+func record(t *modules.Table, r *row) *decide.Record {
+	vals := r.vals.Clone()
+	for i := range t.Columns {
+		if c := &t.Columns[i]; c.WriteOnly {
+			vals[c.Name] = modules.Null
+		}
+	}
+	return &decide.Record{ID: r.id, Version: strconv.FormatInt(r.version, 10), Row: vals}
+}
+
+// waitingSecret returns the secret that waits to be pushed: what the newest
+// pending change of the column set. Once that is settled nobody can read it.
+func (db *database) waitingSecret(at decide.RecordRef, column string) (v modules.Value) {
+	for _, a := range db.pending[at] {
+		if set, ok := a.change[column]; ok {
+			v = set
+		}
+	}
+	return v
 }
 
 func (db *database) load(t *modules.Table, ids []int64) []*decide.Subject {
@@ -229,7 +268,12 @@ func (db *database) load(t *modules.Table, ids []int64) []*decide.Subject {
 		at := ref(t, id)
 		s := &decide.Subject{Table: t, RecordID: id}
 		if r := db.rows[t.Name][id]; r != nil {
-			s.Record = record(r)
+			s.Record = record(t, r)
+			for i := range t.Columns {
+				if c := &t.Columns[i]; c.WriteOnly && !r.vals[c.Name].IsNull() {
+					s.Record.Row[c.Name] = db.waitingSecret(at, c.Name)
+				}
+			}
 			s.RefKeys = modules.Row{}
 			for i := range t.Columns {
 				c := &t.Columns[i]
@@ -287,7 +331,7 @@ func (db *database) dependents(table string, ids []int64) []decide.RecordRef {
 		for _, id := range db.ids(t) {
 			for i := range t.Columns {
 				c := &t.Columns[i]
-				if c.References != nil && c.References.Table == table && slices.Contains(ids, db.rows[t.Name][id].vals[c.Name].Int()) {
+				if v := db.rows[t.Name][id].vals[c.Name]; c.References != nil && c.References.Table == table && !v.IsNull() && slices.Contains(ids, v.Int()) {
 					if r := ref(t, id); len(list) == 0 || list[len(list)-1] != r {
 						list = append(list, r)
 					}
@@ -330,34 +374,41 @@ func (db *database) toDatabase(t *modules.Table, scope modules.Scope, rows []mod
 }
 
 func (db *database) recordOf(t *modules.Table, scope modules.Scope, key string) (id int64, leaving, known bool) {
+	if scope.Account != account {
+		return 0, false, false
+	}
 	if r := db.byKey(t, scope, key); r != nil {
 		return r.id, false, true
 	}
-	var gone int64 // of a record that is no more
-	for _, at := range db.refs() {
+	// Of several that the object may be known by, the one with the lowest id.
+	var gone, by int64             // a record that is no more; one that has replaced its object
+	for _, at := range db.refs() { // in the order of ids
 		if st := db.states[at]; st != nil && at.Table == t.Name && st.key == key {
 			if db.rows[t.Name][at.ID] != nil {
 				return at.ID, false, true
 			}
-			gone = at.ID
+			if gone == 0 {
+				gone = at.ID
+			}
+		}
+		for _, a := range db.pending[at] {
+			if gone == 0 && at.Table == t.Name && a.Type == "DELETE" && a.key == key {
+				gone = at.ID
+			}
 		}
 	}
 	for _, g := range db.deposed {
 		if g.table == t && g.key == key {
-			return g.record, true, true
-		}
-	}
-	if gone != 0 {
-		return gone, true, true
-	}
-	for _, at := range db.refs() {
-		for _, a := range db.pending[at] {
-			if at.Table == t.Name && a.Type == "DELETE" && a.key == key {
-				return at.ID, true, true
+			if !leaving || g.record < by {
+				by = g.record
 			}
+			leaving = true
 		}
 	}
-	return 0, false, false
+	if leaving {
+		return by, true, true
+	}
+	return gone, gone != 0, gone != 0
 }
 
 func (db *database) toCloud(t *modules.Table, rows []modules.Row) {
@@ -381,27 +432,29 @@ func (db *database) toCloud(t *modules.Table, rows []modules.Row) {
 	}
 }
 
-// lastKey returns the identity a deleted record had.
-func (db *database) lastKey(t *modules.Table, id int64) (key string) {
+// lastKey returns the identity a deleted record had, whoever deleted it.
+func (db *database) lastKey(t *modules.Table, id int64) string {
 	if db.rows[t.Name][id] != nil {
 		return ""
 	}
-	for _, a := range db.log[ref(t, id)] {
-		if a.Type == "DELETE" && a.key != "" {
-			key = a.key
-		}
+	return db.deleted[ref(t, id)].key
+}
+
+// logDeletion notes the identity that a record had when an audit row of its
+// deletion was written.
+func (db *database) logDeletion(at decide.RecordRef, audit int64, key string) {
+	if key != "" && audit > db.deleted[at].audit {
+		db.deleted[at] = deletion{audit, key}
 	}
-	return key
 }
 
 func (db *database) recent() []*decide.Intent {
 	var list []*decide.Intent
 	for _, op := range db.ops {
 		unsure := op.Key != "" && op.Unsure()
-		if op.Result == decide.ResultOK && op.ended > db.w.now-window || unsure && max(op.started, op.lost) > db.w.now-window {
-			intent := op.Intent
-			intent.IDs = []int64{op.id}
-			list = append(list, &intent)
+		if (op.Result == decide.ResultOK || unsure) && op.at > db.w.now-window {
+			list = append(list, &decide.Intent{IDs: []int64{op.id}, Record: op.Record, Scope: op.Scope, Kind: op.Kind, Key: op.Key,
+				Columns: op.Columns, UpTo: op.UpTo, Result: op.Result})
 		}
 	}
 	return list
@@ -415,6 +468,7 @@ func (db *database) inDoubt() []decide.Intent {
 		kind   decide.OpKind
 		scope  modules.Scope
 		token  string
+		key    string // but of creations
 	}
 	index := map[group]int{}
 	var list []decide.Intent
@@ -422,18 +476,21 @@ func (db *database) inDoubt() []decide.Intent {
 		if !op.open() {
 			continue
 		}
-		g := group{op.Record, op.Kind, op.Scope, op.Token}
+		g := group{op.Record, op.Kind, op.Scope, op.Token, op.Key}
+		if op.Kind == decide.OpCreate {
+			g.key = ""
+		}
 		i, ok := index[g]
 		if !ok {
 			i = len(list)
 			index[g] = i
-			list = append(list, op.Intent)
-			list[i].Expired = true
+			list = append(list, decide.Intent{Record: op.Record, Scope: op.Scope, Kind: op.Kind, Token: op.Token, Columns: op.Columns, Expired: true})
 		}
 		o := &list[i]
 		o.IDs = append(o.IDs, op.id)
+		o.Key = max(o.Key, op.Key)
 		o.UpTo, o.Replaces = max(o.UpTo, op.UpTo), o.Replaces || op.Replaces
-		o.Expired = o.Expired && max(op.started, op.lost) < db.w.now-2*window
+		o.Expired = o.Expired && op.at < db.w.now-2*window
 	}
 	return list
 }

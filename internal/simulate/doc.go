@@ -10,9 +10,11 @@
 //	schedule.go   what happens: a list of actions made from the seed
 //	world.go      plays it, up to the fixpoint when faults have stopped
 //	users.go      users' transactions, as the write triggers see them
-//	database.go   store.Store with the semantics of package postgres
+//	database.go   the database, with the semantics of package postgres: what is read
+//	write.go      what engines write to it
+//	store.go      that database alone, as a store.Store; package storetest compares it
 //	cloud.go      an eventually consistent cloud, and its resources
-//	engine.go     the wrapper that counts, kills, delays and interleaves calls
+//	engine.go     that database in a world: counts, kills, delays and interleaves calls
 //	checker.go    what must never be seen, after every write
 //	fixpoint.go   what must be so in the end
 //	shrink.go     the smallest schedule that still fails

@@ -192,7 +192,7 @@ func (r *run) mutate(ctx context.Context, action string, t *modules.Table, effec
 			return failure(modules.Throttled, "Late")
 		}
 		if r.begun == nil {
-			r.w.violate("R6", "%s of %s without a journal entry", action, t.Name)
+			r.w.violate("R6", "%s of %s without an intent", action, t.Name)
 			return errDead
 		}
 		call := r.begun
@@ -284,15 +284,7 @@ func (r *run) Keys(_ context.Context, t *modules.Table, scope modules.Scope, eac
 	if err := r.boundary("Keys " + t.Name); err != nil {
 		return err
 	}
-	for _, id := range r.w.db.ids(t) {
-		row := r.w.db.rows[t.Name][id]
-		if key, ok := t.Key(row.vals); ok && t.Scope(row.vals) == scope {
-			if err := each(id, key); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return r.w.db.records(t, scope, each)
 }
 
 // Due implements store.Store.
@@ -400,27 +392,18 @@ func (r *run) Pull(_ context.Context, lease store.Lease, pulls []store.Pull) (re
 
 // Settle implements store.Store.
 func (r *run) Settle(_ context.Context, lease store.Lease, settlements []store.Settlement) error {
-	return r.write("Settle", func() error {
-		if lease.Fence != r.w.db.fence {
-			return store.ErrLeaseLost
-		}
-		r.w.db.settle(settlements)
-		return nil
-	})
+	return r.write("Settle", func() error { return r.w.db.settleFor(lease, settlements) })
 }
 
 // Imported implements store.Store.
 func (r *run) Imported(_ context.Context, lease store.Lease, names []string) error {
 	return r.write("Imported", func() error {
-		if lease.Fence != r.w.db.fence {
-			return store.ErrLeaseLost
+		if lease.Fence == r.w.db.fence {
+			for _, n := range names {
+				r.w.check.imported(r, registry.Table(n))
+			}
 		}
-		for _, n := range names {
-			r.w.check.imported(r, registry.Table(n))
-			r.w.db.imported[n] = true
-			r.w.db.wrote("imported")
-		}
-		return nil
+		return r.w.db.importedFor(lease, names)
 	})
 }
 

@@ -165,14 +165,20 @@ func (w *world) explained(at decide.RecordRef) string {
 func (w *world) finalRecord(t *modules.Table, at decide.RecordRef, r *row, recorded map[*object]bool) {
 	var o *object
 	key, ok := w.db.keyOf(t, at.ID)
-	if !t.AssignedIdentity() && w.db.pending[at] != nil { // it may be asking for another name
+	scope := t.Scope(r.vals)
+	if w.db.pending[at] != nil { // it may be asking for another name, or region
 		for _, s := range w.db.load(t, []int64{at.ID}) {
-			identity, _ := s.Identity()
-			key, ok = t.Key(identity)
+			identity, named := s.Identity()
+			if named {
+				scope = t.Scope(identity)
+			}
+			if !t.AssignedIdentity() {
+				key, ok = t.Key(identity)
+			}
 		}
 	}
 	if ok {
-		o = w.cloud.live(t, t.Scope(r.vals), key)
+		o = w.cloud.live(t, scope, key)
 	}
 	if o == nil {
 		if why := w.explained(at); why != "" {

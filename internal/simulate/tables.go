@@ -70,7 +70,9 @@ var (
 	registry = newRegistry()
 )
 
-func newRegistry() *modules.Registry {
+// Module returns the simulated cloud's module, so that a real database can have
+// the same tables. Its resources need a running simulation; its tables do not.
+func Module() *modules.Module {
 	m := &modules.Module{Name: "sim", Version: 1, Doc: "The simulated cloud."}
 	for _, t := range tables {
 		if t.Creation == modules.ByTag {
@@ -79,7 +81,11 @@ func newRegistry() *modules.Registry {
 			m.Resources = append(m.Resources, resource{t})
 		}
 	}
-	r, err := modules.NewRegistry(m)
+	return m
+}
+
+func newRegistry() *modules.Registry {
+	r, err := modules.NewRegistry(Module())
 	if err != nil {
 		panic(err)
 	}

@@ -16,6 +16,8 @@ type tx struct {
 	over   map[decide.RecordRef]modules.Row // nil: deleted
 	shared map[decide.RecordRef]bool        // FOR KEY SHARE
 	audit  []*auditRow
+	// inBatch: it has edited while a batch was open.
+	inBatch bool
 }
 
 func (db *database) tx(slot int) *tx {
@@ -81,6 +83,11 @@ func (db *database) insert(tx *tx, t *modules.Table, id int64, vals modules.Row)
 		return false
 	}
 	vals = db.fill(t, vals)
+	for i := range t.Columns {
+		if c := &t.Columns[i]; c.WriteOnly && vals[c.Name].String() == mask {
+			vals[c.Name] = modules.Null // what it stands for is not known here
+		}
+	}
 	if !db.allowed(tx, t, id, vals) {
 		return false
 	}
@@ -99,23 +106,32 @@ func (db *database) update(tx *tx, t *modules.Table, id int64, set modules.Row) 
 	vals, original, change := old.Clone(), modules.Row{}, modules.Row{}
 	key := ""
 	for n, v := range set {
-		if old[n] == v {
+		c := t.Column(n)
+		if c.WriteOnly && v.String() == mask {
+			continue // it stays as it is
+		}
+		if old[n] == v && (!c.WriteOnly || v.IsNull()) { // nobody can tell whether a secret is another one
 			continue
 		}
-		c := t.Column(n)
 		if c.Assigned || modes.New(db.rules).Of(t.Name, id, n) == modes.Track {
 			return false
 		}
 		vals[n], original[n], change[n] = v, old[n], v
-		if c.Identity {
+		if c.Identity || c.Name == modules.ColumnRegion && t.Reach == modules.PerRegion {
 			key, _ = t.Key(old)
 		}
 	}
 	if len(change) == 0 || !db.allowed(tx, t, id, vals) {
 		return false
 	}
+	if _, account := change[modules.ColumnAccount]; account {
+		return false
+	}
+	if _, moves := change[modules.ColumnRegion]; moves && (db.named(tx, at) || db.sharedByOther(tx, at)) {
+		return false
+	}
 	db.userWrite(tx, at, vals)
-	db.audit(tx, &auditRow{Entry: auditlog.Entry{RecordID: id, Type: "UPDATE", Original: original}, table: t, change: change, key: key})
+	db.audit(tx, &auditRow{Entry: auditlog.Entry{RecordID: id, Type: "UPDATE", Original: masked(t, original)}, table: t, change: change, key: key})
 	return true
 }
 
@@ -126,29 +142,43 @@ func (db *database) remove(tx *tx, t *modules.Table, id int64) bool {
 	if !ok || db.heldByOther(tx, at) || modes.New(db.rules).Of(t.Name, id, "") == modes.Track {
 		return false
 	}
+	if db.sharedByOther(tx, at) || db.named(tx, at) {
+		return false
+	}
+	key, _ := t.Key(old)
+	db.userWrite(tx, at, nil)
+	db.audit(tx, &auditRow{Entry: auditlog.Entry{RecordID: id, Type: "DELETE", Original: masked(t, old)}, table: t, key: key})
+	return true
+}
+
+// sharedByOther reports whether another transaction holds the record for what it
+// has made reference it: whoever changes its key or deletes it waits.
+func (db *database) sharedByOther(tx *tx, at decide.RecordRef) bool {
 	for _, other := range db.txs {
 		if other != tx && other.shared[at] {
-			return false // waits
+			return true
 		}
 	}
+	return false
+}
+
+// named reports whether another record references the record.
+func (db *database) named(tx *tx, at decide.RecordRef) bool {
 	for _, child := range tables {
 		for i := range child.Columns {
 			c := &child.Columns[i]
-			if c.References == nil || c.References.Table != t.Name {
+			if c.References == nil || c.References.Table != at.Table {
 				continue
 			}
 			for _, other := range db.visible(tx, child, false) {
 				r, _ := db.see(tx, ref(child, other))
-				if ref(child, other) != at && !r[c.Name].IsNull() && r[c.Name].Int() == id {
-					return false
+				if ref(child, other) != at && !r[c.Name].IsNull() && r[c.Name].Int() == at.ID {
+					return true
 				}
 			}
 		}
 	}
-	key, _ := t.Key(old)
-	db.userWrite(tx, at, nil)
-	db.audit(tx, &auditRow{Entry: auditlog.Entry{RecordID: id, Type: "DELETE", Original: old}, table: t, key: key})
-	return true
+	return false
 }
 
 // allowed checks constraints of a version a user writes.
@@ -170,11 +200,11 @@ func (db *database) allowed(tx *tx, t *modules.Table, id int64, vals modules.Row
 				if at.Table != t.Name {
 					continue
 				}
-				if k, ok := t.Key(o); ok && k == key {
+				if k, ok := t.Key(o); ok && k == key && t.Scope(o) == t.Scope(vals) {
 					return false
 				}
 				if r := db.rows[at.Table][at.ID]; r != nil {
-					if k, ok := t.Key(r.vals); ok && k == key {
+					if k, ok := t.Key(r.vals); ok && k == key && t.Scope(r.vals) == t.Scope(vals) {
 						return false
 					}
 				}
@@ -199,7 +229,7 @@ func (db *database) allowed(tx *tx, t *modules.Table, id int64, vals modules.Row
 			return false
 		}
 		for _, other := range db.txs {
-			if o, wrote := other.over[parent]; other != tx && wrote && o == nil {
+			if other != tx && other.leaves(db, parent) {
 				return false // waits for the DELETE
 			}
 		}
@@ -207,11 +237,16 @@ func (db *database) allowed(tx *tx, t *modules.Table, id int64, vals modules.Row
 	return !(db.w.constrained && t == net && vals["note"].String() == refusedNote)
 }
 
+// userWrite writes a version of a record, nil to delete it. What it comes to
+// reference is locked, and all it references if the transaction has written it
+// before (RI_FKey_fk_upd_check_required in PostgreSQL's ri_triggers.c).
 func (db *database) userWrite(tx *tx, at decide.RecordRef, vals modules.Row) {
+	before, _ := db.see(tx, at)
+	_, again := tx.over[at]
 	tx.over[at] = vals
 	t := registry.Table(at.Table)
 	for i := range t.Columns {
-		if c := &t.Columns[i]; c.References != nil && !vals[c.Name].IsNull() {
+		if c := &t.Columns[i]; c.References != nil && !vals[c.Name].IsNull() && (again || before[c.Name] != vals[c.Name]) {
 			tx.shared[decide.RecordRef{Table: c.References.Table, ID: vals[c.Name].Int()}] = true
 		}
 	}
@@ -221,6 +256,7 @@ func (db *database) audit(tx *tx, a *auditRow) {
 	db.nextAudit++
 	a.ID, a.at = db.nextAudit, db.w.now
 	tx.audit = append(tx.audit, a)
+	tx.inBatch = tx.inBatch || db.batch != 0
 }
 
 // commit makes what a transaction wrote visible, with audit ids that may be
@@ -250,8 +286,58 @@ func (db *database) commit(slot int) {
 			m[at] = append(m[at], a)
 			slices.SortFunc(m[at], func(x, y *auditRow) int { return cmp.Compare(x.ID, y.ID) })
 		}
+		if a.Type == "DELETE" {
+			db.logDeletion(at, a.ID, a.key)
+		}
 		db.w.check.committed(at, a)
 	}
 }
 
 func (db *database) rollback(slot int) { delete(db.txs, slot) }
+
+// resolveConflict is a person's word on an open conflict.
+func (db *database) resolveConflict(c *conflictRow, how string) {
+	c.resolved = how
+	if st := db.states[c.record]; st != nil {
+		st.next = db.w.now
+	}
+}
+
+// retry is iasql_retry: the record, and what it has replaced, is tried again at
+// once. It reports whether there was anything to try again.
+func (db *database) retry(at decide.RecordRef) (found bool) {
+	if st := db.states[at]; st != nil {
+		st.next, st.Attempts, st.Unconfirmed = db.w.now, 0, 0
+		found = true
+	}
+	for _, g := range db.deposed {
+		if g.table.Name == at.Table && g.record == at.ID {
+			g.next, g.Attempts = db.w.now, 0
+			found = true
+		}
+	}
+	return found
+}
+
+// mask is what a row and the audit log show of a secret (R16).
+const mask = "********"
+
+func masked(t *modules.Table, vals modules.Row) modules.Row {
+	out := vals.Clone()
+	for name, v := range out {
+		if t.Column(name).WriteOnly && !v.IsNull() {
+			out[name] = modules.Text(mask)
+		}
+	}
+	return out
+}
+
+// settingChanged is what follows from a change of iasql_settings: what was stopped
+// for review is looked at again.
+func (db *database) settingChanged() {
+	for _, st := range db.states {
+		if st.Code == "delete_guard" {
+			st.next = db.w.now
+		}
+	}
+}

@@ -114,13 +114,12 @@ func (w *world) do(a *Action) {
 		}
 	case Policy:
 		w.db.hold = a.A%2 == 0
+		w.db.settingChanged()
 	case Resolve:
 		w.resolve(a)
 	case Retry:
 		if refs := w.db.refs(); len(refs) > 0 {
-			if st := w.db.states[refs[a.A%len(refs)]]; st != nil {
-				st.next, st.Attempts, st.Unconfirmed = w.now, 0, 0
-			}
+			w.db.retry(refs[a.A%len(refs)])
 		}
 	case Wait:
 		w.now += a.For
@@ -203,6 +202,10 @@ func (w *world) newValues(tx *tx, t *modules.Table, id int64, a *Action) modules
 		}
 	}
 	set := modules.Row{}
+	if t.Reach == modules.PerRegion && a.C%13 == 5 { // moves
+		set[modules.ColumnRegion] = modules.Text(regions[a.D%len(regions)])
+		return set
+	}
 	for n := range 1 + a.D%2 {
 		c := t.Column(columns[(a.C+n)%len(columns)])
 		switch {
@@ -385,9 +388,6 @@ func (w *world) resolve(a *Action) {
 		return
 	}
 	c := open[a.A%len(open)]
-	c.resolved = []string{"database", "cloud"}[a.B%2]
-	if st := w.db.states[c.record]; st != nil {
-		st.next = w.now
-	}
+	w.db.resolveConflict(c, []string{"database", "cloud"}[a.B%2])
 	w.trace("   %v %s: %s", c.record, c.Column, c.resolved)
 }

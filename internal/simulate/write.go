@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -18,6 +19,9 @@ func (db *database) begin(lease store.Lease, call decide.Intent) (int64, error) 
 	if lease.Fence != db.fence {
 		return 0, store.ErrLeaseLost
 	}
+	if db.batch != lease.Batch {
+		return 0, store.ErrRefused
+	}
 	rules, columns := modes.New(db.rules), []string{""}
 	if call.Kind == decide.OpUpdate {
 		columns = columns[:0]
@@ -30,10 +34,26 @@ func (db *database) begin(lease store.Lease, call decide.Intent) (int64, error) 
 			return 0, store.ErrRefused
 		}
 	}
-	op := &opRow{Intent: call, id: int64(len(db.ops) + 1), started: db.w.now}
+	call.Columns = logged(registry.Table(call.Record.Table), call.Columns)
+	op := &opRow{Intent: call, id: int64(len(db.ops) + 1), started: db.w.now, at: db.w.now}
 	db.ops = append(db.ops, op)
 	db.wrote("intent")
 	return op.id, nil
+}
+
+// logged returns columns as the intent log keeps them: a reference to what is on
+// its way out is no value of its column.
+func logged(t *modules.Table, columns map[string]decide.ValueChange) map[string]decide.ValueChange {
+	out := maps.Clone(columns)
+	for name, c := range out {
+		for _, v := range []*modules.Value{&c.From, &c.To} {
+			if _, err := t.Column(name).Type.Canonical(v.String()); err != nil && !v.IsNull() {
+				*v = modules.Null
+			}
+		}
+		out[name] = c
+	}
+	return out
 }
 
 func (db *database) finish(lease store.Lease, outcomes []store.Outcome) error {
@@ -57,9 +77,11 @@ func (db *database) finish(lease store.Lease, outcomes []store.Outcome) error {
 					op.Key = k
 				}
 			}
-			op.ended, op.lost = db.w.now, 0
-			if o.Result == decide.ResultUnknown {
-				op.ended, op.lost = 0, db.w.now
+			if op.ended = db.w.now; o.Result == decide.ResultUnknown {
+				op.ended = 0
+			}
+			if o.Result == decide.ResultOK || o.Result == decide.ResultUnknown {
+				op.at = db.w.now
 			}
 			db.wrote("intent ended")
 		}
@@ -148,6 +170,20 @@ func (db *database) locked(at decide.RecordRef) bool {
 	return false
 }
 
+// writing reports whether an open transaction has written the record.
+func (db *database) writing(at decide.RecordRef) bool {
+	for _, tx := range db.txs {
+		if _, wrote := tx.over[at]; wrote {
+			return true
+		}
+	}
+	return false
+}
+
+// errWaits says that a write would wait for an open transaction, which the engine
+// does not do: it looks again later.
+var errWaits = errors.New("an open transaction holds what the write needs")
+
 // pull writes groups of one table and action, each in one transaction.
 func (db *database) pull(lease store.Lease, pulls []store.Pull, between func() error) ([]store.PullResult, error) {
 	results := make([]store.PullResult, len(pulls))
@@ -196,17 +232,31 @@ func (db *database) pullGroup(lease store.Lease, pulls []store.Pull, results []s
 		old := db.rows[t.Name][id]
 		switch p.Action {
 		case decide.InsertRecord:
-			key, _ := t.Key(p.Row)
+			key, named := t.Key(p.Row)
 			if id == 0 {
 				db.nextID[t.Name]++
 				id = db.nextID[t.Name]
 			}
 			vals := db.fill(t, p.Row)
-			if db.pendingKey(t, key, own) || db.byKey(t, t.Scope(vals), key) != nil || db.reserved(t, vals) || db.locked(ref(t, id)) || db.leaving(t, vals) {
+			if named && db.pendingKey(t, key, own) {
 				continue
+			}
+			if failure = db.unfit(t, vals); failure != nil { // looked at before the unique indexes
+				break
+			}
+			if named && db.byKey(t, t.Scope(vals), key) != nil {
+				continue
+			}
+			if db.reserved(t, vals) || db.writing(ref(t, id)) {
+				failure = errWaits
+				break
 			}
 			if old != nil {
 				failure = fmt.Errorf("duplicate key %s %d", t.Name, id)
+				break
+			}
+			if db.leaving(t, nil, vals) {
+				failure = errWaits
 				break
 			}
 			did = append(did, func() { db.w.check.inserted(p, id, vals) })
@@ -222,14 +272,19 @@ func (db *database) pullGroup(lease store.Lease, pulls []store.Pull, results []s
 			for k, v := range p.Row {
 				vals[k] = v
 			}
-			if db.leaving(t, vals) {
-				continue
+			if db.leaving(t, old.vals, vals) {
+				failure = errWaits
+				break
 			}
 			if key, ok := t.Key(vals); ok {
 				if was, _ := t.Key(old.vals); was != key && db.reserved(t, vals) {
-					continue // a unique index makes it wait
+					failure = errWaits
+					break
 				}
-				if other := db.byKey(t, t.Scope(vals), key); other != nil && other.id != id {
+				if other := db.byKey(t, t.Scope(vals), key); other != nil && other.id != id && db.writing(ref(t, other.id)) {
+					failure = errWaits // whoever has written it may give the identity up
+					break
+				} else if other != nil && other.id != id {
 					failure = fmt.Errorf("duplicate identity %s %s", t.Name, key)
 					break
 				}
@@ -243,7 +298,12 @@ func (db *database) pullGroup(lease store.Lease, pulls []store.Pull, results []s
 			if old == nil || strconv.FormatInt(old.version, 10) != p.Subject.Record.Version || db.locked(ref(t, id)) {
 				continue
 			}
-			did = append(did, func() { db.w.check.deleted(p, old) })
+			did = append(did, func() {
+				db.nextAudit++
+				key, _ := t.Key(old.vals)
+				db.logDeletion(ref(t, id), db.nextAudit, key)
+				db.w.check.deleted(p, old)
+			})
 			undos = append(undos, undo{id, old})
 			delete(db.rows[t.Name], id)
 			results[i].Applied = true
@@ -266,7 +326,9 @@ func (db *database) pullGroup(lease store.Lease, pulls []store.Pull, results []s
 			}
 		}
 		if len(pulls) == 1 {
-			results[0] = store.PullResult{Err: failure}
+			if results[0] = (store.PullResult{}); failure != errWaits {
+				results[0].Err = failure
+			}
 			return nil
 		}
 		half := len(pulls) / 2
@@ -328,21 +390,52 @@ func (db *database) reserved(t *modules.Table, vals modules.Row) bool {
 	return false
 }
 
-// leaving reports whether an open transaction has deleted a record that is
-// referenced: a foreign key makes others wait, and the engine does not.
-func (db *database) leaving(t *modules.Table, vals modules.Row) bool {
+// leaving reports whether an open transaction takes away a record that a version
+// comes to reference: a foreign key makes others wait. old is nil for a new one.
+func (db *database) leaving(t *modules.Table, old, vals modules.Row) bool {
 	for i := range t.Columns {
 		c := &t.Columns[i]
-		if c.References == nil || vals[c.Name].IsNull() {
+		if c.References == nil || vals[c.Name].IsNull() || old[c.Name] == vals[c.Name] {
 			continue
 		}
-		for _, tx := range db.txs {
-			if o, wrote := tx.over[decide.RecordRef{Table: c.References.Table, ID: vals[c.Name].Int()}]; wrote && o == nil {
-				return true
-			}
+		at := decide.RecordRef{Table: c.References.Table, ID: vals[c.Name].Int()}
+		if parent := db.rows[at.Table][at.ID]; parent != nil && parent.vals[modules.ColumnRegion] == vals[modules.ColumnRegion] && db.going(at) {
+			return true
 		}
 	}
 	return false
+}
+
+// going reports whether an open transaction has deleted the record, or moved it to
+// another region: it gives up the key by which it is referenced.
+func (db *database) going(at decide.RecordRef) bool {
+	for _, tx := range db.txs {
+		if tx.leaves(db, at) {
+			return true
+		}
+	}
+	return false
+}
+
+// leaves reports whether the transaction gives up the key of a record.
+func (tx *tx) leaves(db *database, at decide.RecordRef) bool {
+	vals, wrote := tx.over[at]
+	was := db.rows[at.Table][at.ID]
+	return wrote && (vals == nil || was != nil && was.vals[modules.ColumnRegion] != vals[modules.ColumnRegion])
+}
+
+// unfit returns what is wrong with a version by itself: a column that must have a
+// value has none, or a user's constraint does not allow it.
+func (db *database) unfit(t *modules.Table, vals modules.Row) error {
+	for i := range t.Columns {
+		if c := &t.Columns[i]; c.Required && vals[c.Name].IsNull() {
+			return fmt.Errorf("%s.%s is NULL", t.Name, c.Name)
+		}
+	}
+	if db.w.constrained && t == net && vals["note"].String() == refusedNote {
+		return fmt.Errorf("a user's constraint does not allow note %q", refusedNote)
+	}
+	return nil
 }
 
 // violated returns which foreign key or constraint of a user's a version of a
@@ -355,21 +448,25 @@ func (db *database) violated(t *modules.Table, id int64, r *row) error {
 				if c.References == nil || c.References.Table != t.Name {
 					continue
 				}
-				for _, other := range db.ids(child) {
-					if v := db.rows[child.Name][other].vals[c.Name]; !v.IsNull() && v.Int() == id {
-						return fmt.Errorf("%s %d is still referenced by %s %d", t.Name, id, child.Name, other)
+				for _, n := range db.ids(child) {
+					other := db.rows[child.Name][n]
+					if v := other.vals[c.Name]; !v.IsNull() && v.Int() == id {
+						if db.going(ref(child, n)) {
+							return errWaits
+						}
+						return fmt.Errorf("%s %d is still referenced by %s %d", t.Name, id, child.Name, other.id)
 					}
 				}
 			}
 		}
 		return nil
 	}
+	if err := db.unfit(t, r.vals); err != nil {
+		return err
+	}
 	for i := range t.Columns {
 		c := &t.Columns[i]
 		v := r.vals[c.Name]
-		if c.Required && v.IsNull() {
-			return fmt.Errorf("%s.%s is NULL", t.Name, c.Name)
-		}
 		if c.References == nil || v.IsNull() {
 			continue
 		}
@@ -378,8 +475,24 @@ func (db *database) violated(t *modules.Table, id int64, r *row) error {
 			return fmt.Errorf("%s.%s: no %s %s", t.Name, c.Name, c.References.Table, v)
 		}
 	}
-	if db.w.constrained && t == net && r.vals["note"].String() == refusedNote {
-		return fmt.Errorf("a user's constraint does not allow note %q", refusedNote)
+	return nil
+}
+
+func (db *database) settleFor(lease store.Lease, settlements []store.Settlement) error {
+	if lease.Fence != db.fence {
+		return store.ErrLeaseLost
+	}
+	db.settle(settlements)
+	return nil
+}
+
+func (db *database) importedFor(lease store.Lease, names []string) error {
+	if lease.Fence != db.fence {
+		return store.ErrLeaseLost
+	}
+	for _, n := range names {
+		db.imported[n] = true
+		db.wrote("imported")
 	}
 	return nil
 }
@@ -408,9 +521,9 @@ func (db *database) settle(settlements []store.Settlement) {
 			key, _ := sub.Table.Key(sub.State.Identity)
 			for _, g := range db.deposed {
 				if g.table == sub.Table && g.scope == sub.Scope && g.key == key {
-					id := g.Identity
-					g.State, g.next = *s.State, db.next(s.State)
-					g.Identity = id
+					st := s.State
+					g.State = decide.State{Name: st.Name, Message: st.Message, Code: st.Code, Review: st.Review, Attempts: st.Attempts, Binding: decide.Binding{Identity: g.Identity}}
+					g.next = db.next(st)
 					db.wrote("deposed object state")
 				}
 			}

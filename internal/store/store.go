@@ -65,6 +65,8 @@ type References interface {
 	// into database terms, in place. A reference whose target has no record is
 	// left out of its row; one whose target's record is on its way out becomes
 	// [decide.Outgoing], and its column is among those returned for the row.
+	// Of several records that an object may be known by, one by its row comes before
+	// one by its state, and of one kind the one with the lowest id counts.
 	ToDatabase(ctx context.Context, table *modules.Table, scope modules.Scope, rows []modules.Row) (dangling []map[string]bool, err error)
 	// ToCloud translates the references of rows of one table into cloud terms,
 	// in place. A reference whose target has no name in the cloud is NULL.
@@ -78,7 +80,9 @@ type IntentLog interface {
 	// known key; each entry of the log by itself, oldest first.
 	Recent(ctx context.Context, account string) ([]*decide.Intent, error)
 	// InDoubt returns the intents whose end is not known: the engine died, or the
-	// answer was lost.
+	// answer was lost. Calls of one kind for one record are one operation if they
+	// have the same token or, where they create nothing, if they are about the same
+	// key.
 	InDoubt(ctx context.Context, account string) ([]decide.Intent, error)
 	// Begin writes the entry of a call that is about to be made. It returns
 	// [ErrRefused] when the mode of the record, or for an update that of one of
