@@ -41,7 +41,15 @@ type operation struct {
 type operationKey struct{}
 
 func (s *stack) attach(m *middleware.Stack) error {
-	if err := m.Initialize.Add(middleware.InitializeMiddlewareFunc("iasql:classify", s.classify), middleware.Before); err != nil {
+	classify := middleware.InitializeMiddlewareFunc("iasql:classify", s.classify)
+	// Some packages of the SDK say which operation it is in a middleware, and
+	// others before the stack is made: after the one, before everything else.
+	add := func() error { return m.Initialize.Add(classify, middleware.Before) }
+	const says = "RegisterServiceMetadata"
+	if _, ok := m.Initialize.Get(says); ok {
+		add = func() error { return m.Initialize.Insert(classify, says, middleware.After) }
+	}
+	if err := add(); err != nil {
 		return err
 	}
 	if _, ok := m.Finalize.Get("Retry"); !ok { // presigning, which calls nobody
@@ -65,6 +73,10 @@ func (s *stack) classify(ctx context.Context, in middleware.InitializeInput, nex
 		region:  awsmiddleware.GetRegion(ctx),
 	}
 	op.mutates = !IsRead(op.action)
+	if op.action == "" { // nothing would be known of the call
+		return middleware.InitializeOutput{}, middleware.Metadata{}, &modules.Error{Class: modules.Invalid, Code: "UnnamedOperation",
+			Message: "the AWS SDK does not say which operation this is: the version of the service's package is not one this engine knows"}
+	}
 	out, metadata, err := next.HandleInitialize(context.WithValue(ctx, operationKey{}, op), in)
 	if err == nil {
 		return out, metadata, nil

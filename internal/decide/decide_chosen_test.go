@@ -28,7 +28,7 @@ func TestDecideChosenIsPulledLast(t *testing.T) {
 	}
 	igw, nat := modules.Text("igw-1"), modules.Text("nat-1")
 	s := &Subject{
-		Table: route, RecordID: 1, Can: Capabilities{Create: true, Update: true, Delete: true},
+		Table: route, RecordID: 1, Can: modules.Abilities{Create: true, Update: true, Delete: true},
 		Record:      &Record{ID: 1, Version: "1", Row: row(modules.Null, nat)},
 		Observation: Observation{Presence: Present, Object: row(igw, modules.Null), Cloud: row(igw, modules.Null)},
 		Change:      &auditlog.Change{AuditIDs: []int64{7}, Base: modules.Row{"gateway": igw, "nat": modules.Null}},
@@ -74,7 +74,7 @@ func TestDecideChosenWithoutRecord(t *testing.T) {
 	cloud := row.Clone()
 	cloud["settings_id"] = modules.Text("default")
 	s := &Subject{
-		Table: server, RecordID: 1, Can: Capabilities{Create: true, Update: true, Delete: true},
+		Table: server, RecordID: 1, Can: modules.Abilities{Create: true, Update: true, Delete: true},
 		Record: &Record{ID: 1, Version: "1", Row: row}, Observation: Observation{Presence: Present, Object: object, Cloud: cloud},
 		Change: &auditlog.Change{AuditIDs: []int64{7}, Base: modules.Row{"settings_id": modules.Int(3)}},
 	}

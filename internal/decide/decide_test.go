@@ -63,7 +63,7 @@ func row(pairs ...string) modules.Row {
 // subject is a record and its object, with a pending update of the columns of
 // base.
 func subject(d, c, base modules.Row) *Subject {
-	s := &Subject{Table: widget, RecordID: 1, Observation: Observation{Presence: Absent}, Can: Capabilities{Create: true, Update: true, Delete: true}}
+	s := &Subject{Table: widget, RecordID: 1, Observation: Observation{Presence: Absent}, Can: modules.Abilities{Create: true, Update: true, Delete: true}}
 	if d != nil {
 		s.Record = &Record{ID: 1, Version: "1", Row: d}
 	}
@@ -356,7 +356,7 @@ func TestDecideRenamed(t *testing.T) {
 		return modules.Row{"account": modules.Text("acct"), "name": modules.Text(name), "kind": modules.Null, "size": modules.Text("s")}
 	}
 	s := &Subject{Table: bucket, RecordID: 1, Record: &Record{ID: 1, Version: "1", Row: named("second")},
-		Observation: Observation{Presence: Present, Object: named("first"), Cloud: named("first")}, Can: Capabilities{Create: true, Update: true, Delete: true},
+		Observation: Observation{Presence: Present, Object: named("first"), Cloud: named("first")}, Can: modules.Abilities{Create: true, Update: true, Delete: true},
 		Change: &auditlog.Change{AuditIDs: []int64{7, 8}, Insert: true, Base: modules.Row{"name": modules.Text("first")}},
 		State:  &State{Name: StateCreating, Binding: Binding{Identity: named("first")}, Due: true}}
 	if d := Decide(s, mode(modes.Normal)); d.Action != Replace || len(d.Pull) > 0 || len(d.Conflicts) > 0 {
@@ -415,7 +415,7 @@ func TestDecideUnknown(t *testing.T) {
 func TestDecideDeletedNames(t *testing.T) {
 	gone := func() *Subject {
 		last := modules.Row{"account": modules.Text("acct"), "name": modules.Text("b"), "kind": modules.Null, "size": modules.Null}
-		return &Subject{Table: bucket, RecordID: 1, Observation: Observation{Presence: Present, Object: last.Clone(), Cloud: last.Clone()}, Can: Capabilities{Delete: true},
+		return &Subject{Table: bucket, RecordID: 1, Observation: Observation{Presence: Present, Object: last.Clone(), Cloud: last.Clone()}, Can: modules.Abilities{Delete: true},
 			Change: &auditlog.Change{AuditIDs: []int64{7}, Delete: true, Last: last, Base: modules.Row{}}}
 	}
 	never := gone()

@@ -32,7 +32,7 @@ func nodeSubject(id int64, parent, peer int64) *Subject {
 		r["peer"] = modules.Int(peer)
 	}
 	return &Subject{Table: node, RecordID: id, Scope: modules.Scope{Account: "acct", Region: "r1"},
-		Record: &Record{ID: id, Row: r}, RefKeys: modules.Row{}, Can: Capabilities{Create: true, Update: true, Delete: true}}
+		Record: &Record{ID: id, Row: r}, RefKeys: modules.Row{}, Can: modules.Abilities{Create: true, Update: true, Delete: true}}
 }
 
 func cloudOf(id, parent int64) modules.Row {

@@ -27,7 +27,7 @@ type Subject struct {
 	// the consistency window, oldest first.
 	Observation
 	Own []*Intent
-	Can Capabilities
+	Can modules.Abilities
 
 	// What else bears on the subject.
 	Claim Claim
@@ -85,9 +85,6 @@ type Observation struct {
 	// with it.
 	Cascaded bool
 }
-
-// Capabilities are the mutations that the resource of a table has.
-type Capabilities struct{ Create, Update, Delete bool }
 
 // Claim is another record's ownership claim: By its row stands for the object that
 // the subject names. Either a user has deleted the subject's record, or the

@@ -77,6 +77,11 @@ func NewRegistry(list ...*Module) (*Registry, error) {
 		}
 		for _, res := range m.Resources {
 			r.resources[res.Table().Name] = res
+			if declared, ok := res.(interface{ Validate() error }); ok {
+				if err := declared.Validate(); err != nil {
+					return nil, fmt.Errorf("module %s: %w", m.Name, err)
+				}
+			}
 			if _, finds := res.(Finder); res.Table().Creation == ByTag && !finds {
 				return nil, fmt.Errorf("module %s: table %s is created ByTag and its resource cannot FindCreated", m.Name, res.Table().Name)
 			}

@@ -72,6 +72,21 @@ type Protector interface {
 	Protected(have Row) string
 }
 
+// Abilities are what can be done with a table's objects besides reading them.
+type Abilities struct{ Create, Update, Delete bool }
+
+// Can returns what can be done with a resource's objects: what its own method
+// Can says, or else which of [Creator], [Updater] and [Deleter] it is.
+func Can(r Resource) Abilities {
+	if able, ok := r.(interface{ Can() Abilities }); ok {
+		return able.Can()
+	}
+	_, creates := r.(Creator)
+	_, updates := r.(Updater)
+	_, deletes := r.(Deleter)
+	return Abilities{creates, updates, deletes}
+}
+
 // Call names one mutating API call: Service "EC2", Action "CreateVpc".
 type Call struct {
 	Service string

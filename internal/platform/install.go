@@ -181,8 +181,7 @@ func describe(ctx context.Context, tx pgx.Tx, registry *modules.Registry, m *mod
 		return err
 	}
 	res := registry.Resource(t.Name)
-	_, creates := res.(modules.Creator)
-	_, deletes := res.(modules.Deleter)
+	can := modules.Can(res)
 	f := t.ColumnFlags()
 	_, err = tx.Exec(ctx, `
 		INSERT INTO iasql_internal.managed_table (name, settings, identity, assigned, write_only, columns, can_insert, can_delete, regional, local, natural_key)
@@ -190,7 +189,7 @@ func describe(ctx context.Context, tx pgx.Tx, registry *modules.Registry, m *mod
 		ON CONFLICT (name) DO UPDATE SET settings = excluded.settings, identity = excluded.identity, assigned = excluded.assigned,
 			write_only = excluded.write_only, columns = excluded.columns, can_insert = excluded.can_insert, can_delete = excluded.can_delete,
 			regional = excluded.regional, local = excluded.local, natural_key = excluded.natural_key`,
-		t.Name, res == nil, f.Identity, f.Assigned, f.WriteOnly, f.Columns, res == nil || creates, res == nil || deletes, t.Reach == modules.PerRegion, f.Local, f.NaturalKey)
+		t.Name, res == nil, f.Identity, f.Assigned, f.WriteOnly, f.Columns, res == nil || can.Create, res == nil || can.Delete, t.Reach == modules.PerRegion, f.Local, f.NaturalKey)
 	return err
 }
 

@@ -8,10 +8,7 @@ import (
 // complete fills in what a subject has from the registry and from this
 // engine's own calls.
 func (c *cycle) complete(s *decide.Subject) {
-	res := c.Registry.Resource(s.Table.Name)
-	_, s.Can.Create = res.(modules.Creator)
-	_, s.Can.Update = res.(modules.Updater)
-	_, s.Can.Delete = res.(modules.Deleter)
+	s.Can = modules.Can(c.Registry.Resource(s.Table.Name))
 	identity, named := s.Identity()
 	if named {
 		s.Scope = s.Table.Scope(identity)

@@ -77,9 +77,10 @@ type calls struct {
 	made []string
 }
 
-// reading are the requests that are reads where an API has methods: Route 53's
-// ListTagsForResources is a POST.
-var reading = regexp.MustCompile(`^(GET|HEAD) |^POST /2013-04-01/tags/\w+$`)
+// reading are the requests that are reads where an API has methods. Some reads
+// are a POST: Route 53's ListTagsForResources, OpenSearch's DescribeDomains, and
+// those of Resource Groups.
+var reading = regexp.MustCompile(`^(GET|HEAD) |^POST /2013-04-01/tags/\w+$|^POST /2021-01-01/opensearch/domain-info$|^POST /(groups-list|get-group|get-group-query)$`)
 
 // watch puts a proxy between the world's engines and the cloud, which counts
 // what is no read: by the operation's name as package aws does, and by the

@@ -232,7 +232,8 @@ func TestTagsCheck(t *testing.T) {
 
 func TestRegions(t *testing.T) {
 	t.Parallel()
-	r := newRegions(awstest.Clients(t))
+	clients := awstest.Clients(t)
+	r := newRegions(clients)
 	scope := awstest.Scope("")
 	var listed []modules.Row
 	if err := r.List(t.Context(), scope, func(rows []modules.Row) error { listed = append(listed, rows...); return nil }); err != nil {
@@ -242,7 +243,7 @@ func TestRegions(t *testing.T) {
 	if !slices.Contains(names, "us-east-1") || !slices.Contains(names, "eu-west-1") {
 		t.Errorf("listed %v", names)
 	}
-	standard, err := r.clients.DefaultRegion(t.Context(), scope)
+	standard, err := clients.DefaultRegion(t.Context(), scope)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -264,10 +265,10 @@ func TestRegions(t *testing.T) {
 	if err != nil || !slices.Equal(aws.Column(rows, "region"), []string{"eu-west-1"}) {
 		t.Errorf("get: %v, %v", rows, err)
 	}
-	if _, creates := any(r).(modules.Creator); creates {
+	if r.Can().Create {
 		t.Error("regions cannot be created")
 	}
-	if _, deletes := any(r).(modules.Deleter); deletes {
+	if r.Can().Delete {
 		t.Error("regions cannot be deleted")
 	}
 }

@@ -8,6 +8,7 @@ import (
 	acmtypes "github.com/aws/aws-sdk-go-v2/service/acm/types"
 
 	"iasql/internal/aws"
+	"iasql/internal/aws/declare"
 	"iasql/internal/modules"
 )
 
@@ -61,7 +62,7 @@ func importCertificate(c *aws.Clients) *modules.Function {
 			if err := options(args["options"], &o); err != nil {
 				return nil, err
 			}
-			client, err := newCertificate(c).client(ctx, scope)
+			client, err := declare.Client(ctx, c, scope, acm.NewFromConfig)
 			if err != nil {
 				return nil, err
 			}
@@ -106,7 +107,7 @@ func requestCertificate(c *aws.Clients) *modules.Function {
 			if err := options(args["options"], &o); err != nil {
 				return nil, err
 			}
-			client, err := newCertificate(c).client(ctx, scope)
+			client, err := declare.Client(ctx, c, scope, acm.NewFromConfig)
 			if err != nil {
 				return nil, err
 			}
@@ -116,8 +117,8 @@ func requestCertificate(c *aws.Clients) *modules.Function {
 			if o.ARN == nil {
 				in.ValidationMethod = acmtypes.ValidationMethod(args["validation_method"].String())
 			}
-			if tags := acmTags.List(aws.TagsOf(args, "")); len(tags) > 0 {
-				in.Tags = tags
+			for key, value := range aws.TagsOf(args, "") {
+				in.Tags = append(in.Tags, acmtypes.Tag{Key: &key, Value: &value})
 			}
 			out, err := client.RequestCertificate(ctx, in)
 			if err != nil {

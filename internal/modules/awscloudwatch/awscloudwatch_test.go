@@ -59,7 +59,7 @@ func TestLogGroupKey(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	resource := newLogGroup(awstest.Fake(server.URL))
-	if resource.description.Column("kms_key_id").CreateOnly {
+	if resource.Table().Column("kms_key_id").CreateOnly {
 		t.Error("changing the key replaces the log group, and its logs are gone")
 	}
 	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})

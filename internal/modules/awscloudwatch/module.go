@@ -6,8 +6,6 @@
 package awscloudwatch
 
 import (
-	cwtypes "github.com/aws/aws-sdk-go-v2/service/cloudwatch/types"
-
 	"iasql/internal/aws"
 	"iasql/internal/modules"
 )
@@ -22,9 +20,4 @@ func Module(c *aws.Clients) *modules.Module {
 		Resources:    []modules.Resource{newLogGroup(c), newMetricAlarm(c)},
 		Functions:    []*modules.Function{tail(c)},
 	}
-}
-
-var cloudwatchTags = aws.TagType[cwtypes.Tag]{
-	Split: func(t cwtypes.Tag) (key, value *string) { return t.Key, t.Value },
-	Join:  func(key, value *string) cwtypes.Tag { return cwtypes.Tag{Key: key, Value: value} },
 }

@@ -8,6 +8,7 @@ import (
 	logstypes "github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs/types"
 
 	"iasql/internal/aws"
+	"iasql/internal/aws/declare"
 	"iasql/internal/modules"
 )
 
@@ -33,7 +34,7 @@ func tail(c *aws.Clients) *modules.Function {
 			{Name: "message", Type: modules.TypeText, Doc: "What was logged."},
 		},
 		Call: func(ctx context.Context, scope modules.Scope, args modules.Row) ([]modules.Row, error) {
-			client, err := newLogGroup(c).client(ctx, scope)
+			client, err := declare.Client(ctx, c, scope, cloudwatchlogs.NewFromConfig)
 			if err != nil {
 				return nil, err
 			}

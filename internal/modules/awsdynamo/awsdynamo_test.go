@@ -1,9 +1,11 @@
 package awsdynamo
 
 import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
-
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"iasql/internal/aws/awstest"
 	"iasql/internal/modules"
@@ -26,7 +28,7 @@ func TestTableLifecycle(t *testing.T) {
 	resource := newTable(awstest.Clients(t))
 	// moto has no table classes: neither CreateTable nor UpdateTable keeps
 	// TableClass. TestTableRow reads it.
-	resource.description.Column("table_class").CreateOnly = true
+	resource.Table().Column("table_class").CreateOnly = true
 	awstest.Lifecycle(t, awstest.Case{
 		Resource: resource,
 		Scope:    awstest.Scope("us-west-2"),
@@ -61,9 +63,18 @@ func TestTableExists(t *testing.T) {
 }
 
 func TestTableRow(t *testing.T) {
-	row, err := tableRow(&types.TableDescription{TableClassSummary: &types.TableClassSummary{TableClass: types.TableClassStandardInfrequentAccess}})
-	if err != nil || row["table_class"].String() != "STANDARD_INFREQUENT_ACCESS" {
-		t.Errorf("got %v, %v", row, err)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/x-amz-json-1.0")
+		if strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".DescribeTable") {
+			fmt.Fprint(w, `{"Table":{"TableName":"t","TableArn":"arn","TableClassSummary":{"TableClass":"STANDARD_INFREQUENT_ACCESS"}}}`)
+			return
+		}
+		fmt.Fprint(w, "{}")
+	}))
+	t.Cleanup(server.Close)
+	rows, err := newTable(awstest.Fake(server.URL)).Get(t.Context(), awstest.Scope("us-east-1"), []modules.Row{{"table_name": modules.Text("t")}})
+	if err != nil || len(rows) != 1 || rows[0]["table_class"].String() != "STANDARD_INFREQUENT_ACCESS" {
+		t.Errorf("got %v, %v", rows, err)
 	}
 }
 

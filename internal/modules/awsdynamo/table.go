@@ -12,6 +12,7 @@ import (
 	dbtypes "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"iasql/internal/aws"
+	"iasql/internal/aws/declare"
 	"iasql/internal/modules"
 )
 
@@ -19,56 +20,63 @@ import (
 // request.
 const onDemand = `"PAY_PER_REQUEST"`
 
-var tableTags = aws.TagType[dbtypes.Tag]{
-	Split: func(t dbtypes.Tag) (key, value *string) { return t.Key, t.Value },
-	Join:  func(key, value *string) dbtypes.Tag { return dbtypes.Tag{Key: key, Value: value} },
-}
-
-// table is the table dynamo_table.
-type table struct {
-	clients     *aws.Clients
-	description *modules.Table
-}
-
-func newTable(c *aws.Clients) *table { return &table{clients: c, description: describeTable()} }
-
-func describeTable() *modules.Table {
-	return &modules.Table{
+// newTable declares the table dynamo_table. Its time to live and its tags are
+// unknown until it is made. UpdateTable takes some changes together, and while a
+// table is UPDATING others fail with ResourceInUseException, which heals.
+func newTable(c *aws.Clients) *declare.Resource {
+	made := declare.Only(func(row modules.Row) bool {
+		return row["status"].String() != string(dbtypes.TableStatusCreating) && row["status"].String() != string(dbtypes.TableStatusDeleting)
+	})
+	update := func(options ...declare.Option) *declare.Op {
+		return declare.Call((*dynamodb.Client).UpdateTable, append(options, waiting)...)
+	}
+	return declare.New(c, declare.Table[dbtypes.TableDescription]{
 		Name: "dynamo_table",
 		Doc: "DynamoDB tables. Secondary indexes are neither shown nor changed, and neither are items. " +
 			"DynamoDB takes one change of a table at a time: of several, the later ones wait for the earlier.",
-		Provider: aws.Provider,
-		Reach:    modules.PerRegion,
-		Creation: modules.ByName,
-		Columns: aws.Regional(
-			modules.Column{Name: "table_name", Type: modules.TypeText, Required: true, Identity: true, CreateOnly: true,
-				Check: `table_name ~ '^[A-Za-z0-9_.-]{3,255}$'`,
-				Doc:   "The table's name: 3 to 255 letters, digits and _.-"},
-			modules.Column{Name: "primary_key", Type: modules.TypeJSON, Required: true, CreateOnly: true, Equal: sameKey,
-				Check: `jsonb_typeof(primary_key) = 'object'`,
-				Doc:   `Its key: attributes with the types S (string), N (number) or B (binary), and which of two is the range key: {"id": "S"}, or {"user": "S", "at": "N", "range": "at"}; without "range" the last by name is. An attribute cannot be named range.`},
-			modules.Column{Name: "throughput", Type: modules.TypeJSON, Required: true, Default: `'"PAY_PER_REQUEST"'`,
-				Check: `throughput = '"PAY_PER_REQUEST"' OR jsonb_typeof(throughput) = 'object' AND throughput ?& ARRAY['ReadCapacityUnits', 'WriteCapacityUnits']`,
-				Doc:   `How it is paid: "PAY_PER_REQUEST", the default, or a capacity such as {"ReadCapacityUnits": 5, "WriteCapacityUnits": 5}.`},
-			modules.Column{Name: "table_class", Type: modules.TypeText, Required: true, Default: "'STANDARD'",
-				Enum: []string{string(dbtypes.TableClassStandard), string(dbtypes.TableClassStandardInfrequentAccess)},
-				Doc:  "STANDARD, the default, or STANDARD_INFREQUENT_ACCESS: storage costs less and access more."},
-			modules.Column{Name: "stream_view_type", Type: modules.TypeText,
-				Enum: []string{"NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES", "KEYS_ONLY"},
-				Doc:  "What its stream tells of a changed item. NULL: it has none. Of one that exists it changes by way of NULL."},
-			modules.Column{Name: "time_to_live_attribute", Type: modules.TypeText, Check: "length(time_to_live_attribute) BETWEEN 1 AND 255",
-				Doc: "The attribute with the time after which an item is deleted. NULL: none is. Changes take up to an hour, in which there can be no other."},
-			modules.Column{Name: "deletion_protection_enabled", Type: modules.TypeBool, Required: true, Default: "false",
-				Doc: "Whether the table cannot be deleted."},
-			modules.Column{Name: "table_id", Type: modules.TypeText, Assigned: true, Doc: "Its unique id, which a later table of the same name does not get."},
-			modules.Column{Name: "arn", Type: modules.TypeText, Assigned: true, Doc: "Its Amazon Resource Name (ARN)."},
-			modules.Column{Name: "stream_arn", Type: modules.TypeText, Assigned: true, Doc: "The ARN of its stream, if it has one."},
-			modules.Column{Name: "status", Type: modules.TypeText, Assigned: true, Doc: "CREATING, ACTIVE, UPDATING, DELETING and so on."},
-			modules.Column{Name: "created_at", Type: modules.TypeTime, Assigned: true, Doc: "When it was created."},
-			aws.TagsColumn(),
-		),
+		Service: declare.Service(dynamodb.NewFromConfig),
+		Columns: []declare.Column{
+			declare.Name("table_name", "TableName", "The table's name: 3 to 255 letters, digits and _.-").Matches(`^[A-Za-z0-9_.-]{3,255}$`),
+			declare.JSON("primary_key", "", `Its key: attributes with the types S (string), N (number) or B (binary), and which of two is the range key: {"id": "S"}, or {"user": "S", "at": "N", "range": "at"}; without "range" the last by name is. An attribute cannot be named range.`).
+				Required().CreateOnly().Same(sameKey).Check(`jsonb_typeof(primary_key) = 'object'`),
+			declare.JSON("throughput", "", `How it is paid: "PAY_PER_REQUEST", the default, or a capacity such as {"ReadCapacityUnits": 5, "WriteCapacityUnits": 5}.`).
+				Default(`'"PAY_PER_REQUEST"'`).
+				Check(`throughput = '"PAY_PER_REQUEST"' OR jsonb_typeof(throughput) = 'object' AND throughput ?& ARRAY['ReadCapacityUnits', 'WriteCapacityUnits']`),
+			declare.Text("table_class", "TableClassSummary.TableClass", "STANDARD, the default, or STANDARD_INFREQUENT_ACCESS: storage costs less and access more.").
+				In("TableClass").Default("'STANDARD'").OneOf("STANDARD", "STANDARD_INFREQUENT_ACCESS").Usual(modules.Text("STANDARD")),
+			declare.Text("stream_view_type", "StreamSpecification.StreamViewType", "What its stream tells of a changed item. NULL: it has none. Of one that exists it changes by way of NULL.").
+				OneOf("NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES", "KEYS_ONLY"),
+			declare.Text("time_to_live_attribute", "TimeToLiveDescription", "The attribute with the time after which an item is deleted. NULL: none is. Changes take up to an hour, in which there can be no other.").
+				Length(1, 255).As(timeToLive).From(declare.Call((*dynamodb.Client).DescribeTimeToLive, made)),
+			declare.Bool("deletion_protection_enabled", "DeletionProtectionEnabled", "Whether the table cannot be deleted.").Default("false"),
+			declare.Text("table_id", "TableId", "Its unique id, which a later table of the same name does not get.").Assigned(),
+			declare.ARN("arn", "TableArn"),
+			declare.Text("stream_arn", "LatestStreamArn", "The ARN of its stream, if it has one.").Assigned(),
+			declare.Text("status", "TableStatus", "CREATING, ACTIVE, UPDATING, DELETING and so on.").Assigned(),
+			declare.Time("created_at", "CreationDateTime", "When it was created."),
+			declare.Tags("Tags", (*dynamodb.Client).TagResource, (*dynamodb.Client).UntagResource, waiting).
+				From(declare.Call((*dynamodb.Client).ListTagsOfResource, made)),
+		},
 		DestroyBeforeCreate: true,
-	}
+
+		List:   declare.Pages(dynamodb.NewListTablesPaginator, "TableNames").Names("table_name", ""),
+		Get:    declare.One(declare.Call((*dynamodb.Client).DescribeTable), "Table"),
+		Row:    complete,
+		Create: declare.Call((*dynamodb.Client).CreateTable, declare.Edit(create), declare.Failed(createError)),
+		Updates: []declare.Update{
+			// Tags and the time to live can be changed besides: they go first.
+			declare.By(func(ctx context.Context, s *declare.Step) error { return s.UpdateTags(ctx) }, modules.ColumnTags),
+			declare.By(setTimeToLive, "time_to_live_attribute"),
+			declare.ModifyEach(update(), "deletion_protection_enabled", "table_class"),
+			declare.Modify(update(declare.Edit(func(_ context.Context, s *declare.Step, in *dynamodb.UpdateTableInput) (err error) {
+				in.BillingMode, in.ProvisionedThroughput, err = billing(s.Want["throughput"])
+				return err
+			})), "throughput"),
+			declare.Modify(update(declare.Edit(setStream)), "stream_view_type"),
+		},
+		Delete: declare.Call((*dynamodb.Client).DeleteTable, waiting),
+		Going:  declare.In("status", string(dbtypes.TableStatusDeleting)), // for which DeleteTable has ResourceInUseException, too
+	})
 }
 
 // key is a primary key: its attributes, hash key first.
@@ -121,84 +129,17 @@ func sameKey(a, b string) bool {
 	return errX == nil && errY == nil && slices.Equal(x, y)
 }
 
-func (r *table) client(ctx context.Context, scope modules.Scope) (*dynamodb.Client, error) {
-	return aws.Client(ctx, r.clients, scope, func(cfg awssdk.Config) *dynamodb.Client { return dynamodb.NewFromConfig(cfg) })
-}
+// timeToLive reads the attribute, if the time to live is enabled.
+var timeToLive = declare.Codec{Decode: func(member any) (modules.Value, error) {
+	d := member.(dbtypes.TimeToLiveDescription)
+	if d.TimeToLiveStatus == dbtypes.TimeToLiveStatusEnabled || d.TimeToLiveStatus == dbtypes.TimeToLiveStatusEnabling {
+		return modules.TextPtr(d.AttributeName), nil
+	}
+	return modules.Null, nil
+}}
 
-// Table returns the description.
-func (r *table) Table() *modules.Table { return r.description }
-
-// List gives every table of the scope to page.
-func (r *table) List(ctx context.Context, scope modules.Scope, page func([]modules.Row) error) error {
-	client, err := r.client(ctx, scope)
-	if err != nil {
-		return err
-	}
-	return aws.Pages(ctx, dynamodb.NewListTablesPaginator(client, &dynamodb.ListTablesInput{}), func(out *dynamodb.ListTablesOutput) error {
-		rows, err := aws.Read(ctx, out.TableNames, func(ctx context.Context, name string) (modules.Row, error) { return read(ctx, client, name) })
-		if err != nil {
-			return err
-		}
-		return page(rows)
-	})
-}
-
-// Get reads the tables with these names.
-func (r *table) Get(ctx context.Context, scope modules.Scope, identities []modules.Row) ([]modules.Row, error) {
-	client, err := r.client(ctx, scope)
-	if err != nil {
-		return nil, err
-	}
-	return aws.Read(ctx, identities, func(ctx context.Context, identity modules.Row) (modules.Row, error) {
-		return read(ctx, client, identity["table_name"].String())
-	})
-}
-
-// read reads a table, its time to live and its tags. The latter two are unknown
-// until the table is made.
-func read(ctx context.Context, client *dynamodb.Client, name string) (modules.Row, error) {
-	out, err := client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &name})
-	if err != nil {
-		return nil, err
-	}
-	row, err := tableRow(out.Table)
-	if err != nil || out.Table.TableStatus == dbtypes.TableStatusCreating || out.Table.TableStatus == dbtypes.TableStatusDeleting {
-		return row, err
-	}
-	var (
-		tags []dbtypes.Tag
-		ttl  *dynamodb.DescribeTimeToLiveOutput
-	)
-	err = aws.Together(ctx,
-		func(ctx context.Context) (err error) {
-			ttl, err = client.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &name})
-			return err
-		},
-		func(ctx context.Context) error {
-			in := &dynamodb.ListTagsOfResourceInput{ResourceArn: out.Table.TableArn}
-			for { // the SDK has no paginator for it
-				page, err := client.ListTagsOfResource(ctx, in)
-				if err != nil {
-					return err
-				}
-				tags = append(tags, page.Tags...)
-				if in.NextToken = page.NextToken; awssdk.ToString(in.NextToken) == "" {
-					return nil
-				}
-			}
-		})
-	if err != nil {
-		return nil, err
-	}
-	row["tags"] = tableTags.Value(tags)
-	row["time_to_live_attribute"] = modules.Null
-	if d := ttl.TimeToLiveDescription; d != nil && (d.TimeToLiveStatus == dbtypes.TimeToLiveStatusEnabled || d.TimeToLiveStatus == dbtypes.TimeToLiveStatusEnabling) {
-		row["time_to_live_attribute"] = modules.TextPtr(d.AttributeName)
-	}
-	return row, nil
-}
-
-func tableRow(t *dbtypes.TableDescription) (modules.Row, error) {
+// complete adds to a row what several members tell together.
+func complete(_ context.Context, _ *declare.Step, t *dbtypes.TableDescription, row modules.Row) (err error) {
 	kinds := map[string]string{}
 	for _, a := range t.AttributeDefinitions {
 		kinds[awssdk.ToString(a.AttributeName)] = string(a.AttributeType)
@@ -208,37 +149,20 @@ func tableRow(t *dbtypes.TableDescription) (modules.Row, error) {
 		name := awssdk.ToString(e.AttributeName)
 		k = append(k, struct{ name, kind string }{name, kinds[name]})
 	}
-	primary, err := k.value()
-	if err != nil {
-		return nil, err
+	if row["primary_key"], err = k.value(); err != nil {
+		return err
 	}
-	row := modules.Row{
-		"table_name":                  modules.TextPtr(t.TableName),
-		"primary_key":                 primary,
-		"throughput":                  modules.Text(onDemand),
-		"table_class":                 modules.Text(string(dbtypes.TableClassStandard)),
-		"stream_view_type":            modules.Null,
-		"deletion_protection_enabled": modules.Bool(awssdk.ToBool(t.DeletionProtectionEnabled)),
-		"table_id":                    modules.TextPtr(t.TableId),
-		"arn":                         modules.TextPtr(t.TableArn),
-		"stream_arn":                  modules.Null,
-		"status":                      modules.NonEmpty(t.TableStatus),
-		"created_at":                  modules.TimePtr(t.CreationDateTime),
+	if s := t.StreamSpecification; s == nil || !awssdk.ToBool(s.StreamEnabled) {
+		row["stream_view_type"], row["stream_arn"] = modules.Null, modules.Null
 	}
+	row["throughput"] = modules.Text(onDemand)
 	// Tables that always were provisioned may have no summary (page
 	// BillingModeSummary).
-	if t.BillingModeSummary == nil || t.BillingModeSummary.BillingMode != dbtypes.BillingModePayPerRequest {
-		if p := t.ProvisionedThroughput; p != nil {
-			row["throughput"], err = modules.JSON(capacity{awssdk.ToInt64(p.ReadCapacityUnits), awssdk.ToInt64(p.WriteCapacityUnits)})
-		}
+	p := t.ProvisionedThroughput
+	if p != nil && (t.BillingModeSummary == nil || t.BillingModeSummary.BillingMode != dbtypes.BillingModePayPerRequest) {
+		row["throughput"], err = modules.JSON(capacity{awssdk.ToInt64(p.ReadCapacityUnits), awssdk.ToInt64(p.WriteCapacityUnits)})
 	}
-	if c := t.TableClassSummary; c != nil && c.TableClass != "" {
-		row["table_class"] = modules.Text(string(c.TableClass))
-	}
-	if s := t.StreamSpecification; s != nil && awssdk.ToBool(s.StreamEnabled) {
-		row["stream_view_type"], row["stream_arn"] = modules.NonEmpty(s.StreamViewType), modules.TextPtr(t.LatestStreamArn)
-	}
-	return row, err
+	return err
 }
 
 // capacity is what the column throughput holds for provisioned tables.
@@ -260,35 +184,12 @@ func invalid(column string, err error) error {
 	return &modules.Error{Class: modules.Invalid, Err: err, Message: fmt.Sprintf("%s: %v", column, err)}
 }
 
-func stream(v modules.Value) *dbtypes.StreamSpecification {
-	if v.IsNull() {
-		return &dbtypes.StreamSpecification{StreamEnabled: awssdk.Bool(false)}
-	}
-	return &dbtypes.StreamSpecification{StreamEnabled: awssdk.Bool(true), StreamViewType: dbtypes.StreamViewType(v.String())}
-}
-
-// Create creates a table. Its time to live, which CreateTable does not take, is
-// left to Update.
-func (r *table) Create(ctx context.Context, scope modules.Scope, want modules.Row, _ string) (modules.Row, error) {
-	client, err := r.client(ctx, scope)
+// create fills in what of a new table is in several members. Its time to live,
+// which CreateTable does not take, is left to the update.
+func create(_ context.Context, s *declare.Step, in *dynamodb.CreateTableInput) error {
+	k, err := keyOf(s.Want["primary_key"].String())
 	if err != nil {
-		return nil, err
-	}
-	k, err := keyOf(want["primary_key"].String())
-	if err != nil {
-		return nil, invalid("primary_key", err)
-	}
-	in := &dynamodb.CreateTableInput{
-		TableName:                 want["table_name"].Ptr(),
-		TableClass:                dbtypes.TableClass(want["table_class"].String()),
-		DeletionProtectionEnabled: awssdk.Bool(want["deletion_protection_enabled"].Bool()),
-		Tags:                      tableTags.List(aws.TagsOf(want, "")),
-	}
-	if in.BillingMode, in.ProvisionedThroughput, err = billing(want["throughput"]); err != nil {
-		return nil, err
-	}
-	if v := want["stream_view_type"]; !v.IsNull() {
-		in.StreamSpecification = stream(v)
+		return invalid("primary_key", err)
 	}
 	for i := range k {
 		in.AttributeDefinitions = append(in.AttributeDefinitions, dbtypes.AttributeDefinition{
@@ -298,29 +199,32 @@ func (r *table) Create(ctx context.Context, scope modules.Scope, want modules.Ro
 			AttributeName: &k[i].name, KeyType: []dbtypes.KeyType{dbtypes.KeyTypeHash, dbtypes.KeyTypeRange}[i],
 		})
 	}
-	if _, err := client.CreateTable(ctx, in); err != nil {
-		return nil, r.createError(ctx, client, in.TableName, err)
+	if in.StreamSpecification != nil {
+		in.StreamSpecification.StreamEnabled = awssdk.Bool(true)
 	}
-	return modules.Row{"table_name": want["table_name"]}, nil
+	in.BillingMode, in.ProvisionedThroughput, err = billing(s.Want["throughput"])
+	return err
 }
 
 // createError tells a name that is taken from one that is not free yet: both
 // have the code ResourceInUseException (page CreateTable).
-func (r *table) createError(ctx context.Context, client *dynamodb.Client, name *string, err error) error {
+func createError(ctx context.Context, s *declare.Step, err error) error {
 	var e *modules.Error
 	if !errors.As(err, &e) || e.Code != "ResourceInUseException" {
-		return waits(err)
+		return waits(ctx, s, err)
 	}
-	out, failed := client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: name})
+	out, failed := declare.ClientOf[*dynamodb.Client](s).DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: s.Want["table_name"].Ptr()})
 	if failed != nil || out.Table.TableStatus == dbtypes.TableStatusDeleting {
 		return err
 	}
 	return &modules.Error{Class: modules.Exists, Code: e.Code, Message: e.Message, Err: err}
 }
 
+var waiting = declare.Failed(waits)
+
 // waits returns a limit on what DynamoDB does at the same time as what heals: it
 // has the code of a quota (page CreateTable, LimitExceededException).
-func waits(err error) error {
+func waits(_ context.Context, _ *declare.Step, err error) error {
 	var e *modules.Error
 	if errors.As(err, &e) && e.Code == "LimitExceededException" {
 		return &modules.Error{Class: modules.Dependency, Code: e.Code, Message: e.Message, Err: err}
@@ -328,97 +232,25 @@ func waits(err error) error {
 	return err
 }
 
-// Update changes what differs. UpdateTable takes some changes together, and
-// while a table is UPDATING others fail with ResourceInUseException, which
-// heals.
-func (r *table) Update(ctx context.Context, scope modules.Scope, have, want modules.Row, columns []string) error {
-	client, err := r.client(ctx, scope)
-	if err != nil {
-		return err
+// setStream ends a stream, or makes one: its view cannot be changed, and the next
+// pass makes another.
+func setStream(_ context.Context, s *declare.Step, in *dynamodb.UpdateTableInput) error {
+	if next := s.Want["stream_view_type"]; !next.IsNull() && s.Have["stream_view_type"].IsNull() {
+		in.StreamSpecification = &dbtypes.StreamSpecification{StreamEnabled: awssdk.Bool(true), StreamViewType: dbtypes.StreamViewType(next.String())}
+		return nil
 	}
-	name := have["table_name"].Ptr()
-	has := func(column string) bool { return slices.Contains(columns, column) }
-	// Tags and the time to live can be changed besides: they go first.
-	if has(modules.ColumnTags) {
-		arn := have["arn"].Ptr()
-		err := aws.UpdateTags(ctx, have, want,
-			func(ctx context.Context, tags map[string]string) error {
-				_, err := client.TagResource(ctx, &dynamodb.TagResourceInput{ResourceArn: arn, Tags: tableTags.List(tags)})
-				return err
-			},
-			func(ctx context.Context, keys []string) error {
-				_, err := client.UntagResource(ctx, &dynamodb.UntagResourceInput{ResourceArn: arn, TagKeys: keys})
-				return err
-			})
-		if err != nil {
-			return waits(err)
-		}
-	}
-	if has("time_to_live_attribute") {
-		if err := setTimeToLive(ctx, client, name, have["time_to_live_attribute"], want["time_to_live_attribute"]); err != nil {
-			return waits(err)
-		}
-	}
-	if has("deletion_protection_enabled") {
-		if err := update(ctx, client, &dynamodb.UpdateTableInput{TableName: name, DeletionProtectionEnabled: awssdk.Bool(want["deletion_protection_enabled"].Bool())}); err != nil {
-			return err
-		}
-	}
-	if has("table_class") {
-		if err := update(ctx, client, &dynamodb.UpdateTableInput{TableName: name, TableClass: dbtypes.TableClass(want["table_class"].String())}); err != nil {
-			return err
-		}
-	}
-	if has("throughput") {
-		in := &dynamodb.UpdateTableInput{TableName: name}
-		if in.BillingMode, in.ProvisionedThroughput, err = billing(want["throughput"]); err != nil {
-			return err
-		}
-		if err := update(ctx, client, in); err != nil {
-			return err
-		}
-	}
-	if has("stream_view_type") {
-		// A stream's view cannot be changed: it ends, and the next pass makes another.
-		next := want["stream_view_type"]
-		if !have["stream_view_type"].IsNull() {
-			next = modules.Null
-		}
-		return update(ctx, client, &dynamodb.UpdateTableInput{TableName: name, StreamSpecification: stream(next)})
-	}
+	in.StreamSpecification = &dbtypes.StreamSpecification{StreamEnabled: awssdk.Bool(false)}
 	return nil
-}
-
-func update(ctx context.Context, client *dynamodb.Client, in *dynamodb.UpdateTableInput) error {
-	_, err := client.UpdateTable(ctx, in)
-	return waits(err)
 }
 
 // setTimeToLive disables what is there, or enables what is wanted. From one
 // attribute to another takes two passes.
-func setTimeToLive(ctx context.Context, client *dynamodb.Client, table *string, have, want modules.Value) error {
+func setTimeToLive(ctx context.Context, s *declare.Step) error {
+	have, want := s.Have["time_to_live_attribute"], s.Want["time_to_live_attribute"]
 	spec := &dbtypes.TimeToLiveSpecification{AttributeName: want.Ptr(), Enabled: awssdk.Bool(true)}
 	if !have.IsNull() {
 		spec = &dbtypes.TimeToLiveSpecification{AttributeName: have.Ptr(), Enabled: awssdk.Bool(false)}
 	}
-	_, err := client.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{TableName: table, TimeToLiveSpecification: spec})
-	return err
-}
-
-// Delete deletes a table with its items. One that is being deleted is let be.
-func (r *table) Delete(ctx context.Context, scope modules.Scope, have modules.Row) error {
-	client, err := r.client(ctx, scope)
-	if err != nil {
-		return err
-	}
-	name := have["table_name"].Ptr()
-	_, err = client.DeleteTable(ctx, &dynamodb.DeleteTableInput{TableName: name})
-	var e *modules.Error
-	if errors.As(err, &e) && e.Code == "ResourceInUseException" {
-		out, failed := client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: name})
-		if aws.IsNotFound(failed) || failed == nil && out.Table.TableStatus == dbtypes.TableStatusDeleting {
-			return nil
-		}
-	}
-	return aws.IfExists(waits(err))
+	_, err := declare.ClientOf[*dynamodb.Client](s).UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{TableName: s.Have["table_name"].Ptr(), TimeToLiveSpecification: spec})
+	return waits(ctx, s, err)
 }

@@ -14,6 +14,7 @@ import (
 
 	"iasql/internal/aws"
 	"iasql/internal/aws/awstest"
+	"iasql/internal/aws/declare"
 	"iasql/internal/modules"
 	"iasql/internal/testaws"
 )
@@ -129,7 +130,7 @@ func TestVolumeLifecycle(t *testing.T) {
 }
 
 // newTestInstance starts an instance, and returns its row.
-func newTestInstance(t *testing.T, c *aws.Clients) (*instance, modules.Row) {
+func newTestInstance(t *testing.T, c *aws.Clients) (*declare.Resource, modules.Row) {
 	t.Helper()
 	r := newInstance(c)
 	return r, build(t, r, modules.Row{
@@ -216,7 +217,7 @@ func TestInstanceRole(t *testing.T) {
 	t.Parallel()
 	c := awstest.Clients(t)
 	r, have := newTestInstance(t, c)
-	client, err := r.iam(t.Context(), east)
+	client, err := declare.Client(t.Context(), c, east, iam.NewFromConfig)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -244,7 +245,7 @@ func TestInstanceRole(t *testing.T) {
 	if _, err := client.AddRoleToInstanceProfile(mutating(t), &iam.AddRoleToInstanceProfileInput{InstanceProfileName: awssdk.String("other"), RoleName: awssdk.String("two")}); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.ensureProfile(mutating(t), east, "other"); err == nil || modules.ClassOf(err) != modules.Invalid {
+	if err := ensureProfile(mutating(t), client, "other"); err == nil || modules.ClassOf(err) != modules.Invalid {
 		t.Errorf("got %v", err)
 	}
 	if err := profileError(&modules.Error{Class: modules.Invalid, Code: "InvalidParameterValue", Message: "Value (x) for parameter iamInstanceProfile.name is invalid. Invalid IAM Instance Profile name"}); modules.ClassOf(err) != modules.Dependency {
@@ -442,9 +443,16 @@ func TestUserDataIsKept(t *testing.T) {
 // hibernated instance; and an instance of an Auto Scaling group.
 func TestInstanceRow(t *testing.T) {
 	t.Parallel()
-	var calls []string
+	var (
+		calls []string
+		shown string
+	)
 	r := newInstance(fake(t, func(form map[string]string) (int, string) {
 		calls = append(calls, form["Action"])
+		if form["Action"] == "DescribeInstances" {
+			return 200, `<DescribeInstancesResponse><reservationSet><item><instancesSet><item><instanceId>i-1</instanceId>` + shown +
+				`</item></instancesSet></item></reservationSet></DescribeInstancesResponse>`
+		}
 		return 200, "<" + form["Action"] + "Response/>"
 	}))
 	for _, on := range []modules.Value{yes, no} {
@@ -468,12 +476,14 @@ func TestInstanceRow(t *testing.T) {
 		{"stopped", "Client.UserInitiatedHibernate", hibernate},
 		{"shutting-down", "", stopped},
 	} {
-		row := instanceRow(ec2types.Instance{State: &ec2types.InstanceState{Name: c.status}, StateReason: &ec2types.StateReason{Code: &c.code}})
+		shown = fmt.Sprintf("<instanceState><name>%s</name></instanceState><stateReason><code>%s</code></stateReason>", c.status, c.code)
+		row := get(t, r, modules.Row{"instance_id": text("i-1")})
 		if row["state"] != text(c.state) || row["status"] != text(string(c.status)) {
 			t.Errorf("%s, %s: got %v", c.status, c.code, row)
 		}
 	}
-	row := instanceRow(ec2types.Instance{InstanceId: awssdk.String("i-1"), Tags: aws.EC2Tags.List(map[string]string{"aws:autoscaling:groupName": "web"})})
+	shown = "<tagSet><item><key>aws:autoscaling:groupName</key><value>web</value></item></tagSet>"
+	row := get(t, r, modules.Row{"instance_id": text("i-1")})
 	if err := r.Delete(mutating(t), east, row); err == nil || modules.ClassOf(err) != modules.Invalid || row["auto_scaling_group"] != text("web") || !row["tags"].IsNull() {
 		t.Errorf("delete of an instance of a group: %v, %v", row, err)
 	}

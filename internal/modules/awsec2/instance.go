@@ -3,7 +3,6 @@ package awsec2
 import (
 	"context"
 	"encoding/base64"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 
 	"iasql/internal/aws"
+	"iasql/internal/aws/declare"
 	"iasql/internal/modules"
 )
 
@@ -23,77 +23,84 @@ const (
 	hibernate = "hibernate"
 )
 
-// instance is the table instance.
-type instance struct {
-	aws.EC2Objects[ec2types.Instance]
-	userData userData
-}
-
-func newInstance(c *aws.Clients) *instance {
-	r := &instance{EC2Objects: aws.EC2Objects[ec2types.Instance]{
-		Clients:     c,
-		Description: describeInstance(),
-		IDFilter:    "instance-id",
-		Describe:    describeInstances,
-		Tags:        func(i ec2types.Instance) []ec2types.Tag { return i.Tags },
-	}}
-	r.Rows, r.Complete = r.rows, r.roles
-	return r
-}
-
-// The limits are those of the page RunInstances.
-func describeInstance() *modules.Table {
-	metadata := func(name, doc string, enum ...string) modules.Column {
-		return modules.Column{Name: "metadata_" + name, Type: modules.TypeText, Chosen: true, Enum: enum, Doc: doc}
+// newInstance declares the table instance. The limits are those of the page
+// RunInstances. source_dest_check, which that takes for network interfaces alone,
+// and another state than running are left to the update, security groups to their
+// own table. Terminating an instance that is on its way out is no error (page
+// TerminateInstances).
+func newInstance(c *aws.Clients) *declare.Resource {
+	data := &userData{}
+	metadata := func(c declare.Column, member string) declare.Column {
+		return c.Chosen().In("MetadataOptions."+member, member) // of RunInstances, of ModifyInstanceMetadataOptions
 	}
-	assigned := func(name string, t modules.Type, doc string) modules.Column {
-		return modules.Column{Name: name, Type: t, Assigned: true, Doc: doc}
-	}
-	return &modules.Table{
+	return declare.New(c, declare.Table[ec2types.Instance]{
 		Name: "instance",
 		Doc: "Instances: virtual machines. Deleting a row terminates the instance, and deletes the volumes that go with it. " +
 			"An instance that is changed in instance_type or user_data is stopped and started again if it runs.",
-		Provider: aws.Provider,
-		Reach:    modules.PerRegion,
+		Service:  declare.Service(ec2.NewFromConfig),
 		Creation: modules.ByTag,
-		Columns: aws.Regional(
-			modules.Column{Name: "instance_id", Type: modules.TypeText, Identity: true, Assigned: true,
-				Doc: "The instance's id, such as i-0a1b2c3d; NULL until it is created."},
-			modules.Column{Name: "ami", Type: modules.TypeText, Required: true, CreateOnly: true, Equal: sameImage,
-				Doc: "The image it starts from, such as ami-0a1b2c3d, or resolve:ssm: and the name of a Systems Manager parameter that holds one, which is read when the instance is created and not followed afterwards."},
-			modules.Column{Name: "instance_type", Type: modules.TypeText, Required: true,
-				Doc: "What it runs on, such as t3.micro."},
-			modules.Column{Name: "key_pair_name", Type: modules.TypeText, CreateOnly: true,
-				Doc: "The key pair with which people log in. It may be deleted while the instance has it."},
-			modules.Column{Name: "state", Type: modules.TypeText, Required: true, Default: "'running'", Enum: []string{hibernate, running, stopped}, Equal: sameState,
-				Doc: "running, stopped, or hibernate: stopped with what is in memory kept, for which hibernation_enabled is needed. One that is stopped already has no memory left to keep."},
-			modules.Column{Name: "user_data", Type: modules.TypeText, Check: "length(user_data) <= 16384",
-				Doc: "What it is given at its first start, such as a shell script, as text and up to 16 KB. NULL for data that is no text."},
-			modules.Column{Name: "hibernation_enabled", Type: modules.TypeBool, Required: true, Default: "false", CreateOnly: true,
-				Doc: "Whether it can hibernate. Its root device is encrypted then, as hibernation asks for."},
-			modules.Column{Name: "role_name", Type: modules.TypeText,
-				References: &modules.Reference{Table: "iam_role", Key: "role_name", ByKey: true},
-				Doc:        "The role of what runs in it. It is given by the instance profile of the role's name, which is made if there is none, and goes with the role."},
-			modules.Column{Name: "subnet_id", Type: modules.TypeBigint, CreateOnly: true, Chosen: true,
-				References: &modules.Reference{Table: "subnet", Key: "subnet_id"},
-				Doc:        "The subnet it is in; one of the default VPC if left out."},
-			modules.Column{Name: "monitoring", Type: modules.TypeBool, Required: true, Default: "false",
-				Doc: "Whether CloudWatch gets its metrics every minute rather than every five."},
-			modules.Column{Name: "source_dest_check", Type: modules.TypeBool, Required: true, Default: "true",
-				Doc: "Whether traffic that is neither from nor to it is dropped; false for what routes or translates addresses."},
-			metadata("http_endpoint", "Whether its metadata service answers: enabled or disabled.", "disabled", "enabled"),
-			metadata("http_tokens", "Whether that service asks for a session token (IMDSv2): required or optional; as image and account have it if left out.", "optional", "required"),
-			modules.Column{Name: "metadata_hop_limit", Type: modules.TypeInteger, Chosen: true, Check: "metadata_hop_limit BETWEEN 1 AND 64",
-				Doc: "Over how many network hops that service is answered, from 1 to 64; containers need 2."},
-			metadata("tags", "Whether that service tells the instance's tags: enabled or disabled.", "disabled", "enabled"),
-			assigned("status", modules.TypeText, "What it is doing: pending, running, stopping, stopped or shutting-down."),
-			assigned("auto_scaling_group", modules.TypeText, "The Auto Scaling group that made it, and would make another in its place."),
-			assigned("availability_zone", modules.TypeText, "Its availability zone, such as us-east-1a."),
-			assigned("private_ip_address", modules.TypeInet, "Its private IPv4 address."),
-			assigned("public_ip_address", modules.TypeInet, "Its public IPv4 address, if it has one."),
-			aws.TagsColumn(),
-		),
-	}
+		Columns: []declare.Column{
+			declare.ID("instance_id", "InstanceId", "The instance's id, such as i-0a1b2c3d; NULL until it is created.").In("InstanceId", "InstanceIds[0]"),
+			declare.Text("ami", "ImageId", "The image it starts from, such as ami-0a1b2c3d, or resolve:ssm: and the name of a Systems Manager parameter that holds one, which is read when the instance is created and not followed afterwards.").
+				Required().CreateOnly().Same(sameImage),
+			declare.Text("instance_type", "InstanceType", "What it runs on, such as t3.micro.").Required(),
+			declare.Text("key_pair_name", "KeyName", "The key pair with which people log in. It may be deleted while the instance has it.").CreateOnly(),
+			declare.Text("state", "", "running, stopped, or hibernate: stopped with what is in memory kept, for which hibernation_enabled is needed. One that is stopped already has no memory left to keep.").
+				Default("'running'").OneOf(hibernate, running, stopped).Same(sameState),
+			declare.Text("user_data", "", "What it is given at its first start, such as a shell script, as text and up to 16 KB. NULL for data that is no text.").
+				Check("length(user_data) <= 16384").In("UserData").As(encoded),
+			declare.Bool("hibernation_enabled", "HibernationOptions.Configured", "Whether it can hibernate. Its root device is encrypted then, as hibernation asks for.").
+				Default("false").CreateOnly().Usual(modules.Bool(false)),
+			declare.Ref("role_name", "IamInstanceProfile.Arn", "iam_role", "role_name", "The role of what runs in it. It is given by the instance profile of the role's name, which is made if there is none, and goes with the role.").
+				ByKey().In("IamInstanceProfile.Name"),
+			declare.Ref("subnet_id", "SubnetId", "subnet", "subnet_id", "The subnet it is in; one of the default VPC if left out.").CreateOnly().Chosen(),
+			declare.Bool("monitoring", "Monitoring.State", "Whether CloudWatch gets its metrics every minute rather than every five.").
+				Default("false").In("Monitoring.Enabled").As(declare.Is("enabled", "pending")),
+			declare.Bool("source_dest_check", "SourceDestCheck", "Whether traffic that is neither from nor to it is dropped; false for what routes or translates addresses.").
+				Default("true").In("SourceDestCheck.Value").Usual(modules.Bool(true)),
+			metadata(declare.Text("metadata_http_endpoint", "MetadataOptions.HttpEndpoint", "Whether its metadata service answers: enabled or disabled.").
+				OneOf("disabled", "enabled"), "HttpEndpoint"),
+			metadata(declare.Text("metadata_http_tokens", "MetadataOptions.HttpTokens", "Whether that service asks for a session token (IMDSv2): required or optional; as image and account have it if left out.").
+				OneOf("optional", "required"), "HttpTokens"),
+			metadata(declare.Integer("metadata_hop_limit", "MetadataOptions.HttpPutResponseHopLimit", "Over how many network hops that service is answered, from 1 to 64; containers need 2.").
+				Between(1, 64), "HttpPutResponseHopLimit"),
+			metadata(declare.Text("metadata_tags", "MetadataOptions.InstanceMetadataTags", "Whether that service tells the instance's tags: enabled or disabled.").
+				OneOf("disabled", "enabled"), "InstanceMetadataTags"),
+			declare.Text("status", "State.Name", "What it is doing: pending, running, stopping, stopped or shutting-down.").Assigned(),
+			// The tag is of the Amazon EC2 Auto Scaling User Guide, "Tag Auto Scaling
+			// groups and instances".
+			declare.Text("auto_scaling_group", "Tags[aws:autoscaling:groupName]", "The Auto Scaling group that made it, and would make another in its place.").Assigned(),
+			declare.Text("availability_zone", "Placement.AvailabilityZone", "Its availability zone, such as us-east-1a.").Assigned(),
+			declare.Of(modules.TypeInet, "private_ip_address", "PrivateIpAddress", "Its private IPv4 address.").Assigned(),
+			declare.Of(modules.TypeInet, "public_ip_address", "PublicIpAddress", "Its public IPv4 address, if it has one.").Assigned(),
+			declare.EC2Tags(ec2types.ResourceTypeInstance),
+		},
+		List: instances(),
+		Get:  declare.EC2Filter("instance-id"),
+		Row:  data.fill,
+		Rows: func(ctx context.Context, s *declare.Step, _ []*ec2types.Instance, rows []modules.Row) error {
+			return roles(ctx, s, rows)
+		},
+		Create: declare.Call((*ec2.Client).RunInstances, declare.With(&ec2.RunInstancesInput{MinCount: awssdk.Int32(1), MaxCount: awssdk.Int32(1)}), declare.Answer("Instances[0]"),
+			declare.Edit(prepare), declare.Failed(func(_ context.Context, _ *declare.Step, err error) error { return profileError(err) })),
+		// What may have to wait for the instance to stop comes last.
+		Updates: []declare.Update{
+			declare.Modify(declare.Call((*ec2.Client).ModifyInstanceAttribute), "source_dest_check"),
+			declare.By(setMonitoring, "monitoring"),
+			declare.Restate(declare.Call((*ec2.Client).ModifyInstanceMetadataOptions), "metadata_http_endpoint", "metadata_http_tokens", "metadata_hop_limit", "metadata_tags"),
+			declare.By(setRole, "role_name"),
+			declare.By(func(ctx context.Context, s *declare.Step) error { return s.UpdateTags(ctx) }, modules.ColumnTags),
+			declare.By(data.change, "instance_type", "user_data", "state"),
+		},
+		Delete: declare.Call((*ec2.Client).TerminateInstances),
+		// An Auto Scaling group would start others without end.
+		Protected: func(have modules.Row) string {
+			if group := have["auto_scaling_group"]; !group.IsNull() {
+				return "the Auto Scaling group " + group.String() + " made it, and would make another"
+			}
+			return ""
+		},
+	})
 }
 
 // resolve is what an image begins with that a parameter names.
@@ -108,100 +115,18 @@ func sameImage(a, b string) bool {
 // sameState reports whether two states are both of an instance that is stopped.
 func sameState(a, b string) bool { return a == b || a != running && b != running }
 
-// describeInstances gives the instances that meet the filters to page, without
-// those that are gone, which are listed for an hour more.
-func describeInstances(ctx context.Context, client *ec2.Client, filters []ec2types.Filter, page func([]ec2types.Instance) error) error {
-	filters = append(slices.Clone(filters), aws.EC2Filter("instance-state-name", "pending", "running", "shutting-down", "stopping", "stopped"))
-	return aws.Pages(ctx, ec2.NewDescribeInstancesPaginator(client, &ec2.DescribeInstancesInput{
-		Filters: filters, MaxResults: awssdk.Int32(aws.PageSize),
-	}), func(out *ec2.DescribeInstancesOutput) error {
-		var instances []ec2types.Instance
-		for _, reservation := range out.Reservations {
-			instances = append(instances, reservation.Instances...)
-		}
-		return page(instances)
-	})
+// reservations lists what instances have, without those that are gone, which are
+// listed for an hour more.
+func reservations(of declare.Option) *declare.Listing {
+	return declare.Pages(ec2.NewDescribeInstancesPaginator, "Reservations", of, declare.With(&ec2.DescribeInstancesInput{
+		MaxResults: awssdk.Int32(aws.PageSize),
+		Filters:    []ec2types.Filter{aws.EC2Filter("instance-state-name", "pending", "running", "shutting-down", "stopping", "stopped")},
+	}))
 }
 
-// rootDevices returns the names of instances' root devices.
-func rootDevices(ctx context.Context, client *ec2.Client, instances []string) (map[string]string, error) {
-	found := map[string]string{}
-	return found, aws.EC2Chunks(instances, "instance-id", func(filters []ec2types.Filter) error {
-		return describeInstances(ctx, client, filters, func(list []ec2types.Instance) error {
-			for _, i := range list {
-				found[awssdk.ToString(i.InstanceId)] = awssdk.ToString(i.RootDeviceName)
-			}
-			return nil
-		})
-	})
-}
-
-// rows reads instances' user data, which DescribeInstances leaves out.
-func (r *instance) rows(ctx context.Context, client *ec2.Client, instances []ec2types.Instance) ([]modules.Row, error) {
-	return aws.Read(ctx, instances, func(ctx context.Context, i ec2types.Instance) (modules.Row, error) {
-		row := instanceRow(i)
-		if status(i) == ec2types.InstanceStateNameShuttingDown {
-			return row, nil // of what is on its way out there is nothing to compare
-		}
-		data, err := r.userData.of(ctx, client, i)
-		if err != nil {
-			return nil, err
-		}
-		if utf8.ValidString(data) && !strings.Contains(data, "\x00") {
-			row["user_data"] = modules.NonEmpty(data)
-		} else {
-			row["user_data"] = modules.Null
-		}
-		return row, nil
-	})
-}
-
-func instanceRow(i ec2types.Instance) modules.Row {
-	row := modules.Row{
-		"instance_id":            modules.TextPtr(i.InstanceId),
-		"ami":                    modules.TextPtr(i.ImageId),
-		"instance_type":          modules.NonEmpty(i.InstanceType),
-		"key_pair_name":          modules.NonEmpty(awssdk.ToString(i.KeyName)),
-		"state":                  modules.Text(running),
-		"hibernation_enabled":    modules.Bool(i.HibernationOptions != nil && awssdk.ToBool(i.HibernationOptions.Configured)),
-		"role_name":              modules.Null, // see roles
-		"subnet_id":              modules.NonEmpty(awssdk.ToString(i.SubnetId)),
-		"monitoring":             modules.Bool(i.Monitoring != nil && (i.Monitoring.State == ec2types.MonitoringStateEnabled || i.Monitoring.State == ec2types.MonitoringStatePending)),
-		"source_dest_check":      modules.Bool(i.SourceDestCheck == nil || *i.SourceDestCheck),
-		"metadata_http_endpoint": modules.Null,
-		"metadata_http_tokens":   modules.Null,
-		"metadata_hop_limit":     modules.Null,
-		"metadata_tags":          modules.Null,
-		"status":                 modules.NonEmpty(status(i)),
-		"auto_scaling_group":     modules.NonEmpty(aws.EC2Tags.Map(i.Tags)["aws:autoscaling:groupName"]),
-		"availability_zone":      modules.Null,
-		"private_ip_address":     modules.NonEmpty(awssdk.ToString(i.PrivateIpAddress)),
-		"public_ip_address":      modules.NonEmpty(awssdk.ToString(i.PublicIpAddress)),
-		"tags":                   aws.EC2Tags.Value(i.Tags),
-	}
-	if i.Placement != nil {
-		row["availability_zone"] = modules.TextPtr(i.Placement.AvailabilityZone)
-	}
-	if m := i.MetadataOptions; m != nil {
-		row["metadata_http_endpoint"], row["metadata_http_tokens"] = modules.NonEmpty(m.HttpEndpoint), modules.NonEmpty(m.HttpTokens)
-		row["metadata_hop_limit"], row["metadata_tags"] = modules.IntPtr(m.HttpPutResponseHopLimit), modules.NonEmpty(m.InstanceMetadataTags)
-	}
-	if i.IamInstanceProfile != nil {
-		row["role_name"] = modules.TextPtr(i.IamInstanceProfile.Arn)
-	}
-	switch status(i) {
-	case ec2types.InstanceStateNamePending, ec2types.InstanceStateNameRunning:
-	default:
-		row["state"] = modules.Text(stopped)
-		// The code is of the page StateReason.
-		if i.StateReason != nil && awssdk.ToString(i.StateReason.Code) == "Client.UserInitiatedHibernate" {
-			row["state"] = modules.Text(hibernate)
-		}
-		if before, ok := restarting(i); ok { // is as it was, until it is started again
-			row["state"], row["instance_type"] = modules.Text(running), modules.Text(before)
-		}
-	}
-	return row
+// instances lists the instances.
+func instances() *declare.Listing {
+	return reservations(declare.Expand(func(r ec2types.Reservation) []ec2types.Instance { return r.Instances }))
 }
 
 func status(i ec2types.Instance) ec2types.InstanceStateName {
@@ -211,81 +136,66 @@ func status(i ec2types.Instance) ec2types.InstanceStateName {
 	return i.State.Name
 }
 
-func boolPtr(v modules.Value) *bool {
-	if v.IsNull() {
-		return nil
-	}
-	return awssdk.Bool(v.Bool())
-}
-
-func encoded(userData modules.Value) *string {
-	if userData.IsNull() {
-		return nil
-	}
-	return awssdk.String(base64.StdEncoding.EncodeToString([]byte(userData.String())))
-}
-
-// Create starts an instance. source_dest_check, which RunInstances takes for
-// network interfaces alone, and another state than running are left to Update,
-// security groups to their own table.
-func (r *instance) Create(ctx context.Context, scope modules.Scope, want modules.Row, token string) (modules.Row, error) {
-	client, err := r.Clients.EC2(ctx, scope)
-	if err != nil {
-		return nil, err
-	}
-	in := &ec2.RunInstancesInput{
-		MinCount: awssdk.Int32(1), MaxCount: awssdk.Int32(1),
-		InstanceType:      ec2types.InstanceType(want["instance_type"].String()),
-		KeyName:           want["key_pair_name"].Ptr(),
-		SubnetId:          want["subnet_id"].Ptr(),
-		UserData:          encoded(want["user_data"]),
-		Monitoring:        &ec2types.RunInstancesMonitoringEnabled{Enabled: awssdk.Bool(want["monitoring"].Bool())},
-		ClientToken:       &token,
-		TagSpecifications: aws.EC2TagSpecification(ec2types.ResourceTypeInstance, want, token),
-		MetadataOptions: &ec2types.InstanceMetadataOptionsRequest{
-			HttpEndpoint:            ec2types.InstanceMetadataEndpointState(want["metadata_http_endpoint"].String()),
-			HttpTokens:              ec2types.HttpTokensState(want["metadata_http_tokens"].String()),
-			HttpPutResponseHopLimit: want["metadata_hop_limit"].Int32Ptr(),
-			InstanceMetadataTags:    ec2types.InstanceMetadataTagsState(want["metadata_tags"].String()),
-		},
-	}
-	if in.ImageId, err = r.image(ctx, scope, want["ami"].String()); err != nil {
-		return nil, err
-	}
-	if want["hibernation_enabled"].Bool() {
-		in.HibernationOptions = &ec2types.HibernationOptionsRequest{Configured: awssdk.Bool(true)}
-		if in.BlockDeviceMappings, err = encryptedRoot(ctx, client, *in.ImageId); err != nil {
-			return nil, err
+// fill reads an instance's user data, which DescribeInstances leaves out, and says
+// which state it is in.
+func (u *userData) fill(ctx context.Context, s *declare.Step, i *ec2types.Instance, row modules.Row) error {
+	switch status(*i) {
+	case ec2types.InstanceStateNamePending, ec2types.InstanceStateNameRunning:
+		row["state"] = modules.Text(running)
+	default:
+		row["state"] = modules.Text(stopped)
+		// The code is of the page StateReason.
+		if i.StateReason != nil && awssdk.ToString(i.StateReason.Code) == "Client.UserInitiatedHibernate" {
+			row["state"] = modules.Text(hibernate)
+		}
+		if before, ok := restarting(*i); ok { // is as it was, until it is started again
+			row["state"], row["instance_type"] = modules.Text(running), modules.Text(before)
 		}
 	}
-	if !want["role_name"].IsNull() {
-		if err := r.ensureProfile(ctx, scope, want["role_name"].String()); err != nil {
-			return nil, err
-		}
-		in.IamInstanceProfile = &ec2types.IamInstanceProfileSpecification{Name: want["role_name"].Ptr()}
+	if status(*i) == ec2types.InstanceStateNameShuttingDown {
+		return nil // of what is on its way out there is nothing to compare
 	}
-	out, err := client.RunInstances(ctx, in)
-	if err != nil {
-		return nil, profileError(err)
+	data, err := u.of(ctx, declare.ClientOf[*ec2.Client](s), *i)
+	row["user_data"] = modules.Null
+	if utf8.ValidString(data) && !strings.Contains(data, "\x00") {
+		row["user_data"] = modules.NonEmpty(data)
 	}
-	return modules.Row{"instance_id": modules.TextPtr(out.Instances[0].InstanceId)}, nil
+	return err
 }
 
-// image returns the image's id.
-func (r *instance) image(ctx context.Context, scope modules.Scope, ami string) (*string, error) {
-	name, ok := strings.CutPrefix(ami, resolve)
-	if !ok {
-		return &ami, nil
+// encoded is user data as RunInstances takes it.
+var encoded = declare.Codec{Encode: func(v modules.Value) (any, error) {
+	return base64.StdEncoding.EncodeToString([]byte(v.String())), nil
+}}
+
+// prepare completes what an instance is started with.
+func prepare(ctx context.Context, s *declare.Step, in *ec2.RunInstancesInput) error {
+	in.ClientToken = &s.Token
+	if name, ok := strings.CutPrefix(awssdk.ToString(in.ImageId), resolve); ok {
+		client, err := declare.Client(ctx, s.Clients, s.Scope, ssm.NewFromConfig)
+		if err != nil {
+			return err
+		}
+		out, err := client.GetParameter(ctx, &ssm.GetParameterInput{Name: &name})
+		if err != nil {
+			return err
+		}
+		in.ImageId = out.Parameter.Value
 	}
-	client, err := aws.Client(ctx, r.Clients, scope, func(cfg awssdk.Config) *ssm.Client { return ssm.NewFromConfig(cfg) })
-	if err != nil {
-		return nil, err
+	if in.HibernationOptions != nil {
+		var err error
+		if in.BlockDeviceMappings, err = encryptedRoot(ctx, declare.ClientOf[*ec2.Client](s), awssdk.ToString(in.ImageId)); err != nil {
+			return err
+		}
 	}
-	out, err := client.GetParameter(ctx, &ssm.GetParameterInput{Name: &name})
-	if err != nil {
-		return nil, err
+	if role := s.Want["role_name"]; !role.IsNull() {
+		client, err := iamOf(ctx, s)
+		if err != nil {
+			return err
+		}
+		return ensureProfile(ctx, client, role.String())
 	}
-	return out.Parameter.Value, nil
+	return nil
 }
 
 // encryptedRoot returns a mapping by which the image's root device is encrypted,
@@ -306,23 +216,4 @@ func encryptedRoot(ctx context.Context, client *ec2.Client, image string) ([]ec2
 		}
 	}
 	return nil, nil
-}
-
-// Delete terminates an instance; one that is on its way out is no error (page
-// TerminateInstances).
-func (r *instance) Delete(ctx context.Context, scope modules.Scope, have modules.Row) error {
-	return r.Remove(ctx, scope, r.Protected(have), func(client *ec2.Client) error {
-		_, err := client.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: []string{have["instance_id"].String()}})
-		return err
-	})
-}
-
-// Protected keeps the instances of Auto Scaling groups, which would start others
-// without end. The tag is of the Amazon EC2 Auto Scaling User Guide, "Tag Auto
-// Scaling groups and instances".
-func (r *instance) Protected(have modules.Row) string {
-	if group := have["auto_scaling_group"]; !group.IsNull() {
-		return "the Auto Scaling group " + group.String() + " made it, and would make another"
-	}
-	return ""
 }

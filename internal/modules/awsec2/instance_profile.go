@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
@@ -14,6 +13,7 @@ import (
 	iamtypes "github.com/aws/aws-sdk-go-v2/service/iam/types"
 
 	"iasql/internal/aws"
+	"iasql/internal/aws/declare"
 	"iasql/internal/modules"
 )
 
@@ -21,35 +21,33 @@ import (
 // (IAM User Guide, "Use instance profiles"). The EC2 console makes one of the
 // role's name, and so does this module.
 
-func (r *instance) iam(ctx context.Context, scope modules.Scope) (*iam.Client, error) {
-	return aws.Client(ctx, r.Clients, modules.Scope{Account: scope.Account}, func(cfg awssdk.Config) *iam.Client { return iam.NewFromConfig(cfg) })
+func iamOf(ctx context.Context, s *declare.Step) (*iam.Client, error) {
+	return declare.Client(ctx, s.Clients, modules.Scope{Account: s.Scope.Account}, iam.NewFromConfig)
 }
 
 // roles replaces the ARNs of instance profiles in the column role_name by the
 // names of their roles: one call, and none where no instance has a profile. A
 // profile that is gone, or so new that it is not listed yet, has a role that is
 // not known, and so has every profile if it is not allowed to list them.
-func (r *instance) roles(ctx context.Context, scope modules.Scope, rows []modules.Row) error {
-	if !slices.ContainsFunc(rows, func(row modules.Row) bool { return !row["role_name"].IsNull() }) {
+func roles(ctx context.Context, s *declare.Step, rows []modules.Row) error {
+	if len(aws.Column(rows, "role_name")) == 0 {
 		return nil
 	}
-	client, err := r.iam(ctx, scope)
+	client, err := iamOf(ctx, s)
 	if err != nil {
 		return err
 	}
-	roles := map[string]modules.Value{}
-	err = aws.Pages(ctx, iam.NewListInstanceProfilesPaginator(client, &iam.ListInstanceProfilesInput{MaxItems: awssdk.Int32(aws.PageSize)}),
-		func(out *iam.ListInstanceProfilesOutput) error {
-			for _, p := range out.InstanceProfiles {
-				roles[awssdk.ToString(p.Arn)] = modules.Null
-				for _, role := range p.Roles { // one at most
-					roles[awssdk.ToString(p.Arn)] = modules.TextPtr(role.RoleName)
-				}
-			}
-			return nil
-		})
+	profiles, err := declare.Find[iamtypes.InstanceProfile](ctx, client,
+		declare.Pages(iam.NewListInstanceProfilesPaginator, "InstanceProfiles", declare.With(&iam.ListInstanceProfilesInput{MaxItems: awssdk.Int32(aws.PageSize)})), "")
 	if err != nil && modules.ClassOf(err) != modules.Denied {
 		return err
+	}
+	roles := map[string]modules.Value{}
+	for _, p := range profiles {
+		roles[awssdk.ToString(p.Arn)] = modules.Null
+		for _, role := range p.Roles { // one at most
+			roles[awssdk.ToString(p.Arn)] = modules.TextPtr(role.RoleName)
+		}
 	}
 	for _, row := range rows {
 		if row["role_name"].IsNull() {
@@ -64,11 +62,7 @@ func (r *instance) roles(ctx context.Context, scope modules.Scope, rows []module
 }
 
 // ensureProfile makes the instance profile of a role's name, unless it is there.
-func (r *instance) ensureProfile(ctx context.Context, scope modules.Scope, role string) error {
-	client, err := r.iam(ctx, scope)
-	if err != nil {
-		return err
-	}
+func ensureProfile(ctx context.Context, client *iam.Client, role string) error {
 	var holds []iamtypes.Role
 	out, err := client.GetInstanceProfile(ctx, &iam.GetInstanceProfileInput{InstanceProfileName: &role})
 	switch {
@@ -103,7 +97,8 @@ func profileError(err error) error {
 }
 
 // setRole gives an instance a role, or takes it away.
-func (r *instance) setRole(ctx context.Context, scope modules.Scope, client *ec2.Client, id *string, role modules.Value) error {
+func setRole(ctx context.Context, s *declare.Step) error {
+	client, id, role := declare.ClientOf[*ec2.Client](s), s.Have["instance_id"].Ptr(), s.Want["role_name"]
 	out, err := client.DescribeIamInstanceProfileAssociations(ctx, &ec2.DescribeIamInstanceProfileAssociationsInput{
 		Filters: []ec2types.Filter{aws.EC2Filter("instance-id", *id), aws.EC2Filter("state", "associating", "associated")},
 	})
@@ -121,7 +116,11 @@ func (r *instance) setRole(ctx context.Context, scope modules.Scope, client *ec2
 		_, err := client.DisassociateIamInstanceProfile(ctx, &ec2.DisassociateIamInstanceProfileInput{AssociationId: association})
 		return aws.IfExists(err)
 	}
-	if err := r.ensureProfile(ctx, scope, role.String()); err != nil {
+	profiles, err := iamOf(ctx, s)
+	if err != nil {
+		return err
+	}
+	if err := ensureProfile(ctx, profiles, role.String()); err != nil {
 		return err
 	}
 	profile := &ec2types.IamInstanceProfileSpecification{Name: role.Ptr()}

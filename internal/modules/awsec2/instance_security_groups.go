@@ -8,6 +8,7 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"iasql/internal/aws"
+	"iasql/internal/aws/declare"
 	"iasql/internal/modules"
 )
 
@@ -25,22 +26,22 @@ func newInstanceGroups(c *aws.Clients) *aws.Memberships {
 			if err != nil {
 				return err
 			}
-			read := func(filters []ec2types.Filter) error {
-				return describeInstances(ctx, client, filters, func(instances []ec2types.Instance) error {
-					lists := make([]aws.MemberList, len(instances))
-					for i, instance := range instances {
-						lists[i] = aws.MemberList{Owner: awssdk.ToString(instance.InstanceId), VPC: awssdk.ToString(instance.VpcId)}
-						for _, g := range instance.SecurityGroups {
-							lists[i].Members = append(lists[i].Members, awssdk.ToString(g.GroupId))
-						}
-					}
-					return page(lists)
-				})
+			filter := ""
+			if owners != nil {
+				filter = "instance-id"
 			}
-			if owners == nil {
-				return read(nil)
+			all, err := declare.Find[ec2types.Instance](ctx, client, instances(), filter, owners...)
+			if err != nil {
+				return err
 			}
-			return aws.EC2Chunks(owners, "instance-id", read)
+			lists := make([]aws.MemberList, len(all))
+			for i, instance := range all {
+				lists[i] = aws.MemberList{Owner: awssdk.ToString(instance.InstanceId), VPC: awssdk.ToString(instance.VpcId)}
+				for _, g := range instance.SecurityGroups {
+					lists[i].Members = append(lists[i].Members, awssdk.ToString(g.GroupId))
+				}
+			}
+			return page(lists)
 		},
 		Set: func(ctx context.Context, scope modules.Scope, have aws.MemberList, want []string) error {
 			client, err := c.EC2(ctx, scope)

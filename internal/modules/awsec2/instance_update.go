@@ -3,7 +3,6 @@ package awsec2
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,71 +12,18 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"iasql/internal/aws"
+	"iasql/internal/aws/declare"
 	"iasql/internal/modules"
 )
 
-// Update changes what differs. What may have to wait for the instance to stop
-// comes last.
-func (r *instance) Update(ctx context.Context, scope modules.Scope, have, want modules.Row, columns []string) error {
-	client, err := r.Clients.EC2(ctx, scope)
-	if err != nil {
-		return err
+func setMonitoring(ctx context.Context, s *declare.Step) (err error) {
+	client, ids := declare.ClientOf[*ec2.Client](s), []string{s.Have["instance_id"].String()}
+	if s.Want["monitoring"].Bool() {
+		_, err = client.MonitorInstances(ctx, &ec2.MonitorInstancesInput{InstanceIds: ids})
+	} else {
+		_, err = client.UnmonitorInstances(ctx, &ec2.UnmonitorInstancesInput{InstanceIds: ids})
 	}
-	changed := func(names ...string) bool {
-		return slices.ContainsFunc(names, func(name string) bool { return slices.Contains(columns, name) })
-	}
-	id := have["instance_id"].Ptr()
-	if changed("source_dest_check") {
-		_, err := client.ModifyInstanceAttribute(ctx, &ec2.ModifyInstanceAttributeInput{
-			InstanceId: id, SourceDestCheck: &ec2types.AttributeBooleanValue{Value: awssdk.Bool(want["source_dest_check"].Bool())},
-		})
-		if err != nil {
-			return err
-		}
-	}
-	if changed("monitoring") {
-		if want["monitoring"].Bool() {
-			_, err = client.MonitorInstances(ctx, &ec2.MonitorInstancesInput{InstanceIds: []string{*id}})
-		} else {
-			_, err = client.UnmonitorInstances(ctx, &ec2.UnmonitorInstancesInput{InstanceIds: []string{*id}})
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if changed("metadata_http_endpoint", "metadata_http_tokens", "metadata_hop_limit", "metadata_tags") {
-		value := func(column string) modules.Value {
-			if changed(column) {
-				return want[column]
-			}
-			return have[column]
-		}
-		_, err := client.ModifyInstanceMetadataOptions(ctx, &ec2.ModifyInstanceMetadataOptionsInput{
-			InstanceId:              id,
-			HttpEndpoint:            ec2types.InstanceMetadataEndpointState(value("metadata_http_endpoint").String()),
-			HttpTokens:              ec2types.HttpTokensState(value("metadata_http_tokens").String()),
-			HttpPutResponseHopLimit: value("metadata_hop_limit").Int32Ptr(),
-			InstanceMetadataTags:    ec2types.InstanceMetadataTagsState(value("metadata_tags").String()),
-		})
-		if err != nil {
-			return err
-		}
-	}
-	if changed("role_name") {
-		if err := r.setRole(ctx, scope, client, id, want["role_name"]); err != nil {
-			return err
-		}
-	}
-	if err := r.EC2Objects.Update(ctx, scope, have, want, columns); err != nil {
-		return err
-	}
-	switch {
-	case changed("instance_type", "user_data"):
-		return r.changeStopped(ctx, client, id, want, columns)
-	case changed("state"):
-		return setState(ctx, client, *id, want["state"].String())
-	}
-	return nil
+	return err
 }
 
 func setState(ctx context.Context, client *ec2.Client, id, state string) error {
@@ -93,11 +39,15 @@ func setState(ctx context.Context, client *ec2.Client, id, state string) error {
 	return err
 }
 
-// changeStopped changes what can be changed only while the instance is stopped
+// change changes what can be changed only while the instance is stopped
 // (page ModifyInstanceAttribute), and leaves the instance in the state that is
 // wanted. Stopping takes minutes, which nobody waits for: the change is made when
 // the engine comes back to it.
-func (r *instance) changeStopped(ctx context.Context, client *ec2.Client, id *string, want modules.Row, columns []string) error {
+func (u *userData) change(ctx context.Context, s *declare.Step) error {
+	client, id, want := declare.ClientOf[*ec2.Client](s), s.Have["instance_id"].Ptr(), s.Want
+	if !s.Changes("instance_type", "user_data") {
+		return setState(ctx, client, *id, want["state"].String())
+	}
 	now, err := one(ctx, client, *id)
 	if err != nil {
 		return err
@@ -116,18 +66,18 @@ func (r *instance) changeStopped(ctx context.Context, client *ec2.Client, id *st
 			return err
 		}
 	}
-	if s := status(now); s != ec2types.InstanceStateNameStopped {
+	if is := status(now); is != ec2types.InstanceStateNameStopped {
 		return &modules.Error{Class: modules.Dependency, Code: "IncorrectInstanceState",
-			Message: fmt.Sprintf("the instance is changed when it has stopped: it is %s", s)}
+			Message: fmt.Sprintf("the instance is changed when it has stopped: it is %s", is)}
 	}
-	for _, column := range columns { // one attribute a call
+	for _, column := range s.Columns { // one attribute a call
 		in := &ec2.ModifyInstanceAttributeInput{InstanceId: id}
 		switch column {
 		case "instance_type":
 			in.InstanceType = &ec2types.AttributeValue{Value: want[column].Ptr()}
 		case "user_data":
 			in.UserData = &ec2types.SecureBlobAttributeValue{Value: []byte(want[column].String())}
-			r.userData.forget(*id)
+			u.forget(*id)
 		default:
 			continue
 		}
@@ -149,11 +99,7 @@ func (r *instance) changeStopped(ctx context.Context, client *ec2.Client, id *st
 
 // one returns an instance.
 func one(ctx context.Context, client *ec2.Client, id string) (ec2types.Instance, error) {
-	var found []ec2types.Instance
-	err := describeInstances(ctx, client, []ec2types.Filter{aws.EC2Filter("instance-id", id)}, func(list []ec2types.Instance) error {
-		found = append(found, list...)
-		return nil
-	})
+	found, err := declare.Find[ec2types.Instance](ctx, client, instances(), "instance-id", id)
 	if err == nil && len(found) == 0 {
 		err = &modules.Error{Class: modules.NotFound, Code: "InvalidInstanceID.NotFound", Message: "there is no instance " + id}
 	}

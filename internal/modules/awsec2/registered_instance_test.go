@@ -9,6 +9,7 @@ import (
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
 	"iasql/internal/aws/awstest"
+	"iasql/internal/aws/declare"
 	"iasql/internal/modules"
 )
 
@@ -18,7 +19,7 @@ func TestRegisteredInstanceLifecycle(t *testing.T) {
 	c := awstest.Clients(t)
 	r := newRegistered(c)
 	ctx := mutating(t)
-	client, err := r.client(ctx, east)
+	client, err := declare.Client(ctx, c, east, elb.NewFromConfig)
 	if err != nil {
 		t.Fatal(err)
 	}

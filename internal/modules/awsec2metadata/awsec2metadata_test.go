@@ -43,7 +43,7 @@ func TestMetadata(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := newMetadata(c)
-	if _, creates := any(r).(modules.Creator); creates {
+	if modules.Can(r).Create {
 		t.Error("facts can be created")
 	}
 	page, rows := aws.Collector()

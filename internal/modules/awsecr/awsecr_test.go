@@ -12,6 +12,7 @@ import (
 
 	"iasql/internal/aws"
 	"iasql/internal/aws/awstest"
+	"iasql/internal/aws/declare"
 	"iasql/internal/modules"
 	"iasql/internal/testaws"
 )
@@ -98,7 +99,7 @@ func TestImages(t *testing.T) {
 	clients, scope := awstest.Clients(t), awstest.Scope("us-west-2")
 	repository := createRepository(t, clients, scope, "images")
 	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
-	sdk, err := client(ctx, clients, scope)
+	sdk, err := declare.Client(ctx, clients, scope, ecr.NewFromConfig)
 	if err != nil {
 		t.Fatal(err)
 	}

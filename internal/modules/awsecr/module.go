@@ -11,12 +11,11 @@
 package awsecr
 
 import (
-	"context"
-
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ecr"
 
 	"iasql/internal/aws"
+	"iasql/internal/aws/declare"
 	"iasql/internal/modules"
 )
 
@@ -34,12 +33,12 @@ func Module(c *aws.Clients) *modules.Module {
 	}
 }
 
-func client(ctx context.Context, c *aws.Clients, scope modules.Scope) (*ecr.Client, error) {
-	return aws.Client(ctx, c, scope, func(cfg awssdk.Config) *ecr.Client { return ecr.NewFromConfig(cfg) })
+// repositories lists the private repositories.
+func repositories() *declare.Listing {
+	return declare.Pages(ecr.NewDescribeRepositoriesPaginator, "Repositories", declare.With(&ecr.DescribeRepositoriesInput{MaxResults: awssdk.Int32(pageSize)}))
 }
 
-// ofRepository describes the column that names the repository an object is of.
-func ofRepository(name string, part modules.Part, doc string) modules.Column {
-	return modules.Column{Name: name, Type: modules.TypeBigint, Required: true, Identity: true,
-		References: &modules.Reference{Table: "repository", Key: "repository_name", Part: part}, Doc: doc}
+// ofRepository declares the column that names the repository an object is of.
+func ofRepository(name string, part modules.Part, doc string) declare.Column {
+	return declare.Ref(name, "RepositoryName", "repository", "repository_name", doc).Required().Identity().Part(part, "")
 }

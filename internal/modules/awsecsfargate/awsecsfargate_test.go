@@ -201,7 +201,7 @@ func TestRefused(t *testing.T) {
 		"Creation of service was not idempotent.":                                               modules.Exists,
 		"TaskDefinition is inactive":                                                            modules.Invalid,
 	} {
-		if got := modules.ClassOf(refused(aws.ErrorOf("InvalidParameterException", text))); got != class {
+		if got := modules.ClassOf(refused(t.Context(), nil, aws.ErrorOf("InvalidParameterException", text))); got != class {
 			t.Errorf("%s: class %s, want %s", text, got, class)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	ecstypes "github.com/aws/aws-sdk-go-v2/service/ecs/types"
 
 	"iasql/internal/aws"
+	"iasql/internal/aws/declare"
 	"iasql/internal/modules"
 )
 
@@ -37,7 +38,7 @@ func runTask(c *aws.Clients) *modules.Function {
 			{Name: "task_definition_arn", Type: modules.TypeText, Doc: "The revision it runs."},
 		},
 		Call: func(ctx context.Context, scope modules.Scope, args modules.Row) ([]modules.Row, error) {
-			client, err := client(ctx, c, scope)
+			client, err := declare.Client(ctx, c, scope, ecs.NewFromConfig)
 			if err != nil {
 				return nil, err
 			}
@@ -91,7 +92,7 @@ func deployService(c *aws.Clients) *modules.Function {
 			{Name: "message", Type: modules.TypeText, Doc: "The id of the deployment."},
 		},
 		Call: func(ctx context.Context, scope modules.Scope, args modules.Row) ([]modules.Row, error) {
-			client, err := client(ctx, c, scope)
+			client, err := declare.Client(ctx, c, scope, ecs.NewFromConfig)
 			if err != nil {
 				return nil, err
 			}

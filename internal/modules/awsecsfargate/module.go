@@ -9,12 +9,7 @@
 package awsecsfargate
 
 import (
-	"context"
 	_ "embed"
-
-	awssdk "github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/ecs"
-	ecstypes "github.com/aws/aws-sdk-go-v2/service/ecs/types"
 
 	"iasql/internal/aws"
 	"iasql/internal/modules"
@@ -38,25 +33,4 @@ func Module(c *aws.Clients) *modules.Module {
 		Functions:    []*modules.Function{runTask(c), deployService(c)},
 		Migrations:   map[int]string{1: after},
 	}
-}
-
-var ecsTags = aws.TagType[ecstypes.Tag]{
-	Split: func(t ecstypes.Tag) (key, value *string) { return t.Key, t.Value },
-	Join:  func(key, value *string) ecstypes.Tag { return ecstypes.Tag{Key: key, Value: value} },
-}
-
-func client(ctx context.Context, c *aws.Clients, scope modules.Scope) (*ecs.Client, error) {
-	return aws.Client(ctx, c, scope, func(cfg awssdk.Config) *ecs.Client { return ecs.NewFromConfig(cfg) })
-}
-
-func updateTags(ctx context.Context, client *ecs.Client, arn *string, have, want modules.Row) error {
-	return aws.UpdateTags(ctx, have, want,
-		func(ctx context.Context, tags map[string]string) error {
-			_, err := client.TagResource(ctx, &ecs.TagResourceInput{ResourceArn: arn, Tags: ecsTags.List(tags)})
-			return err
-		},
-		func(ctx context.Context, keys []string) error {
-			_, err := client.UntagResource(ctx, &ecs.UntagResourceInput{ResourceArn: arn, TagKeys: keys})
-			return err
-		})
 }

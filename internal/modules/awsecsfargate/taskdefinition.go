@@ -3,7 +3,6 @@ package awsecsfargate
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -12,171 +11,81 @@ import (
 	ecstypes "github.com/aws/aws-sdk-go-v2/service/ecs/types"
 
 	"iasql/internal/aws"
+	"iasql/internal/aws/declare"
 	"iasql/internal/modules"
 )
 
-// taskDefinition is the table task_definition.
-type taskDefinition struct {
-	clients     *aws.Clients
-	description *modules.Table
-}
-
-func newTaskDefinition(c *aws.Clients) *taskDefinition {
-	return &taskDefinition{clients: c, description: describeTaskDefinition()}
-}
-
-// The columns follow the page RegisterTaskDefinition of the Amazon ECS API
-// Reference.
-func describeTaskDefinition() *modules.Table {
-	role := func(name, doc string) modules.Column {
-		return modules.Column{Name: name, Type: modules.TypeText, CreateOnly: true,
-			References: &modules.Reference{Table: "iam_role", Key: "role_name", ByKey: true}, Doc: doc}
+// newTaskDefinition declares the table task_definition. The columns follow the
+// page RegisterTaskDefinition of the Amazon ECS API Reference.
+func newTaskDefinition(c *aws.Clients) *declare.Resource {
+	role := func(name, member, doc string) declare.Column {
+		return declare.Ref(name, member, "iam_role", "role_name", doc).ByKey().CreateOnly().As(declare.LastPart("/"))
 	}
-	return &modules.Table{
+	var r *declare.Resource
+	r = declare.New(c, declare.Table[ecs.DescribeTaskDefinitionOutput]{
 		Name: "task_definition",
 		Doc: "Revisions of task definitions: which containers run together, and how. Deleting one deregisters it; what runs goes on. " +
 			"Its containers are the column container_definitions, and not IaSQL's table container_definition, since a revision is registered with all of them and never changes.",
-		Provider: aws.Provider,
-		Reach:    modules.PerRegion,
+		Service:  declare.Service(ecs.NewFromConfig),
 		Creation: modules.ByTag,
-		Columns: aws.Regional(
-			modules.Column{Name: "task_definition_arn", Type: modules.TypeText, Identity: true, Assigned: true,
-				Doc: "Its Amazon Resource Name (ARN), with the revision; NULL until it is registered."},
-			modules.Column{Name: "family", Type: modules.TypeText, Required: true, CreateOnly: true,
-				Check: `family ~ '^[A-Za-z0-9_-]{1,255}$'`,
-				Doc:   "The name that its revisions have in common."},
-			modules.Column{Name: "revision", Type: modules.TypeInteger, Assigned: true,
-				Doc: "Which revision of the family it is, counted from 1."},
-			modules.Column{Name: "status", Type: modules.TypeText, Assigned: true,
-				Doc: "ACTIVE. Revisions that have been deregistered are not shown."},
-			modules.Column{Name: "cpu", Type: modules.TypeInteger, CreateOnly: true, Check: "cpu > 0",
-				Doc: "Its processor units, of which a vCPU has 1024 (with memory, IaSQL's cpu_memory). Needed for Fargate."},
-			modules.Column{Name: "memory", Type: modules.TypeInteger, CreateOnly: true, Check: "memory > 0",
-				Doc: "Its memory in MiB. Needed for Fargate."},
-			modules.Column{Name: "network_mode", Type: modules.TypeText, Required: true, Default: "'awsvpc'", CreateOnly: true,
-				Enum: []string{"awsvpc", "bridge", "host", "none"},
-				Doc:  "How its containers are networked; Fargate needs awsvpc, which is the default."},
-			modules.Column{Name: "requires_compatibilities", Type: modules.TypeTexts, Default: `'{FARGATE}'`, CreateOnly: true, Unordered: true, EmptyIsNull: true,
-				Doc: "Where it has to be able to run: FARGATE, EC2, EXTERNAL. Default FARGATE."},
-			role("task_role_name", "The role that its containers act as."),
-			role("execution_role_name", "The role that pulls its images, reads its secrets and writes its logs."),
-			modules.Column{Name: "container_definitions", Type: modules.TypeJSON, Required: true, CreateOnly: true, Equal: sameContainers,
-				Check: `jsonb_typeof(container_definitions) = 'array'`,
-				Doc:   `Its containers, as in the API: [{"name": "web", "image": "nginx", "portMappings": [{"containerPort": 80}]}].`},
-			aws.TagsColumn(),
-		),
-	}
-}
+		Columns: []declare.Column{
+			declare.ID("task_definition_arn", "TaskDefinition.TaskDefinitionArn", "Its Amazon Resource Name (ARN), with the revision; NULL until it is registered.").In("TaskDefinition", "ResourceArn"),
+			declare.Text("family", "TaskDefinition.Family", "The name that its revisions have in common.").In("Family").Required().CreateOnly().Matches("^[A-Za-z0-9_-]{1,255}$"),
+			declare.Integer("revision", "TaskDefinition.Revision", "Which revision of the family it is, counted from 1.").Assigned(),
+			declare.Text("status", "TaskDefinition.Status", "ACTIVE. Revisions that have been deregistered are not shown.").Assigned(),
+			declare.Integer("cpu", "TaskDefinition.Cpu", "Its processor units, of which a vCPU has 1024 (with memory, IaSQL's cpu_memory). Needed for Fargate.").In("Cpu").CreateOnly().Check("cpu > 0"),
+			declare.Integer("memory", "TaskDefinition.Memory", "Its memory in MiB. Needed for Fargate.").In("Memory").CreateOnly().Check("memory > 0"),
+			declare.Text("network_mode", "TaskDefinition.NetworkMode", "How its containers are networked; Fargate needs awsvpc, which is the default.").
+				In("NetworkMode").Default("'awsvpc'").CreateOnly().OneOf("awsvpc", "bridge", "host", "none"),
+			declare.Texts("requires_compatibilities", "TaskDefinition.RequiresCompatibilities", "Where it has to be able to run: FARGATE, EC2, EXTERNAL. Default FARGATE.").
+				In("RequiresCompatibilities").Initially(`'{FARGATE}'`).CreateOnly().Unordered().EmptyIsNull(),
+			role("task_role_name", "TaskDefinition.TaskRoleArn", "The role that its containers act as."),
+			role("execution_role_name", "TaskDefinition.ExecutionRoleArn", "The role that pulls its images, reads its secrets and writes its logs."),
+			declare.JSON("container_definitions", "TaskDefinition.ContainerDefinitions", `Its containers, as in the API: [{"name": "web", "image": "nginx", "portMappings": [{"containerPort": 80}]}].`).
+				In("ContainerDefinitions").Required().CreateOnly().Same(sameContainers).Check(`jsonb_typeof(container_definitions) = 'array'`).As(declare.Codec{
+				Decode: spelled,
+				Encode: func(v modules.Value) (any, error) { return parseContainers(v.String()) },
+			}),
+			declare.Tags("Tags", (*ecs.Client).TagResource, (*ecs.Client).UntagResource),
+		},
 
-// Table returns the description.
-func (r *taskDefinition) Table() *modules.Table { return r.description }
-
-// List gives every active revision of the scope to page.
-func (r *taskDefinition) List(ctx context.Context, scope modules.Scope, page func([]modules.Row) error) error {
-	return r.list(ctx, scope, func(found []taskRow) error {
-		rows := make([]modules.Row, len(found))
-		for i, f := range found {
-			rows[i] = f.row
-		}
-		return page(rows)
-	})
-}
-
-// taskRow is a row and the token it was created with.
-type taskRow struct {
-	row   modules.Row
-	token string
-}
-
-func (r *taskDefinition) list(ctx context.Context, scope modules.Scope, page func([]taskRow) error) error {
-	client, err := client(ctx, r.clients, scope)
-	if err != nil {
-		return err
-	}
-	return aws.Pages(ctx, ecs.NewListTaskDefinitionsPaginator(client, &ecs.ListTaskDefinitionsInput{
-		MaxResults: awssdk.Int32(100), Status: ecstypes.TaskDefinitionStatusActive,
-	}), func(out *ecs.ListTaskDefinitionsOutput) error {
-		found := make([]taskRow, len(out.TaskDefinitionArns))
-		index := make([]int, len(found))
-		for i := range index {
-			index[i] = i
-		}
-		err := aws.Each(ctx, aws.Breadth, index, func(ctx context.Context, i int) (err error) {
-			found[i].row, found[i].token, err = readTask(ctx, client, out.TaskDefinitionArns[i])
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		return page(slices.DeleteFunc(found, func(f taskRow) bool { return f.row == nil }))
-	})
-}
-
-// Get reads the revisions with these ARNs.
-func (r *taskDefinition) Get(ctx context.Context, scope modules.Scope, identities []modules.Row) ([]modules.Row, error) {
-	client, err := client(ctx, r.clients, scope)
-	if err != nil {
-		return nil, err
-	}
-	return aws.Read(ctx, identities, func(ctx context.Context, identity modules.Row) (modules.Row, error) {
-		row, _, err := readTask(ctx, client, identity["task_definition_arn"].String())
-		return row, err
-	})
-}
-
-// FindCreated returns the revisions that were registered with one of the
-// tokens.
-func (r *taskDefinition) FindCreated(ctx context.Context, scope modules.Scope, tokens []string) (map[string]modules.Row, error) {
-	found := map[string]modules.Row{}
-	return found, r.list(ctx, scope, func(rows []taskRow) error {
-		for _, f := range rows {
-			if slices.Contains(tokens, f.token) {
-				found[f.token] = f.row
+		List: declare.Pages(ecs.NewListTaskDefinitionsPaginator, "TaskDefinitionArns",
+			declare.With(&ecs.ListTaskDefinitionsInput{MaxResults: awssdk.Int32(100), Status: ecstypes.TaskDefinitionStatusActive})).Names("task_definition_arn", ""),
+		Get: declare.One(declare.Call((*ecs.Client).DescribeTaskDefinition, declare.Failed(missing),
+			declare.With(&ecs.DescribeTaskDefinitionInput{Include: []ecstypes.TaskDefinitionField{ecstypes.TaskDefinitionFieldTags}})), ""),
+		Gone: func(out *ecs.DescribeTaskDefinitionOutput) bool {
+			return out.TaskDefinition.Status != ecstypes.TaskDefinitionStatusActive
+		},
+		Create: declare.Call((*ecs.Client).RegisterTaskDefinition, declare.Edit(func(ctx context.Context, s *declare.Step, in *ecs.RegisterTaskDefinitionInput) (err error) {
+			if in.TaskRoleArn, err = aws.RoleARN(ctx, s.Clients, s.Scope, s.Want["task_role_name"]); err != nil {
+				return err
 			}
-		}
-		return nil
+			in.ExecutionRoleArn, err = aws.RoleARN(ctx, s.Clients, s.Scope, s.Want["execution_role_name"])
+			return err
+		})),
+		Delete: declare.Call((*ecs.Client).DeregisterTaskDefinition),
+		DeleteBy: func(ctx context.Context, s *declare.Step) error {
+			err := s.Delete(ctx)
+			if err == nil {
+				return nil
+			}
+			// Deregistering what is not active is refused in words.
+			if rows, failed := r.Get(ctx, s.Scope, []modules.Row{s.Have}); failed == nil && len(rows) == 0 {
+				return nil
+			}
+			return err
+		},
 	})
+	return r
 }
 
-// missing reports whether err says that there is no such revision, which ECS
-// says in words.
-func missing(err error) bool {
-	return aws.IsNotFound(err) || aws.HasCode(err, "ClientException") && strings.Contains(strings.ToLower(err.Error()), "unable to describe task definition")
-}
-
-// readTask reads a revision, nil if there is none that is active.
-func readTask(ctx context.Context, client *ecs.Client, arn string) (modules.Row, string, error) {
-	out, err := client.DescribeTaskDefinition(ctx, &ecs.DescribeTaskDefinitionInput{
-		TaskDefinition: &arn, Include: []ecstypes.TaskDefinitionField{ecstypes.TaskDefinitionFieldTags},
-	})
-	if missing(err) {
-		return nil, "", nil
+// missing gives the error that there is no such revision, which ECS says in
+// words, its class.
+func missing(_ context.Context, _ *declare.Step, err error) error {
+	if aws.HasCode(err, "ClientException") && strings.Contains(strings.ToLower(err.Error()), "unable to describe task definition") {
+		return &modules.Error{Class: modules.NotFound, Code: "ClientException", Message: err.Error(), Err: err}
 	}
-	if err != nil {
-		return nil, "", err
-	}
-	d := out.TaskDefinition
-	if d.Status != ecstypes.TaskDefinitionStatusActive {
-		return nil, "", nil
-	}
-	containers, err := spelled(d.ContainerDefinitions)
-	if err != nil {
-		return nil, "", fmt.Errorf("task definition %s: %w", arn, err)
-	}
-	return modules.Row{
-		"task_definition_arn":      modules.TextPtr(d.TaskDefinitionArn),
-		"family":                   modules.TextPtr(d.Family),
-		"revision":                 modules.Int(d.Revision),
-		"status":                   modules.NonEmpty(d.Status),
-		"cpu":                      modules.NonEmpty(awssdk.ToString(d.Cpu)),
-		"memory":                   modules.NonEmpty(awssdk.ToString(d.Memory)),
-		"network_mode":             modules.NonEmpty(d.NetworkMode),
-		"requires_compatibilities": modules.Strings(d.RequiresCompatibilities),
-		"task_role_name":           aws.RoleName(d.TaskRoleArn),
-		"execution_role_name":      aws.RoleName(d.ExecutionRoleArn),
-		"container_definitions":    containers,
-		"tags":                     ecsTags.Value(out.Tags),
-	}, ecsTags.Map(out.Tags)[aws.TokenTag], nil
+	return err
 }
 
 // spelled returns a value of the SDK as the API spells it, without what it has
@@ -285,62 +194,4 @@ func parse(column, text string, into any) error {
 		return &modules.Error{Class: modules.Invalid, Code: "InvalidJSON", Message: column + ": " + err.Error(), Err: err}
 	}
 	return nil
-}
-
-// Create registers a revision.
-func (r *taskDefinition) Create(ctx context.Context, scope modules.Scope, want modules.Row, token string) (modules.Row, error) {
-	containers, err := parseContainers(want["container_definitions"].String())
-	if err != nil {
-		return nil, err
-	}
-	client, err := client(ctx, r.clients, scope)
-	if err != nil {
-		return nil, err
-	}
-	in := &ecs.RegisterTaskDefinitionInput{
-		Family: want["family"].Ptr(), Cpu: want["cpu"].Ptr(), Memory: want["memory"].Ptr(),
-		NetworkMode:          ecstypes.NetworkMode(want["network_mode"].String()),
-		ContainerDefinitions: containers,
-		Tags:                 ecsTags.List(aws.TagsOf(want, token)),
-	}
-	for _, c := range want["requires_compatibilities"].Strings() {
-		in.RequiresCompatibilities = append(in.RequiresCompatibilities, ecstypes.Compatibility(c))
-	}
-	if in.TaskRoleArn, err = aws.RoleARN(ctx, r.clients, scope, want["task_role_name"]); err != nil {
-		return nil, err
-	}
-	if in.ExecutionRoleArn, err = aws.RoleARN(ctx, r.clients, scope, want["execution_role_name"]); err != nil {
-		return nil, err
-	}
-	out, err := client.RegisterTaskDefinition(ctx, in)
-	if err != nil {
-		return nil, err
-	}
-	return modules.Row{"task_definition_arn": modules.TextPtr(out.TaskDefinition.TaskDefinitionArn)}, nil
-}
-
-// Update changes tags; all else is create-only.
-func (r *taskDefinition) Update(ctx context.Context, scope modules.Scope, have, want modules.Row, columns []string) error {
-	client, err := client(ctx, r.clients, scope)
-	if err != nil || !slices.Contains(columns, modules.ColumnTags) {
-		return err
-	}
-	return updateTags(ctx, client, have["task_definition_arn"].Ptr(), have, want)
-}
-
-// Delete deregisters a revision.
-func (r *taskDefinition) Delete(ctx context.Context, scope modules.Scope, have modules.Row) error {
-	client, err := client(ctx, r.clients, scope)
-	if err != nil {
-		return err
-	}
-	_, err = client.DeregisterTaskDefinition(ctx, &ecs.DeregisterTaskDefinitionInput{TaskDefinition: have["task_definition_arn"].Ptr()})
-	if err == nil {
-		return nil
-	}
-	// Deregistering what is not active is refused in words.
-	if row, _, failed := readTask(ctx, client, have["task_definition_arn"].String()); failed == nil && row == nil {
-		return nil
-	}
-	return err
 }

@@ -8,15 +8,13 @@
 package awselb
 
 import (
-	"context"
 	"maps"
 	"slices"
 
-	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
-	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
 	"iasql/internal/aws"
+	"iasql/internal/aws/declare"
 	"iasql/internal/modules"
 )
 
@@ -40,97 +38,23 @@ func Module(c *aws.Clients) *modules.Module {
 	}
 }
 
-func client(ctx context.Context, c *aws.Clients, scope modules.Scope) (*elb.Client, error) {
-	return aws.Client(ctx, c, scope, func(cfg awssdk.Config) *elb.Client { return elb.NewFromConfig(cfg) })
+// arn declares the identity, by which calls name an object in singular.
+func arn(column, member string) declare.Column {
+	return declare.ID(column, member, "Its Amazon Resource Name (ARN); NULL until it is created.").In(member, "ResourceArns[0]")
 }
 
-var elbTags = aws.TagType[elbtypes.Tag]{
-	Split: func(t elbtypes.Tag) (key, value *string) { return t.Key, t.Value },
-	Join:  func(key, value *string) elbtypes.Tag { return elbtypes.Tag{Key: key, Value: value} },
+// tagged declares the column tags of objects that are named by a column.
+func tagged(column string) declare.Column {
+	return declare.Tags("", (*elb.Client).AddTags, (*elb.Client).RemoveTags).
+		TagsInBulk(declare.Call((*elb.Client).DescribeTags), "ResourceArns", mostNames, column, "TagDescriptions", "ResourceArn", "Tags")
 }
 
-// tagged reads the rows of objects, and their tags, of as many as one call
-// tells. What has gone since it was listed is left out.
-func tagged[T any](ctx context.Context, client *elb.Client, objects []T, arn func(T) *string, read func(context.Context, T) (modules.Row, error)) ([]modules.Row, error) {
-	return aws.InBatches(ctx, mostNames, objects, func(ctx context.Context, some []T) ([]modules.Row, error) {
-		tags, err := tagsOf(ctx, client, some, arn)
-		if err != nil {
-			return nil, err
-		}
-		return aws.Read(ctx, some, func(ctx context.Context, object T) (modules.Row, error) {
-			row, err := read(ctx, object)
-			if err != nil {
-				return nil, err
-			}
-			row[modules.ColumnTags] = elbTags.Value(tags[*arn(object)])
-			return row, nil
-		})
-	})
-}
-
-// tagsOf reads the tags of at most [mostNames] objects, by ARN.
-func tagsOf[T any](ctx context.Context, client *elb.Client, objects []T, arn func(T) *string) (map[string][]elbtypes.Tag, error) {
-	in := &elb.DescribeTagsInput{}
-	for _, object := range objects {
-		in.ResourceArns = append(in.ResourceArns, *arn(object))
-	}
-	tags := map[string][]elbtypes.Tag{}
-	if len(in.ResourceArns) == 0 {
-		return tags, nil
-	}
-	out, err := client.DescribeTags(ctx, in)
-	if err != nil {
-		return nil, err
-	}
-	for _, d := range out.TagDescriptions {
-		tags[awssdk.ToString(d.ResourceArn)] = d.Tags
-	}
-	return tags, nil
-}
-
-// find returns, by token, the identities of the objects among arns that carry one
-// of the tokens.
-func find(ctx context.Context, client *elb.Client, identity string, arns, tokens []string) (map[string]modules.Row, error) {
-	rows, err := aws.InBatches(ctx, mostNames, arns, func(ctx context.Context, some []string) ([]modules.Row, error) {
-		tags, err := tagsOf(ctx, client, some, func(arn string) *string { return &arn })
-		var rows []modules.Row
-		for arn, list := range tags {
-			if token := elbTags.Map(list)[aws.TokenTag]; slices.Contains(tokens, token) {
-				rows = append(rows, modules.Row{identity: modules.Text(arn), aws.TokenTag: modules.Text(token)})
-			}
-		}
-		return rows, err
-	})
-	found := map[string]modules.Row{}
-	for _, row := range rows {
-		found[row[aws.TokenTag].String()] = modules.Row{identity: row[identity]}
-	}
-	return found, err
-}
-
-// tagList returns the tags of a new object, its token among them.
-func tagList(want modules.Row, token string) []elbtypes.Tag {
-	return elbTags.List(aws.TagsOf(want, token))
-}
-
-func updateTags(ctx context.Context, client *elb.Client, arn string, have, want modules.Row) error {
-	return aws.UpdateTags(ctx, have, want,
-		func(ctx context.Context, tags map[string]string) error {
-			_, err := client.AddTags(ctx, &elb.AddTagsInput{ResourceArns: []string{arn}, Tags: elbTags.List(tags)})
-			return err
-		},
-		func(ctx context.Context, keys []string) error {
-			_, err := client.RemoveTags(ctx, &elb.RemoveTagsInput{ResourceArns: []string{arn}, TagKeys: keys})
-			return err
-		})
-}
-
-// attributesColumn describes the column attributes: the API's own keys, of
-// which AWS adds new ones every year. AWS returns all of them, users say some.
-func attributesColumn(doc string) modules.Column {
-	return modules.Column{Name: "attributes", Type: modules.TypeJSON, Chosen: true, EmptyIsNull: true, Equal: sameShared,
-		Check: `jsonb_typeof(attributes) = 'object' AND NOT jsonb_path_exists(attributes, 'strict $.* ? (@.type() != "string")', '{}', true)`,
-		Doc:   doc + " Attributes that are left out stay as they are."}
+// attributes declares the column attributes: the API's own keys, of which AWS
+// adds new ones every year. AWS returns all of them, users say some.
+func attributes(read *declare.Op, doc string) declare.Column {
+	return declare.JSON("attributes", "Attributes", doc+" Attributes that are left out stay as they are.").From(read).As(declare.Pairs).
+		Chosen().EmptyIsNull().Same(sameShared).
+		Check(`jsonb_typeof(attributes) = 'object' AND NOT jsonb_path_exists(attributes, 'strict $.* ? (@.type() != "string")', '{}', true)`)
 }
 
 // sameShared reports whether one map says what the other says of all its keys.

@@ -2,13 +2,13 @@ package awselb
 
 import (
 	"context"
-	"slices"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
 	"iasql/internal/aws"
+	"iasql/internal/aws/declare"
 	"iasql/internal/modules"
 )
 
@@ -20,23 +20,11 @@ func newSecurityGroups(c *aws.Clients) *aws.Memberships {
 			modules.Column{Name: "load_balancer_id", References: &modules.Reference{Table: "load_balancer", Key: "load_balancer_arn"}, Doc: "The load balancer."}),
 		Owner:  "load_balancer_id",
 		Member: aws.GroupColumn,
-		Lists: func(ctx context.Context, scope modules.Scope, owners []string, page func([]aws.MemberList) error) error {
-			client, err := client(ctx, c, scope)
-			if err != nil {
-				return err
-			}
-			return describeAll(ctx, client, func(balancers []elbtypes.LoadBalancer) error {
-				var lists []aws.MemberList
-				for _, b := range balancers {
-					if arn := awssdk.ToString(b.LoadBalancerArn); owners == nil || slices.Contains(owners, arn) {
-						lists = append(lists, aws.MemberList{Owner: arn, VPC: awssdk.ToString(b.VpcId), Members: b.SecurityGroups})
-					}
-				}
-				return page(lists)
-			})
-		},
+		Lists: declare.Lists(newLoadBalancer(c).Resource, declare.Identity("load_balancer_arn"), func(b *elbtypes.LoadBalancer) aws.MemberList {
+			return aws.MemberList{Owner: awssdk.ToString(b.LoadBalancerArn), VPC: awssdk.ToString(b.VpcId), Members: b.SecurityGroups}
+		}),
 		Set: func(ctx context.Context, scope modules.Scope, have aws.MemberList, want []string) error {
-			client, err := client(ctx, c, scope)
+			client, err := declare.Client(ctx, c, scope, elb.NewFromConfig)
 			if err != nil {
 				return err
 			}

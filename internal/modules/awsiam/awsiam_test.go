@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 
 	"iasql/internal/aws/awstest"
+	"iasql/internal/aws/declare"
 	"iasql/internal/modules"
 	"iasql/internal/testaws"
 )
@@ -124,7 +125,7 @@ func TestDeleteRole(t *testing.T) {
 	journal := &awstest.Journal{}
 	ctx := modules.WithMutations(t.Context(), journal)
 	r := newRole(clients)
-	c, err := client(ctx, clients, scope)
+	c, err := declare.Client(ctx, clients, scope, iam.NewFromConfig)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,13 +172,13 @@ func TestAccessKey(t *testing.T) {
 	clients, scope := awstest.Clients(t), awstest.Scope("")
 	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
 	r, users := newAccessKey(clients), newUser(clients)
-	if _, creates := modules.Resource(r).(modules.Creator); creates {
+	if r.Can().Create {
 		t.Error("creates keys, whose secrets nobody gets")
 	}
 	if err := r.Table().Validate(); err != nil {
 		t.Error(err)
 	}
-	c, err := client(ctx, clients, scope)
+	c, err := declare.Client(ctx, clients, scope, iam.NewFromConfig)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,12 +8,10 @@
 package awsiam
 
 import (
-	"context"
-
-	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 
 	"iasql/internal/aws"
+	"iasql/internal/aws/declare"
 	"iasql/internal/modules"
 )
 
@@ -28,7 +26,5 @@ func Module(c *aws.Clients) *modules.Module {
 	}
 }
 
-// client returns the IAM client of the scope. IAM has no regions.
-func client(ctx context.Context, c *aws.Clients, scope modules.Scope) (*iam.Client, error) {
-	return aws.Client(ctx, c, modules.Scope{Account: scope.Account}, func(cfg awssdk.Config) *iam.Client { return iam.NewFromConfig(cfg) })
-}
+// service is IAM, which has no regions.
+var service = declare.Service(iam.NewFromConfig).InRegion("")

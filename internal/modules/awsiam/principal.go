@@ -12,39 +12,35 @@ import (
 	iamtypes "github.com/aws/aws-sdk-go-v2/service/iam/types"
 
 	"iasql/internal/aws"
+	"iasql/internal/aws/declare"
 	"iasql/internal/modules"
 )
 
 // pageSize is the most results that IAM's listings give a page.
 const pageSize = 1000
 
-// iamTags are the tags of IAM's objects.
-var iamTags = aws.TagType[iamtypes.Tag]{
-	Split: func(t iamtypes.Tag) (key, value *string) { return t.Key, t.Value },
-	Join:  func(key, value *string) iamtypes.Tag { return iamtypes.Tag{Key: key, Value: value} },
-}
-
 // The columns that roles and users have in common.
 
-func pathColumn() modules.Column {
-	return modules.Column{Name: "path", Type: modules.TypeText, Required: true, Default: "'/'",
-		Check: `path ~ '^/([!-~]+/)?$' AND length(path) <= 512`,
-		Doc:   "The path in its ARN, which begins and ends with a slash. Default /."}
+func pathColumn() declare.Column {
+	return declare.Text("path", "Path", "The path in its ARN, which begins and ends with a slash. Default /.").In("Path", "NewPath").
+		Default("'/'").Check(`path ~ '^/([!-~]+/)?$' AND length(path) <= 512`)
 }
 
-func attachedColumn() modules.Column {
-	return modules.Column{Name: "attached_policies_arns", Type: modules.TypeTexts, Unordered: true, EmptyIsNull: true,
-		Doc: "The ARNs of the managed policies attached to it, in any order."}
+func arnColumn() declare.Column {
+	return declare.ARN("arn", "Arn").Doc("Its Amazon Resource Name (ARN); NULL until it is created.")
 }
 
-func inlineColumn() modules.Column {
-	return modules.Column{Name: "inline_policies", Type: modules.TypeJSON, EmptyIsNull: true, Equal: samePolicies,
-		Check: `jsonb_typeof(inline_policies) = 'object'`,
-		Doc:   "Its inline policies: a JSON object of policy documents by name."}
+func attachedColumn() declare.Column {
+	return declare.Texts("attached_policies_arns", "", "The ARNs of the managed policies attached to it, in any order.").Unordered().EmptyIsNull()
 }
 
-func createDateColumn() modules.Column {
-	return modules.Column{Name: "create_date", Type: modules.TypeTime, Assigned: true, Doc: "When it was created."}
+func inlineColumn() declare.Column {
+	return declare.JSON("inline_policies", "", "Its inline policies: a JSON object of policy documents by name.").
+		EmptyIsNull().Same(samePolicies).Check(`jsonb_typeof(inline_policies) = 'object'`)
+}
+
+func createDateColumn() declare.Column {
+	return declare.Time("create_date", "CreateDate", "When it was created.")
 }
 
 // policyValue returns the value of a policy document, which IAM sends
@@ -61,30 +57,27 @@ func policyValue(encoded *string) modules.Value {
 	return aws.Policy(&decoded)
 }
 
-// inlineValue returns the value of the column inline_policies.
-func inlineValue(policies []iamtypes.PolicyDetail) (modules.Value, error) {
-	if len(policies) == 0 {
-		return modules.Null, nil
-	}
-	all := make(map[string]json.RawMessage, len(policies))
-	for _, p := range policies {
-		if v := policyValue(p.PolicyDocument); !v.IsNull() {
-			all[awssdk.ToString(p.PolicyName)] = json.RawMessage(v.String())
+// hold fills in the columns of policies.
+func hold(row modules.Row, attached []iamtypes.AttachedPolicy, inline []iamtypes.PolicyDetail) (err error) {
+	row["attached_policies_arns"], row["inline_policies"] = modules.Null, modules.Null
+	if len(attached) > 0 {
+		arns := make([]string, len(attached))
+		for i, p := range attached {
+			arns[i] = awssdk.ToString(p.PolicyArn)
 		}
+		slices.Sort(arns)
+		row["attached_policies_arns"] = modules.Strings(arns)
 	}
-	return modules.JSON(all)
-}
-
-func attachedValue(policies []iamtypes.AttachedPolicy) modules.Value {
-	if len(policies) == 0 {
-		return modules.Null
+	if len(inline) > 0 {
+		all := make(map[string]json.RawMessage, len(inline))
+		for _, p := range inline {
+			if v := policyValue(p.PolicyDocument); !v.IsNull() {
+				all[awssdk.ToString(p.PolicyName)] = json.RawMessage(v.String())
+			}
+		}
+		row["inline_policies"], err = modules.JSON(all)
 	}
-	arns := make([]string, len(policies))
-	for i, p := range policies {
-		arns[i] = awssdk.ToString(p.PolicyArn)
-	}
-	slices.Sort(arns)
-	return modules.Strings(arns)
+	return err
 }
 
 // documents returns the inline policies that a value holds, by name.
@@ -100,56 +93,56 @@ func samePolicies(a, b string) bool {
 	return maps.EqualFunc(documents(a), documents(b), func(x, y json.RawMessage) bool { return aws.SamePolicy(string(x), string(y)) })
 }
 
-// policies are the calls that change the policies of a role or a user, which
-// differ in their names alone.
+// policies are the calls about the policies of a role or a user, which differ in
+// their names alone.
 type policies struct {
-	attach, detach func(ctx context.Context, arn string) error
-	put            func(ctx context.Context, name, document string) error
-	remove         func(ctx context.Context, name string) error
+	attached, names             *declare.Listing
+	document                    *declare.Op
+	attach, detach, put, remove *declare.Op
 }
 
-// update makes the policies have what they hold in want. It adds before it
-// removes, so that a policy that takes another's place leaves no gap.
-func (p policies) update(ctx context.Context, have, want modules.Row, columns []string) error {
-	if slices.Contains(columns, "attached_policies_arns") {
-		old, wanted := have["attached_policies_arns"].Strings(), want["attached_policies_arns"].Strings()
-		for _, arn := range wanted {
-			if !slices.Contains(old, arn) {
-				if err := p.attach(ctx, arn); err != nil {
+// read fills in the columns of policies where no listing has told them.
+func (p policies) read(ctx context.Context, s *declare.Step, row modules.Row) error {
+	var (
+		attached []iamtypes.AttachedPolicy
+		inline   []iamtypes.PolicyDetail
+	)
+	err := aws.Together(ctx,
+		func(ctx context.Context) (err error) {
+			attached, err = declare.All[iamtypes.AttachedPolicy](ctx, s, p.attached)
+			return err
+		},
+		func(ctx context.Context) error {
+			names, err := declare.All[string](ctx, s, p.names)
+			for _, name := range names {
+				document, err := s.Ask(ctx, p.document, map[string]string{"PolicyName": name})
+				if aws.IsNotFound(err) {
+					continue
+				}
+				if err != nil {
 					return err
 				}
+				text, _ := document.(*string)
+				inline = append(inline, iamtypes.PolicyDetail{PolicyName: &name, PolicyDocument: text})
 			}
-		}
-		for _, arn := range old {
-			if !slices.Contains(wanted, arn) {
-				if err := aws.IfExists(p.detach(ctx, arn)); err != nil {
-					return err
-				}
-			}
-		}
+			return err
+		})
+	if err != nil {
+		return err
 	}
-	if slices.Contains(columns, "inline_policies") {
-		old, wanted := documents(have["inline_policies"].String()), documents(want["inline_policies"].String())
-		for _, name := range slices.Sorted(maps.Keys(wanted)) {
-			if had, ok := old[name]; !ok || !aws.SamePolicy(string(had), string(wanted[name])) {
-				if err := p.put(ctx, name, string(wanted[name])); err != nil {
-					return err
-				}
-			}
-		}
-		for _, name := range slices.Sorted(maps.Keys(old)) {
-			if _, keep := wanted[name]; !keep {
-				if err := aws.IfExists(p.remove(ctx, name)); err != nil {
-					return err
-				}
-			}
-		}
-	}
-	return nil
+	return hold(row, attached, inline)
 }
 
-// clear removes all policies, which IAM asks for before a role or a user can be
+// changes are the updates of the columns of policies.
+func (p policies) changes() []declare.Update {
+	return []declare.Update{
+		declare.Members("attached_policies_arns", p.attach, p.detach, "PolicyArn", ""),
+		declare.Members("inline_policies", p.put, p.remove, "PolicyName", "PolicyDocument"),
+	}
+}
+
+// clearPolicies removes all policies, which IAM asks for before a role or a user can be
 // deleted (pages DeleteRole and DeleteUser).
-func (p policies) clear(ctx context.Context, have modules.Row) error {
-	return p.update(ctx, have, modules.Row{}, []string{"attached_policies_arns", "inline_policies"})
+func clearPolicies(ctx context.Context, s *declare.Step) error {
+	return s.Clear(ctx, "attached_policies_arns", "inline_policies")
 }

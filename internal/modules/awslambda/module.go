@@ -9,11 +9,7 @@
 package awslambda
 
 import (
-	"context"
 	_ "embed"
-
-	awssdk "github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/lambda"
 
 	"iasql/internal/aws"
 	"iasql/internal/modules"
@@ -34,8 +30,4 @@ func Module(c *aws.Clients) *modules.Module {
 		Functions:    []*modules.Function{invoke(c)},
 		Migrations:   map[int]string{1: after},
 	}
-}
-
-func client(ctx context.Context, c *aws.Clients, scope modules.Scope) (*lambda.Client, error) {
-	return aws.Client(ctx, c, scope, func(cfg awssdk.Config) *lambda.Client { return lambda.NewFromConfig(cfg) })
 }

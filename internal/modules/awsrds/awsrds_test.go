@@ -17,6 +17,7 @@ import (
 
 	"iasql/internal/aws"
 	"iasql/internal/aws/awstest"
+	"iasql/internal/aws/declare"
 	"iasql/internal/modules"
 	"iasql/internal/testaws"
 )
@@ -386,14 +387,23 @@ func TestSecurityGroups(t *testing.T) {
 	}
 }
 
+func rowOf[T any](t *testing.T, r *declare.Resource, object T) modules.Row {
+	t.Helper()
+	row, err := declare.RowOf(t.Context(), r, object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return row
+}
+
 // What moto does not do: AWS does not say what an Aurora cluster's storage is, and
 // tells what is under way.
 func TestRows(t *testing.T) {
-	aurora := clusterRow(rdstypes.DBCluster{Engine: awssdk.String("aurora-mysql"), AllocatedStorage: awssdk.Int32(1)})
+	aurora := rowOf(t, newCluster(nil), rdstypes.DBCluster{Engine: awssdk.String("aurora-mysql"), AllocatedStorage: awssdk.Int32(1)})
 	if aurora["storage_type"] != modules.Text("aurora") || !aurora["allocated_storage"].IsNull() {
 		t.Errorf("Aurora: %v", aurora)
 	}
-	changing := clusterRow(rdstypes.DBCluster{
+	changing := rowOf(t, newCluster(nil), rdstypes.DBCluster{
 		Engine: awssdk.String("postgres"), DBClusterInstanceClass: awssdk.String("db.m6gd.large"), AllocatedStorage: awssdk.Int32(100), Iops: awssdk.Int32(1000),
 		PendingModifiedValues: &rdstypes.ClusterPendingModifiedValues{AllocatedStorage: awssdk.Int32(200)},
 	})
@@ -401,7 +411,7 @@ func TestRows(t *testing.T) {
 		t.Errorf("changing: %v", changing)
 	}
 	for _, engine := range []string{"aurora-mysql", "aurora-postgresql", "neptune", "docdb", "mysql", "postgres"} {
-		row := instanceRow(rdstypes.DBInstance{Engine: &engine, DBClusterIdentifier: awssdk.String("c")})
+		row := rowOf(t, newInstance(nil), rdstypes.DBInstance{Engine: &engine, DBClusterIdentifier: awssdk.String("c")})
 		if own := engine == "mysql" || engine == "postgres"; row["made_by_cluster"].Bool() != own {
 			t.Errorf("a member of a cluster of %s is made by it: %t", engine, !own)
 		}

@@ -14,16 +14,13 @@
 package awsrds
 
 import (
-	"context"
 	"maps"
-	"slices"
 	"strings"
 
-	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/rds"
-	rdstypes "github.com/aws/aws-sdk-go-v2/service/rds/types"
 
 	"iasql/internal/aws"
+	"iasql/internal/aws/declare"
 	"iasql/internal/modules"
 )
 
@@ -47,86 +44,31 @@ func Module(c *aws.Clients) *modules.Module {
 	}
 }
 
-var rdsTags = aws.TagType[rdstypes.Tag]{
-	Split: func(t rdstypes.Tag) (key, value *string) { return t.Key, t.Value },
-	Join:  func(key, value *string) rdstypes.Tag { return rdstypes.Tag{Key: key, Value: value} },
+// name declares the column with an object's name, which RDS keeps in lower case.
+func name(column, member, doc string) declare.Column {
+	return declare.Name(column, member, doc).Check("length(" + column + ") BETWEEN 1 AND 255 AND " + column + " ~ '^[a-z0-9][a-z0-9._ -]*$'")
 }
 
-func client(ctx context.Context, c *aws.Clients, scope modules.Scope) (*rds.Client, error) {
-	return aws.Client(ctx, c, scope, func(cfg awssdk.Config) *rds.Client { return rds.NewFromConfig(cfg) })
+// description declares the column description.
+func description(member, doc string) declare.Column {
+	return declare.Text("description", member, doc).Required().Length(1, 255)
 }
 
-// nameColumn describes the column with an object's name, which RDS keeps in
-// lower case.
-func nameColumn(name, doc string) modules.Column {
-	return modules.Column{Name: name, Type: modules.TypeText, Required: true, Identity: true, CreateOnly: true,
-		Check: "length(" + name + ") BETWEEN 1 AND 255 AND " + name + " ~ '^[a-z0-9][a-z0-9._ -]*$'", Doc: doc}
+// arn declares the column arn, by which tags are read and changed.
+func arn(member string) declare.Column { return declare.ARN("arn", member).In("ResourceName") }
+
+// tagsApart declares the column tags where a call of its own reads it.
+func tagsApart(options ...declare.Option) declare.Column {
+	return tagList("TagList").From(declare.Call((*rds.Client).ListTagsForResource, options...))
 }
 
-// filtered calls read with a filter on the names, as many times as it takes;
-// once and without one if names is nil.
-func filtered(filter string, names []string, read func([]rdstypes.Filter) error) error {
-	if names == nil {
-		return read(nil)
-	}
-	for some := range slices.Chunk(names, pageSize) {
-		if err := read([]rdstypes.Filter{{Name: &filter, Values: some}}); err != nil {
-			return err
-		}
-	}
-	return nil
+func tagList(member string) declare.Column {
+	return declare.Tags(member, (*rds.Client).AddTagsToResource, (*rds.Client).RemoveTagsFromResource)
 }
 
-// underWay has what was asked for and is under way count as what there is, so
-// that it is not asked again.
-func underWay(row, pending modules.Row) {
-	for column, v := range pending {
-		if !v.IsNull() {
-			row[column] = v
-		}
-	}
-}
-
-// unlessDeleting returns the error of a deletion, nil for what is gone or being
-// deleted: that is refused by its state.
-func unlessDeleting(ctx context.Context, r modules.Resource, scope modules.Scope, have modules.Row, status string, err error) error {
-	if err == nil || modules.ClassOf(err) != modules.Dependency {
-		return aws.IfExists(err)
-	}
-	rows, failed := r.Get(ctx, scope, []modules.Row{have})
-	if failed == nil && (len(rows) == 0 || rows[0][status].String() == "deleting") {
-		return nil
-	}
-	return err
-}
-
-func boolPtr(v modules.Value) *bool {
-	if v.IsNull() {
-		return nil
-	}
-	return awssdk.Bool(v.Bool())
-}
-
-func readTags(ctx context.Context, client *rds.Client, arn *string) (modules.Value, error) {
-	out, err := client.ListTagsForResource(ctx, &rds.ListTagsForResourceInput{ResourceName: arn})
-	if err != nil {
-		return modules.Null, err
-	}
-	return rdsTags.Value(out.TagList), nil
-}
-
-func updateTags(ctx context.Context, client *rds.Client, have, want modules.Row) error {
-	arn := have["arn"].Ptr()
-	return aws.UpdateTags(ctx, have, want,
-		func(ctx context.Context, tags map[string]string) error {
-			_, err := client.AddTagsToResource(ctx, &rds.AddTagsToResourceInput{ResourceName: arn, Tags: rdsTags.List(tags)})
-			return err
-		},
-		func(ctx context.Context, keys []string) error {
-			_, err := client.RemoveTagsFromResource(ctx, &rds.RemoveTagsFromResourceInput{ResourceName: arn, TagKeys: keys})
-			return err
-		})
-}
+// underWay says that what was asked for and is under way counts as what there
+// is, so that it is not asked again.
+func underWay(c declare.Column) declare.Column { return c.First("PendingModifiedValues." + c.Member()) }
 
 // sameStrings reports whether two JSON objects hold the same once all their
 // members are texts: 100 and "100" are the same to RDS.

@@ -9,6 +9,7 @@ import (
 	rdstypes "github.com/aws/aws-sdk-go-v2/service/rds/types"
 
 	"iasql/internal/aws"
+	"iasql/internal/aws/declare"
 	"iasql/internal/modules"
 )
 
@@ -20,24 +21,15 @@ func newInstanceGroups(c *aws.Clients) *aws.Memberships {
 			modules.Column{Name: "rds_id", References: &modules.Reference{Table: "rds", Key: "db_instance_identifier"}, Doc: "The instance."}),
 		Owner:  "rds_id",
 		Member: aws.GroupColumn,
-		Lists: func(ctx context.Context, scope modules.Scope, owners []string, page func([]aws.MemberList) error) error {
-			client, err := client(ctx, c, scope)
-			if err != nil {
-				return err
+		Lists: declare.Lists(newInstance(c), declare.Identity("db_instance_identifier"), func(db *rdstypes.DBInstance) aws.MemberList {
+			list := aws.MemberList{Owner: awssdk.ToString(db.DBInstanceIdentifier)}
+			if db.DBClusterIdentifier == nil {
+				list.Members = groupsOf(db.VpcSecurityGroups)
 			}
-			return describeInstances(ctx, client, owners, func(instances []rdstypes.DBInstance) error {
-				lists := make([]aws.MemberList, len(instances))
-				for i, db := range instances {
-					lists[i].Owner = awssdk.ToString(db.DBInstanceIdentifier)
-					if db.DBClusterIdentifier == nil {
-						lists[i].Members = groupsOf(db.VpcSecurityGroups)
-					}
-				}
-				return page(lists)
-			})
-		},
+			return list
+		}),
 		Set: func(ctx context.Context, scope modules.Scope, have aws.MemberList, want []string) error {
-			client, err := client(ctx, c, scope)
+			client, err := declare.Client(ctx, c, scope, rds.NewFromConfig)
 			if err != nil {
 				return err
 			}
@@ -58,21 +50,11 @@ func newClusterGroups(c *aws.Clients) *aws.Memberships {
 			modules.Column{Name: "db_cluster_id", References: &modules.Reference{Table: "db_cluster", Key: "db_cluster_identifier"}, Doc: "The cluster."}),
 		Owner:  "db_cluster_id",
 		Member: aws.GroupColumn,
-		Lists: func(ctx context.Context, scope modules.Scope, owners []string, page func([]aws.MemberList) error) error {
-			client, err := client(ctx, c, scope)
-			if err != nil {
-				return err
-			}
-			return describeClusters(ctx, client, owners, func(clusters []rdstypes.DBCluster) error {
-				lists := make([]aws.MemberList, len(clusters))
-				for i, db := range clusters {
-					lists[i] = aws.MemberList{Owner: awssdk.ToString(db.DBClusterIdentifier), Members: groupsOf(db.VpcSecurityGroups)}
-				}
-				return page(lists)
-			})
-		},
+		Lists: declare.Lists(newCluster(c), declare.Identity("db_cluster_identifier"), func(db *rdstypes.DBCluster) aws.MemberList {
+			return aws.MemberList{Owner: awssdk.ToString(db.DBClusterIdentifier), Members: groupsOf(db.VpcSecurityGroups)}
+		}),
 		Set: func(ctx context.Context, scope modules.Scope, have aws.MemberList, want []string) error {
-			client, err := client(ctx, c, scope)
+			client, err := declare.Client(ctx, c, scope, rds.NewFromConfig)
 			if err != nil {
 				return err
 			}

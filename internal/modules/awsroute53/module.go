@@ -8,14 +8,11 @@
 package awsroute53
 
 import (
-	"context"
 	_ "embed"
 	"strings"
 
-	awssdk "github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/route53"
-
 	"iasql/internal/aws"
+	"iasql/internal/aws/declare"
 	"iasql/internal/modules"
 )
 
@@ -39,10 +36,6 @@ func Module(c *aws.Clients) *modules.Module {
 	}
 }
 
-func client(ctx context.Context, c *aws.Clients, scope modules.Scope) (*route53.Client, error) {
-	return aws.Client(ctx, c, scope, func(cfg awssdk.Config) *route53.Client { return route53.NewFromConfig(cfg) })
-}
-
 // normalName returns a DNS name as the tables hold it. Route 53 writes the
 // asterisk as \052 ("DNS domain name format", Route 53 Developer Guide).
 func normalName(name string) string {
@@ -51,3 +44,11 @@ func normalName(name string) string {
 
 // sameName reports whether two DNS names are the same.
 func sameName(a, b string) bool { return normalName(a) == normalName(b) }
+
+// dnsName reads names as the tables hold them.
+var dnsName = declare.Codec{
+	Decode: func(member any) (modules.Value, error) {
+		return modules.Text(normalName(member.(string))), nil
+	},
+	Encode: func(v modules.Value) (any, error) { return v.String(), nil },
+}

@@ -117,7 +117,7 @@ func TestDeleteOfAFullBucket(t *testing.T) {
 
 // fake answers by method, bucket and sub-resource: "GET /b?policy". Listings are
 // "GET /", or "GET /?token" for a further page.
-func fake(t *testing.T, answers map[string]func(w http.ResponseWriter)) *bucket {
+func fake(t *testing.T, answers map[string]func(w http.ResponseWriter)) *aws.Clients {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		key := r.Method + " " + strings.TrimSuffix(r.URL.Path, "/")
 		if r.URL.Path == "/" {
@@ -152,7 +152,7 @@ func fake(t *testing.T, answers map[string]func(w http.ResponseWriter)) *bucket 
 		}
 	}))
 	t.Cleanup(server.Close)
-	return newBucket(awstest.Fake(server.URL))
+	return awstest.Fake(server.URL)
 }
 
 func fail(status int, code string) func(http.ResponseWriter) {
@@ -183,7 +183,7 @@ func TestPagesRegionsAndLockedBuckets(t *testing.T) {
 	location := func(region string) func(http.ResponseWriter) {
 		return text("<LocationConstraint>" + region + "</LocationConstraint>")
 	}
-	r := fake(t, map[string]func(http.ResponseWriter){
+	r := newBucket(fake(t, map[string]func(http.ResponseWriter){
 		"GET /":              listing("two", "old", "gone"),
 		"GET /?two":          listing("", "locked"),
 		"GET /old?location":  location("EU"),
@@ -191,7 +191,7 @@ func TestPagesRegionsAndLockedBuckets(t *testing.T) {
 		// No constraint at all: us-east-1.
 		"GET /locked?location": location(""),
 		"GET /locked?policy":   fail(403, "AccessDenied"),
-	})
+	}))
 	var rows []modules.Row
 	err := r.List(t.Context(), awstest.Scope(""), func(page []modules.Row) error {
 		rows = append(rows, page...)
@@ -213,9 +213,9 @@ func TestPagesRegionsAndLockedBuckets(t *testing.T) {
 func TestAbsenceIsProven(t *testing.T) {
 	t.Parallel()
 	get := func(head func(http.ResponseWriter)) ([]modules.Row, error) {
-		r := fake(t, map[string]func(http.ResponseWriter){
+		r := newBucket(fake(t, map[string]func(http.ResponseWriter){
 			"GET /?late": listing(""), "HEAD /late": head, "GET /late?location": text("<LocationConstraint/>"),
-		})
+		}))
 		return r.Get(t.Context(), awstest.Scope(""), []modules.Row{{"name": modules.Text("late")}})
 	}
 	status := func(code int) func(http.ResponseWriter) {
@@ -247,7 +247,7 @@ func TestAbsenceIsProven(t *testing.T) {
 // A name that another account has can be neither created nor adopted.
 func TestSomebodyElsesBucket(t *testing.T) {
 	t.Parallel()
-	r := fake(t, map[string]func(http.ResponseWriter){"PUT /taken": fail(409, "BucketAlreadyExists")})
+	r := newBucket(fake(t, map[string]func(http.ResponseWriter){"PUT /taken": fail(409, "BucketAlreadyExists")}))
 	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
 	_, err := r.Create(ctx, awstest.Scope(""), modules.Row{"name": modules.Text("taken"), "region": modules.Text("us-east-1")}, "")
 	if err == nil || modules.ClassOf(err) != modules.Invalid {

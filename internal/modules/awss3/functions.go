@@ -9,6 +9,7 @@ import (
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
+	"iasql/internal/aws"
 	"iasql/internal/modules"
 )
 
@@ -29,7 +30,7 @@ func contentType(usual string) modules.Parameter {
 }
 
 // upload is a function that uploads an object, whose content is of a type.
-func upload(b *bucket, name, doc, sample string, kind modules.Type, usual string, content func(modules.Value) []byte) *modules.Function {
+func upload(c *aws.Clients, name, doc, sample string, kind modules.Type, usual string, content func(modules.Value) []byte) *modules.Function {
 	return &modules.Function{
 		Name: name, Doc: doc + " What the bucket has of that name is replaced. Its row of bucket_object appears a moment later.", Sample: sample,
 		Table: "bucket_object", Right: "INSERT",
@@ -42,7 +43,7 @@ func upload(b *bucket, name, doc, sample string, kind modules.Type, usual string
 			{Name: "e_tag", Type: modules.TypeText, Doc: "A tag that changes with its content, in double quotes."},
 		},
 		Call: func(ctx context.Context, scope modules.Scope, args modules.Row) ([]modules.Row, error) {
-			client, err := b.home(ctx, scope, args["bucket_name"])
+			client, err := homeClient(ctx, c, scope, args["bucket_name"])
 			if err != nil {
 				return nil, err
 			}
@@ -62,21 +63,21 @@ func upload(b *bucket, name, doc, sample string, kind modules.Type, usual string
 }
 
 // uploadText is the function s3_upload_object.
-func uploadText(b *bucket) *modules.Function {
-	return upload(b, "s3_upload_object", "Uploads a text as an object.",
+func uploadText(c *aws.Clients) *modules.Function {
+	return upload(c, "s3_upload_object", "Uploads a text as an object.",
 		`SELECT status FROM s3_upload_object('my-bucket', 'hello.json', '{"hello": "world"}', 'application/json')`,
 		modules.TypeText, "text/plain", func(v modules.Value) []byte { return []byte(v.String()) })
 }
 
 // uploadBytes is the function s3_upload_bytes.
-func uploadBytes(b *bucket) *modules.Function {
-	return upload(b, "s3_upload_bytes", "Uploads bytes as an object.",
+func uploadBytes(c *aws.Clients) *modules.Function {
+	return upload(c, "s3_upload_bytes", "Uploads bytes as an object.",
 		`SELECT status FROM s3_upload_bytes('my-bucket', 'photo.jpg', '\xffd8', 'image/jpeg')`,
 		modules.TypeBytes, "application/octet-stream", modules.Value.Bytes)
 }
 
 // download is the function s3_get_object.
-func download(b *bucket) *modules.Function {
+func download(c *aws.Clients) *modules.Function {
 	return &modules.Function{
 		Name:       "s3_get_object",
 		Doc:        fmt.Sprintf("Reads an object, of up to %d MB.", largest>>20),
@@ -92,7 +93,7 @@ func download(b *bucket) *modules.Function {
 			{Name: "last_modified", Type: modules.TypeTime, Doc: "When it was uploaded."},
 		},
 		Call: func(ctx context.Context, scope modules.Scope, args modules.Row) ([]modules.Row, error) {
-			client, err := b.home(ctx, scope, args["bucket_name"])
+			client, err := homeClient(ctx, c, scope, args["bucket_name"])
 			if err != nil {
 				return nil, err
 			}

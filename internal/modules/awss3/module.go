@@ -14,13 +14,12 @@ import (
 
 // Module returns the module aws_s3, whose calls go through c.
 func Module(c *aws.Clients) *modules.Module {
-	buckets := newBucket(c)
 	return &modules.Module{
 		Name:         "aws_s3",
 		Version:      2,
 		Doc:          "Buckets of the Simple Storage Service (S3), their objects and their websites.",
 		Dependencies: []string{"aws_account"},
-		Resources:    []modules.Resource{buckets, newPublicAccessBlock(buckets), newWebsite(buckets), newObject(buckets)},
-		Functions:    []*modules.Function{uploadText(buckets), uploadBytes(buckets), download(buckets)},
+		Resources:    []modules.Resource{newBucket(c), newPublicAccessBlock(c), newWebsite(c), newObject(c)},
+		Functions:    []*modules.Function{uploadText(c), uploadBytes(c), download(c)},
 	}
 }

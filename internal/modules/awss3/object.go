@@ -9,6 +9,7 @@ import (
 	s3types "github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"iasql/internal/aws"
+	"iasql/internal/aws/declare"
 	"iasql/internal/modules"
 )
 
@@ -16,58 +17,68 @@ import (
 // 1000 a call. The objects of larger buckets are left out.
 const mostObjects = 10000
 
-// object is the table bucket_object. It neither uploads nor changes objects,
-// whose bytes have no place in a table: functions do.
+// object is an object in its bucket.
 type object struct {
-	buckets     *bucket
-	description *modules.Table
+	BucketName string
+	s3types.Object
 }
 
-func newObject(b *bucket) *object { return &object{buckets: b, description: describeObject()} }
-
-func describeObject() *modules.Table {
-	return &modules.Table{
+// newObject declares the table bucket_object. It neither uploads nor changes
+// objects, whose bytes have no place in a table: functions do.
+func newObject(c *aws.Clients) *declare.Resource {
+	return declare.New(c, declare.Table[object]{
 		Name: "bucket_object",
 		Doc: "Objects (files) in buckets. They can be looked at and deleted; they are uploaded by the functions s3_upload_object and s3_upload_bytes and read by s3_get_object. " +
 			"Every pass over this table lists all buckets, one request for each 1000 objects; buckets with more than 10000 objects are left out. " +
 			"A DELETE in a bucket with versioning leaves the versions behind, as in AWS. The region is the bucket's (IaSQL's table has a column for it).",
-		Provider: aws.Provider,
-		Reach:    modules.PerAccount,
-		Creation: modules.ByName,
-		Columns: aws.PerAccount(
-			modules.Column{Name: "bucket_name", Type: modules.TypeText, Required: true, Identity: true, CreateOnly: true,
-				References: &modules.Reference{Table: "bucket", Key: "name", ByKey: true},
-				Doc:        "The bucket it is in."},
-			modules.Column{Name: "key", Type: modules.TypeText, Required: true, Identity: true, CreateOnly: true,
-				Doc: "Its name in the bucket, such as photos/2024/cat.jpg."},
-			modules.Column{Name: "e_tag", Type: modules.TypeText, Assigned: true,
-				Doc: "A tag that changes with its content, in double quotes."},
-			modules.Column{Name: "size", Type: modules.TypeBigint, Assigned: true, Doc: "How many bytes it has."},
-			modules.Column{Name: "storage_class", Type: modules.TypeText, Assigned: true, Doc: "STANDARD, GLACIER and so on."},
-			modules.Column{Name: "last_modified", Type: modules.TypeTime, Assigned: true, Doc: "When it was uploaded."},
-		),
-	}
-}
+		Service:    service,
+		PerAccount: true,
+		Columns: []declare.Column{
+			declare.Ref("bucket_name", "BucketName", "bucket", "name", "The bucket it is in.").In("Bucket").ByKey().Required().Identity().CreateOnly(),
+			declare.Name("key", "Key", "Its name in the bucket, such as photos/2024/cat.jpg."),
+			declare.Text("e_tag", "ETag", "A tag that changes with its content, in double quotes.").Assigned(),
+			declare.Bigint("size", "Size", "How many bytes it has.").Assigned(),
+			declare.Text("storage_class", "StorageClass", "STANDARD, GLACIER and so on.").Assigned().Usual(modules.Text("STANDARD")),
+			declare.Time("last_modified", "LastModified", "When it was uploaded."),
+		},
 
-// Table returns the description.
-func (r *object) Table() *modules.Table { return r.description }
+		List: declare.ListBy(listObjects),
+		Get: declare.GetEach(func(ctx context.Context, s *declare.Step, identity modules.Row) (object, error) {
+			client, err := homeClient(ctx, s.Clients, s.Scope, identity["bucket_name"])
+			if err != nil {
+				return object{}, err
+			}
+			out, err := client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: identity["bucket_name"].Ptr(), Key: identity["key"].Ptr()})
+			if err != nil {
+				return object{}, err
+			}
+			return object{identity["bucket_name"].String(), s3types.Object{
+				Key: identity["key"].Ptr(), ETag: out.ETag, Size: out.ContentLength, StorageClass: s3types.ObjectStorageClass(out.StorageClass), LastModified: out.LastModified,
+			}}, nil
+		}),
+		Home: func(ctx context.Context, s *declare.Step, _ *object, row modules.Row) (string, error) {
+			return home(ctx, s, nil, row)
+		},
+		Delete: declare.Call((*s3.Client).DeleteObject),
+	})
+}
 
 var errTooMany = errors.New("too many objects")
 
-// List gives the objects of every bucket that has not too many of them to page.
+// listObjects lists the objects of every bucket that has not too many of them.
 // Leaving some out is safe: a record whose object is not listed is looked up by
 // Get before it is taken for gone.
-func (r *object) List(ctx context.Context, scope modules.Scope, page func([]modules.Row) error) error {
-	return r.buckets.list(ctx, scope, "", func(buckets []s3types.Bucket) error {
-		for _, b := range buckets { // one by one: each may have as many rows as a page should
-			rows, err := r.listBucket(ctx, scope, b)
+func listObjects(ctx context.Context, s *declare.Step, page func([]object) error) error {
+	return declare.Walk(ctx, s, buckets(""), func(all []s3types.Bucket) error {
+		for _, b := range all { // one by one: each may have as many rows as a page should
+			objects, err := listBucket(ctx, s, b)
 			switch {
 			case errors.Is(err, errTooMany), aws.IsNotFound(err):
 				continue
 			case err != nil:
 				return err
 			}
-			if err := page(rows); err != nil {
+			if err := page(objects); err != nil {
 				return err
 			}
 		}
@@ -75,63 +86,24 @@ func (r *object) List(ctx context.Context, scope modules.Scope, page func([]modu
 	})
 }
 
-func (r *object) listBucket(ctx context.Context, scope modules.Scope, b s3types.Bucket) ([]modules.Row, error) {
-	region, err := r.buckets.region(ctx, scope, b)
+func listBucket(ctx context.Context, s *declare.Step, b s3types.Bucket) ([]object, error) {
+	region, err := regionOf(ctx, s.Clients, s.Scope, b)
 	if err != nil {
 		return nil, err
 	}
-	client, err := r.buckets.in(ctx, scope, region)
-	if err != nil {
+	if s, err = s.In(ctx, region); err != nil {
 		return nil, err
 	}
-	var rows []modules.Row
-	err = aws.Pages(ctx, s3.NewListObjectsV2Paginator(client, &s3.ListObjectsV2Input{Bucket: b.Name}), func(out *s3.ListObjectsV2Output) error {
+	var objects []object
+	in := &s3.ListObjectsV2Input{Bucket: b.Name}
+	err = aws.Pages(ctx, s3.NewListObjectsV2Paginator(declare.ClientOf[*s3.Client](s), in), func(out *s3.ListObjectsV2Output) error {
 		for _, o := range out.Contents {
-			rows = append(rows, modules.Row{
-				"bucket_name": modules.TextPtr(b.Name), "key": modules.TextPtr(o.Key), "e_tag": modules.TextPtr(o.ETag),
-				"size": modules.IntPtr(o.Size), "storage_class": storageClass(string(o.StorageClass)), "last_modified": modules.TimePtr(o.LastModified),
-			})
+			objects = append(objects, object{awssdk.ToString(b.Name), o})
 		}
-		if len(rows) >= mostObjects && awssdk.ToBool(out.IsTruncated) {
+		if len(objects) >= mostObjects && awssdk.ToBool(out.IsTruncated) {
 			return errTooMany
 		}
 		return nil
 	})
-	return rows, err
-}
-
-// storageClass returns the class, which S3 leaves out where it is the usual one.
-func storageClass(class string) modules.Value {
-	if class == "" {
-		class = string(s3types.StorageClassStandard)
-	}
-	return modules.Text(class)
-}
-
-// Get reads the objects with these keys.
-func (r *object) Get(ctx context.Context, scope modules.Scope, identities []modules.Row) ([]modules.Row, error) {
-	return aws.Read(ctx, identities, func(ctx context.Context, identity modules.Row) (modules.Row, error) {
-		client, err := r.buckets.home(ctx, scope, identity["bucket_name"])
-		if err != nil {
-			return nil, err
-		}
-		out, err := client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: identity["bucket_name"].Ptr(), Key: identity["key"].Ptr()})
-		if err != nil {
-			return nil, err
-		}
-		return modules.Row{
-			"bucket_name": identity["bucket_name"], "key": identity["key"], "e_tag": modules.TextPtr(out.ETag),
-			"size": modules.IntPtr(out.ContentLength), "storage_class": storageClass(string(out.StorageClass)), "last_modified": modules.TimePtr(out.LastModified),
-		}, nil
-	})
-}
-
-// Delete deletes an object.
-func (r *object) Delete(ctx context.Context, scope modules.Scope, have modules.Row) error {
-	client, err := r.buckets.home(ctx, scope, have["bucket_name"])
-	if err != nil {
-		return aws.IfExists(err)
-	}
-	_, err = client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: have["bucket_name"].Ptr(), Key: have["key"].Ptr()})
-	return aws.IfExists(err)
+	return objects, err
 }

@@ -14,11 +14,11 @@ import (
 	"iasql/internal/modules"
 )
 
-// home makes a bucket of another region than the account's.
-func home(t *testing.T, buckets *bucket, prefix string) modules.Value {
+// bucketElsewhere makes a bucket of another region than the account's.
+func bucketElsewhere(t *testing.T, clients *aws.Clients, prefix string) modules.Value {
 	t.Helper()
 	row := modules.Row{"name": modules.Text(unique(prefix)), "region": modules.Text("eu-central-1")}
-	if _, err := buckets.Create(modules.WithMutations(t.Context(), &awstest.Journal{}), awstest.Scope(""), row, ""); err != nil {
+	if _, err := newBucket(clients).Create(modules.WithMutations(t.Context(), &awstest.Journal{}), awstest.Scope(""), row, ""); err != nil {
 		t.Fatal(err)
 	}
 	return row["name"]
@@ -26,13 +26,13 @@ func home(t *testing.T, buckets *bucket, prefix string) modules.Value {
 
 func TestPublicAccessBlockLifecycle(t *testing.T) {
 	t.Parallel()
-	buckets := newBucket(awstest.Clients(t))
+	clients := awstest.Clients(t)
 	off, on := modules.Bool(false), modules.Bool(true)
 	awstest.Lifecycle(t, awstest.Case{
-		Resource: newPublicAccessBlock(buckets),
+		Resource: newPublicAccessBlock(clients),
 		Scope:    awstest.Scope(""),
 		Want: modules.Row{
-			"bucket_name": home(t, buckets, "block"), "block_public_acls": on, "ignore_public_acls": on, "block_public_policy": on, "restrict_public_buckets": off,
+			"bucket_name": bucketElsewhere(t, clients, "block"), "block_public_acls": on, "ignore_public_acls": on, "block_public_policy": on, "restrict_public_buckets": off,
 		},
 		Changes: map[string][]modules.Value{
 			"block_public_acls": {off}, "ignore_public_acls": {off}, "block_public_policy": {off}, "restrict_public_buckets": {on},
@@ -52,12 +52,12 @@ func TestWebsiteLifecycle(t *testing.T) {
 	}
 	t.Run("served", func(t *testing.T) {
 		t.Parallel()
-		buckets := newBucket(awstest.Clients(t))
+		clients := awstest.Clients(t)
 		awstest.Lifecycle(t, awstest.Case{
-			Resource: newWebsite(buckets),
+			Resource: newWebsite(clients),
 			Scope:    awstest.Scope(""),
 			Want: modules.Row{
-				"bucket_name": home(t, buckets, "site"), "index_document": modules.Text("index.html"), "error_document": modules.Null,
+				"bucket_name": bucketElsewhere(t, clients, "site"), "index_document": modules.Text("index.html"), "error_document": modules.Null,
 				"redirect_host_name": modules.Null, "redirect_protocol": modules.Null, "routing_rules": rules,
 			},
 			Changes: map[string][]modules.Value{
@@ -71,10 +71,10 @@ func TestWebsiteLifecycle(t *testing.T) {
 	})
 	t.Run("redirected", func(t *testing.T) {
 		t.Parallel()
-		buckets := newBucket(awstest.Clients(t))
-		site := newWebsite(buckets)
+		clients := awstest.Clients(t)
+		site := newWebsite(clients)
 		ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
-		row := modules.Row{"bucket_name": home(t, buckets, "redirected"), "redirect_host_name": modules.Text("example.com"), "redirect_protocol": modules.Text("https")}
+		row := modules.Row{"bucket_name": bucketElsewhere(t, clients, "redirected"), "redirect_host_name": modules.Text("example.com"), "redirect_protocol": modules.Text("https")}
 		if _, err := site.Create(ctx, awstest.Scope(""), row, ""); err != nil {
 			t.Fatal(err)
 		}
@@ -92,12 +92,11 @@ func TestObject(t *testing.T) {
 	clients, scope := awstest.Clients(t), awstest.Scope("")
 	journal := &awstest.Journal{}
 	ctx := modules.WithMutations(t.Context(), journal)
-	buckets := newBucket(clients)
-	r := newObject(buckets)
-	if _, creates := modules.Resource(r).(modules.Creator); creates {
+	r := newObject(clients)
+	if r.Can().Create {
 		t.Error("creates objects, which have no bytes here")
 	}
-	name := home(t, buckets, "objects")
+	name := bucketElsewhere(t, clients, "objects")
 	client, err := clients.S3(ctx, awstest.Scope("eu-central-1"))
 	if err != nil {
 		t.Fatal(err)
@@ -153,7 +152,7 @@ func TestLargeBucket(t *testing.T) {
 		}
 	}
 	location := text("<LocationConstraint/>")
-	buckets := fake(t, map[string]func(http.ResponseWriter){
+	clients := fake(t, map[string]func(http.ResponseWriter){
 		"GET /":                listing("", "large", "small"),
 		"GET /large?location":  location,
 		"GET /small?location":  location,
@@ -161,7 +160,7 @@ func TestLargeBucket(t *testing.T) {
 		"GET /small?list-type": contents(3, false),
 	})
 	var rows []modules.Row
-	if err := newObject(buckets).List(t.Context(), awstest.Scope(""), func(page []modules.Row) error { rows = append(rows, page...); return nil }); err != nil {
+	if err := newObject(clients).List(t.Context(), awstest.Scope(""), func(page []modules.Row) error { rows = append(rows, page...); return nil }); err != nil {
 		t.Fatal(err)
 	}
 	if len(rows) != 3 || rows[0]["bucket_name"].String() != "small" {

@@ -6,6 +6,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 
 	"iasql/internal/aws/awstest"
+	"iasql/internal/aws/declare"
 	"iasql/internal/modules"
 	"iasql/internal/testaws"
 )
@@ -38,7 +39,7 @@ func TestValueAndRestoration(t *testing.T) {
 	clients, scope := awstest.Clients(t), awstest.Scope("us-east-1")
 	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
 	r := newSecret(clients)
-	client, err := r.client(ctx, scope)
+	client, err := declare.Client(ctx, clients, scope, secretsmanager.NewFromConfig)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,74 +11,58 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"iasql/internal/aws"
+	"iasql/internal/aws/declare"
 	"iasql/internal/modules"
 )
 
-// rule is the table security_group_rule.
-type rule struct {
-	aws.EC2Objects[ec2types.SecurityGroupRule]
-}
-
-func newRule(c *aws.Clients) *rule {
-	return &rule{aws.EC2Objects[ec2types.SecurityGroupRule]{
-		Clients:     c,
-		Description: describeRule(),
-		IDFilter:    "security-group-rule-id",
-		Describe: func(ctx context.Context, client *ec2.Client, filters []ec2types.Filter, page func([]ec2types.SecurityGroupRule) error) error {
-			return aws.Pages(ctx, ec2.NewDescribeSecurityGroupRulesPaginator(client, &ec2.DescribeSecurityGroupRulesInput{
-				Filters: filters, MaxResults: awssdk.Int32(aws.PageSize),
-			}), func(out *ec2.DescribeSecurityGroupRulesOutput) error { return page(out.SecurityGroupRules) })
-		},
-		Rows: ruleRows,
-		Tags: func(r ec2types.SecurityGroupRule) []ec2types.Tag { return r.Tags },
-	}}
-}
-
-func describeRule() *modules.Table {
-	return &modules.Table{
+// newRule declares the table security_group_rule.
+func newRule(c *aws.Clients) *declare.Resource {
+	// A change sends the rule as a whole.
+	in := func(c declare.Column, member string) declare.Column {
+		return c.In("SecurityGroupRules[0].SecurityGroupRule." + member)
+	}
+	port := func(name, member, doc string) declare.Column {
+		return in(declare.Integer(name, member, doc).Chosen().Between(-1, 65535).Unset(modules.Int(-1)), member)
+	}
+	return declare.New(c, declare.Table[ec2types.SecurityGroupRule]{
 		Name:     "security_group_rule",
 		Doc:      "Rules of security groups: what traffic they let in and out. What no rule allows is not let through.",
-		Provider: aws.Provider,
-		Reach:    modules.PerRegion,
+		Service:  declare.Service(ec2.NewFromConfig),
 		Creation: modules.ByTag,
-		Columns: aws.Regional(
-			modules.Column{Name: "security_group_rule_id", Type: modules.TypeText, Identity: true, Assigned: true,
-				Doc: "The rule's id, such as sgr-0a1b2c3d; NULL until it is created."},
-			modules.Column{Name: "security_group_id", Type: modules.TypeBigint, Required: true, CreateOnly: true,
-				References: &modules.Reference{Table: "security_group", Key: "group_id", Part: modules.PartFirst},
-				Doc:        "The group it is of. Deleting the group deletes its rules."},
-			modules.Column{Name: "is_egress", Type: modules.TypeBool, Required: true, CreateOnly: true,
-				Doc: "Whether it is about what goes out (true) or comes in (false)."},
-			modules.Column{Name: "ip_protocol", Type: modules.TypeText, Required: true, Equal: sameProtocol,
-				Doc: "tcp, udp, icmp, icmpv6, a protocol's number, or -1 for all."},
-			modules.Column{Name: "from_port", Type: modules.TypeInteger, Chosen: true,
-				Check: "from_port BETWEEN -1 AND 65535",
-				Doc:   "The first port; the type with ICMP. -1: all, which it is if left out."},
-			modules.Column{Name: "to_port", Type: modules.TypeInteger, Chosen: true,
-				Check: "to_port BETWEEN -1 AND 65535",
-				Doc:   "The last port; the code with ICMP. -1: all, which it is if left out."},
-			modules.Column{Name: "cidr_ipv4", Type: modules.TypeCIDR, CreateOnly: true, Check: "family(cidr_ipv4) = 4",
-				Doc: "The other side: an IPv4 network."},
-			modules.Column{Name: "cidr_ipv6", Type: modules.TypeCIDR, CreateOnly: true, Check: "family(cidr_ipv6) = 6",
-				Doc: "The other side: an IPv6 network."},
-			modules.Column{Name: "prefix_list_id", Type: modules.TypeText, CreateOnly: true,
-				Doc: "The other side: a prefix list, such as pl-0a1b2c3d."},
-			modules.Column{Name: "source_security_group", Type: modules.TypeBigint, CreateOnly: true,
-				References: &modules.Reference{Table: "security_group", Key: "group_id"},
-				Doc:        "The other side: what is in a security group, which may be the rule's own. NULL also for groups of other accounts."},
-			modules.Column{Name: "description", Type: modules.TypeText,
-				Check: "length(description) BETWEEN 1 AND 255",
-				Doc:   "What it is for, up to 255 characters."},
-			modules.Column{Name: "is_default", Type: modules.TypeBool, Assigned: true,
-				Doc: "Whether it is one of the rules that AWS itself has given a VPC's default group."},
-			aws.TagsColumn(),
-		),
+		Columns: []declare.Column{
+			declare.ID("security_group_rule_id", "SecurityGroupRuleId", "The rule's id, such as sgr-0a1b2c3d; NULL until it is created.").In("SecurityGroupRules[0].SecurityGroupRuleId"),
+			declare.Ref("security_group_id", "GroupId", "security_group", "group_id", "The group it is of. Deleting the group deletes its rules.").Required().CreateOnly().Part(modules.PartFirst, ""),
+			declare.Bool("is_egress", "IsEgress", "Whether it is about what goes out (true) or comes in (false).").Required().CreateOnly(),
+			in(declare.Text("ip_protocol", "IpProtocol", "tcp, udp, icmp, icmpv6, a protocol's number, or -1 for all.").Required().Same(sameProtocol), "IpProtocol"),
+			port("from_port", "FromPort", "The first port; the type with ICMP. -1: all, which it is if left out."),
+			port("to_port", "ToPort", "The last port; the code with ICMP. -1: all, which it is if left out."),
+			in(declare.CIDR("cidr_ipv4", "CidrIpv4", "The other side: an IPv4 network.").CreateOnly().Check("family(cidr_ipv4) = 4"), "CidrIpv4"),
+			in(declare.CIDR("cidr_ipv6", "CidrIpv6", "The other side: an IPv6 network.").CreateOnly().Check("family(cidr_ipv6) = 6"), "CidrIpv6"),
+			in(declare.Text("prefix_list_id", "PrefixListId", "The other side: a prefix list, such as pl-0a1b2c3d.").CreateOnly(), "PrefixListId"),
+			in(declare.Ref("source_security_group", "ReferencedGroupInfo.GroupId", "security_group", "group_id",
+				"The other side: what is in a security group, which may be the rule's own. NULL also for groups of other accounts.").CreateOnly(), "ReferencedGroupId"),
+			in(declare.Text("description", "Description", "What it is for, up to 255 characters.").Length(1, 255).Unset(modules.Text("")), "Description"), // left out, it would stay
+			declare.Bool("is_default", "", "Whether it is one of the rules that AWS itself has given a VPC's default group.").Assigned(),
+			declare.EC2Tags(ec2types.ResourceTypeSecurityGroupRule),
+		},
 		Checks: []string{
 			"num_nonnulls(cidr_ipv4, cidr_ipv6, prefix_list_id, source_security_group) <= 1",
 			// AWS would turn these into -1.
 			"ip_protocol <> '-1' OR coalesce(from_port, -1) = -1 AND coalesce(to_port, -1) = -1",
 		},
-	}
+		List:     rules(),
+		Get:      declare.EC2Filter("security-group-rule-id"),
+		Rows:     ofDefaultGroups,
+		CreateBy: authorize,
+		Updates: []declare.Update{declare.Restate(declare.Call((*ec2.Client).ModifySecurityGroupRules),
+			"ip_protocol", "from_port", "to_port", "description")},
+		DeleteBy:  revoke,
+		Protected: keepGiven,
+	})
+}
+
+func rules() *declare.Listing {
+	return declare.Pages(ec2.NewDescribeSecurityGroupRulesPaginator, "SecurityGroupRules", declare.With(&ec2.DescribeSecurityGroupRulesInput{MaxResults: awssdk.Int32(aws.PageSize)}))
 }
 
 // protocols are the numbers for which AWS returns a name (page IpPermission).
@@ -94,35 +78,28 @@ func protocol(p string) string {
 	return p
 }
 
-// ruleRows finds out which groups are default ones, of which rules do not tell.
-func ruleRows(ctx context.Context, client *ec2.Client, rules []ec2types.SecurityGroupRule) ([]modules.Row, error) {
-	defaults := map[string]bool{}
+// ofDefaultGroups finds out which groups are default ones, of which rules do not
+// tell.
+func ofDefaultGroups(ctx context.Context, s *declare.Step, rules []*ec2types.SecurityGroupRule, rows []modules.Row) error {
+	var defaults []ec2types.SecurityGroup
 	if slices.ContainsFunc(rules, asMade) {
-		err := describeGroups(ctx, client, []ec2types.Filter{aws.EC2Filter("group-name", defaultName)}, func(groups []ec2types.SecurityGroup) error {
-			for _, g := range groups {
-				defaults[awssdk.ToString(g.GroupId)] = true
-			}
-			return nil
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	rows := make([]modules.Row, len(rules))
-	for i, r := range rules {
 		var err error
-		if rows[i], err = ruleRow(r); err != nil {
-			return nil, err
+		if defaults, err = declare.Find[ec2types.SecurityGroup](ctx, declare.ClientOf[*ec2.Client](s), groups(), "group-name", defaultName); err != nil {
+			return err
 		}
-		rows[i]["is_default"] = modules.Bool(asMade(r) && defaults[awssdk.ToString(r.GroupId)])
 	}
-	return rows, nil
+	for i, r := range rules {
+		rows[i]["is_default"] = modules.Bool(asMade(r) && slices.ContainsFunc(defaults, func(g ec2types.SecurityGroup) bool {
+			return awssdk.ToString(g.GroupId) == awssdk.ToString(r.GroupId)
+		}))
+	}
+	return nil
 }
 
 // asMade reports whether the rule is like those of a new default group: all
 // that comes from the group itself, and all that goes out ("Default security
 // groups for your VPCs", VPC User Guide).
-func asMade(r ec2types.SecurityGroupRule) bool {
+func asMade(r *ec2types.SecurityGroupRule) bool {
 	if awssdk.ToString(r.IpProtocol) != "-1" {
 		return false
 	}
@@ -132,64 +109,30 @@ func asMade(r ec2types.SecurityGroupRule) bool {
 	return r.ReferencedGroupInfo != nil && awssdk.ToString(r.ReferencedGroupInfo.GroupId) == awssdk.ToString(r.GroupId)
 }
 
-func ruleRow(r ec2types.SecurityGroupRule) (modules.Row, error) {
-	v4, err := aws.CIDR(r.CidrIpv4)
-	if err != nil {
-		return nil, err
-	}
-	v6, err := aws.CIDR(r.CidrIpv6)
-	if err != nil {
-		return nil, err
-	}
-	row := modules.Row{
-		"security_group_rule_id": modules.TextPtr(r.SecurityGroupRuleId),
-		"security_group_id":      modules.TextPtr(r.GroupId),
-		"is_egress":              modules.Bool(awssdk.ToBool(r.IsEgress)),
-		"ip_protocol":            modules.TextPtr(r.IpProtocol),
-		"from_port":              modules.IntPtr(r.FromPort),
-		"to_port":                modules.IntPtr(r.ToPort),
-		"cidr_ipv4":              v4,
-		"cidr_ipv6":              v6,
-		"prefix_list_id":         modules.TextPtr(r.PrefixListId),
-		"source_security_group":  modules.Null,
-		"description":            modules.NonEmpty(awssdk.ToString(r.Description)),
-		"tags":                   aws.EC2Tags.Value(r.Tags),
-	}
-	if r.ReferencedGroupInfo != nil {
-		row["source_security_group"] = modules.TextPtr(r.ReferencedGroupInfo.GroupId)
-	}
-	return row, nil
-}
-
-// Create creates a rule. The rule that AWS has given a new group and a record
+// authorize creates a rule. The rule that AWS has given a new group and a record
 // may ask for as well (all goes out) is taken for the one created: it is made
 // with the group, so that nobody else's record stands for it.
-func (r *rule) Create(ctx context.Context, scope modules.Scope, want modules.Row, token string) (modules.Row, error) {
-	client, err := r.Clients.EC2(ctx, scope)
-	if err != nil {
-		return nil, err
-	}
-	permission := permissionOf(want)
-	tags := aws.EC2TagSpecification(ec2types.ResourceTypeSecurityGroupRule, want, token)
-	var made []ec2types.SecurityGroupRule
-	if want["is_egress"].Bool() {
-		out, failed := client.AuthorizeSecurityGroupEgress(ctx, &ec2.AuthorizeSecurityGroupEgressInput{
-			GroupId: want["security_group_id"].Ptr(), IpPermissions: permission, TagSpecifications: tags,
-		})
-		if err = failed; err == nil {
+func authorize(ctx context.Context, s *declare.Step) (modules.Row, error) {
+	client, group, permission := declare.ClientOf[*ec2.Client](s), s.Want["security_group_id"].Ptr(), permissionOf(s.Want)
+	tags := aws.EC2TagSpecification(ec2types.ResourceTypeSecurityGroupRule, s.Want, s.Token)
+	var (
+		made []ec2types.SecurityGroupRule
+		err  error
+	)
+	if s.Want["is_egress"].Bool() {
+		var out *ec2.AuthorizeSecurityGroupEgressOutput
+		if out, err = client.AuthorizeSecurityGroupEgress(ctx, &ec2.AuthorizeSecurityGroupEgressInput{GroupId: group, IpPermissions: permission, TagSpecifications: tags}); err == nil {
 			made = out.SecurityGroupRules
 		}
 	} else {
-		out, failed := client.AuthorizeSecurityGroupIngress(ctx, &ec2.AuthorizeSecurityGroupIngressInput{
-			GroupId: want["security_group_id"].Ptr(), IpPermissions: permission, TagSpecifications: tags,
-		})
-		if err = failed; err == nil {
+		var out *ec2.AuthorizeSecurityGroupIngressOutput
+		if out, err = client.AuthorizeSecurityGroupIngress(ctx, &ec2.AuthorizeSecurityGroupIngressInput{GroupId: group, IpPermissions: permission, TagSpecifications: tags}); err == nil {
 			made = out.SecurityGroupRules
 		}
 	}
 	switch {
-	case modules.ClassOf(err) == modules.Exists && err != nil:
-		return r.existing(ctx, client, want, err)
+	case err != nil && modules.ClassOf(err) == modules.Exists:
+		return existing(ctx, s, err)
 	case err != nil:
 		return nil, err
 	case len(made) != 1:
@@ -198,30 +141,31 @@ func (r *rule) Create(ctx context.Context, scope modules.Scope, want modules.Row
 	return modules.Row{"security_group_rule_id": modules.TextPtr(made[0].SecurityGroupRuleId)}, nil
 }
 
-// existing returns the rule that lets everything out, which want asks for and
+// existing returns the rule that lets everything out, which is wanted and which
 // AWS has made; for other rules the error that said that there is one.
-func (r *rule) existing(ctx context.Context, client *ec2.Client, want modules.Row, exists error) (modules.Row, error) {
-	if !want["is_egress"].Bool() || protocol(want["ip_protocol"].String()) != "-1" {
+func existing(ctx context.Context, s *declare.Step, exists error) (modules.Row, error) {
+	if !s.Want["is_egress"].Bool() || protocol(s.Want["ip_protocol"].String()) != "-1" {
 		return nil, exists
 	}
-	found := exists
-	var row modules.Row
-	err := r.Describe(ctx, client, []ec2types.Filter{aws.EC2Filter("group-id", want["security_group_id"].String())}, func(rules []ec2types.SecurityGroupRule) error {
-		for _, candidate := range rules {
-			have, err := ruleRow(candidate)
-			if err != nil {
-				return err
-			}
-			if asMade(candidate) && have["is_egress"] == want["is_egress"] && have["cidr_ipv4"] == want["cidr_ipv4"] && have["cidr_ipv6"] == want["cidr_ipv6"] {
-				row, found = have, nil
-			}
+	rules, err := declare.Find[ec2types.SecurityGroupRule](ctx, declare.ClientOf[*ec2.Client](s), rules(), "group-id", s.Want["security_group_id"].String())
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range rules {
+		if asMade(&r) && awssdk.ToBool(r.IsEgress) && awssdk.ToString(r.CidrIpv4) == s.Want["cidr_ipv4"].String() && awssdk.ToString(r.CidrIpv6) == s.Want["cidr_ipv6"].String() {
+			return modules.Row{"security_group_rule_id": modules.TextPtr(r.SecurityGroupRuleId)}, nil
 		}
-		return nil
-	})
-	return row, errors.Join(err, found)
+	}
+	return nil, exists
 }
 
 func permissionOf(want modules.Row) []ec2types.IpPermission {
+	port := func(v modules.Value) *int32 {
+		if v.IsNull() {
+			return awssdk.Int32(-1)
+		}
+		return v.Int32Ptr()
+	}
 	p := ec2types.IpPermission{IpProtocol: want["ip_protocol"].Ptr(), FromPort: port(want["from_port"]), ToPort: port(want["to_port"])}
 	about := want["description"].Ptr()
 	switch {
@@ -237,56 +181,20 @@ func permissionOf(want modules.Row) []ec2types.IpPermission {
 	return []ec2types.IpPermission{p}
 }
 
-func port(v modules.Value) *int32 {
-	if v.IsNull() {
-		return awssdk.Int32(-1)
+// revoke deletes a rule.
+func revoke(ctx context.Context, s *declare.Step) (err error) {
+	client, group, ids := declare.ClientOf[*ec2.Client](s), s.Have["security_group_id"].Ptr(), []string{s.Have["security_group_rule_id"].String()}
+	if s.Have["is_egress"].Bool() {
+		_, err = client.RevokeSecurityGroupEgress(ctx, &ec2.RevokeSecurityGroupEgressInput{GroupId: group, SecurityGroupRuleIds: ids})
+	} else {
+		_, err = client.RevokeSecurityGroupIngress(ctx, &ec2.RevokeSecurityGroupIngressInput{GroupId: group, SecurityGroupRuleIds: ids})
 	}
-	return v.Int32Ptr()
+	return err
 }
 
-// Update changes protocol, ports and description, which are set together, and
-// tags.
-func (r *rule) Update(ctx context.Context, scope modules.Scope, have, want modules.Row, columns []string) error {
-	client, err := r.Clients.EC2(ctx, scope)
-	if err != nil {
-		return err
-	}
-	if slices.ContainsFunc(columns, func(c string) bool { return c != modules.ColumnTags }) {
-		_, err := client.ModifySecurityGroupRules(ctx, &ec2.ModifySecurityGroupRulesInput{
-			GroupId: have["security_group_id"].Ptr(),
-			SecurityGroupRules: []ec2types.SecurityGroupRuleUpdate{{
-				SecurityGroupRuleId: have["security_group_rule_id"].Ptr(),
-				SecurityGroupRule: &ec2types.SecurityGroupRuleRequest{
-					IpProtocol: want["ip_protocol"].Ptr(), FromPort: port(want["from_port"]), ToPort: port(want["to_port"]),
-					CidrIpv4: have["cidr_ipv4"].Ptr(), CidrIpv6: have["cidr_ipv6"].Ptr(),
-					PrefixListId: have["prefix_list_id"].Ptr(), ReferencedGroupId: have["source_security_group"].Ptr(),
-					Description: awssdk.String(want["description"].String()), // left out, it would stay
-				},
-			}},
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return r.EC2Objects.Update(ctx, scope, have, want, columns)
-}
-
-// Delete deletes a rule.
-func (r *rule) Delete(ctx context.Context, scope modules.Scope, have modules.Row) error {
-	return r.Remove(ctx, scope, r.Protected(have), func(client *ec2.Client) (err error) {
-		group, ids := have["security_group_id"].Ptr(), []string{have["security_group_rule_id"].String()}
-		if have["is_egress"].Bool() {
-			_, err = client.RevokeSecurityGroupEgress(ctx, &ec2.RevokeSecurityGroupEgressInput{GroupId: group, SecurityGroupRuleIds: ids})
-		} else {
-			_, err = client.RevokeSecurityGroupIngress(ctx, &ec2.RevokeSecurityGroupIngressInput{GroupId: group, SecurityGroupRuleIds: ids})
-		}
-		return err
-	})
-}
-
-// Protected keeps the rules of default groups that AWS has made: whatever was
+// keepGiven keeps the rules of default groups that AWS has made: whatever was
 // started without a group of its own speaks through them.
-func (r *rule) Protected(have modules.Row) string {
+func keepGiven(have modules.Row) string {
 	if have["is_default"].Bool() {
 		return "AWS made it with the VPC's default security group; change it, or remove it by other means, if that is really meant"
 	}

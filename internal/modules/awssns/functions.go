@@ -7,6 +7,7 @@ import (
 	snstypes "github.com/aws/aws-sdk-go-v2/service/sns/types"
 
 	"iasql/internal/aws"
+	"iasql/internal/aws/declare"
 	"iasql/internal/modules"
 )
 
@@ -35,7 +36,7 @@ func publish(c *aws.Clients) *modules.Function {
 			if err != nil {
 				return nil, err
 			}
-			client, err := client(ctx, c, scope)
+			client, err := declare.Client(ctx, c, scope, sns.NewFromConfig)
 			if err != nil {
 				return nil, err
 			}
@@ -73,7 +74,7 @@ func confirm(c *aws.Clients) *modules.Function {
 			{Name: "status", Type: modules.TypeText, Doc: "OK."},
 		},
 		Call: func(ctx context.Context, scope modules.Scope, args modules.Row) ([]modules.Row, error) {
-			client, err := client(ctx, c, scope)
+			client, err := declare.Client(ctx, c, scope, sns.NewFromConfig)
 			if err != nil {
 				return nil, err
 			}

@@ -6,11 +6,6 @@
 package awssns
 
 import (
-	"context"
-
-	awssdk "github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/sns"
-
 	"iasql/internal/aws"
 	"iasql/internal/modules"
 )
@@ -25,9 +20,4 @@ func Module(c *aws.Clients) *modules.Module {
 		Resources:    []modules.Resource{newTopic(c), newSubscription(c)},
 		Functions:    []*modules.Function{publish(c), confirm(c)},
 	}
-}
-
-// client returns the SNS client of the scope.
-func client(ctx context.Context, c *aws.Clients, scope modules.Scope) (*sns.Client, error) {
-	return aws.Client(ctx, c, scope, func(cfg awssdk.Config) *sns.Client { return sns.NewFromConfig(cfg) })
 }

@@ -14,6 +14,7 @@ import (
 
 	"iasql/internal/aws"
 	"iasql/internal/aws/awstest"
+	"iasql/internal/aws/declare"
 	"iasql/internal/modules"
 	"iasql/internal/testaws"
 )
@@ -124,7 +125,7 @@ func (f *fakeSQS) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(out)
 }
 
-func (f *fakeSQS) queue(t *testing.T) *queue {
+func (f *fakeSQS) queue(t *testing.T) *declare.Resource {
 	server := httptest.NewServer(f)
 	t.Cleanup(server.Close)
 	return newQueue(awstest.Fake(server.URL))

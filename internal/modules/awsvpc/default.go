@@ -8,6 +8,7 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"iasql/internal/aws"
+	"iasql/internal/aws/declare"
 )
 
 // standard is a region's default VPC; the zero value where there is none.
@@ -19,12 +20,9 @@ type standard struct {
 func (s standard) is(vpc *string) bool { return s.vpc != "" && s.vpc == awssdk.ToString(vpc) }
 
 // defaultVPC returns the region's default VPC, to which its parts do not say
-// that they belong. Without need it asks nobody.
-func defaultVPC(ctx context.Context, client *ec2.Client, need bool) (standard, error) {
-	if !need {
-		return standard{}, nil
-	}
-	out, err := client.DescribeVpcs(ctx, &ec2.DescribeVpcsInput{Filters: []ec2types.Filter{aws.EC2Filter("is-default", "true")}})
+// that they belong.
+func defaultVPC(ctx context.Context, s *declare.Step) (standard, error) {
+	out, err := declare.ClientOf[*ec2.Client](s).DescribeVpcs(ctx, &ec2.DescribeVpcsInput{Filters: []ec2types.Filter{aws.EC2Filter("is-default", "true")}})
 	if err != nil || len(out.Vpcs) == 0 {
 		return standard{}, err
 	}

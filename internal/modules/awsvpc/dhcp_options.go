@@ -11,70 +11,43 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"iasql/internal/aws"
+	"iasql/internal/aws/declare"
 	"iasql/internal/modules"
 )
 
-// dhcpOptions is the table dhcp_options.
-type dhcpOptions struct {
-	aws.EC2Objects[ec2types.DhcpOptions]
-}
-
-func newDHCPOptions(c *aws.Clients) *dhcpOptions {
-	return &dhcpOptions{aws.EC2Objects[ec2types.DhcpOptions]{
-		Clients: c,
-		Description: &modules.Table{
-			Name:     "dhcp_options",
-			Doc:      "Sets of DHCP options: what instances are told of name servers, domain and time. A VPC uses one (vpc.dhcp_options_id).",
-			Provider: aws.Provider,
-			Reach:    modules.PerRegion,
-			Creation: modules.ByTag,
-			Columns: aws.Regional(
-				modules.Column{Name: "dhcp_options_id", Type: modules.TypeText, Identity: true, Assigned: true,
-					Doc: "The set's id, such as dopt-0a1b2c3d; NULL until it is created."},
-				modules.Column{Name: "dhcp_configurations", Type: modules.TypeJSON, Required: true, CreateOnly: true, Equal: sameDHCP,
-					Check: "jsonb_typeof(dhcp_configurations) = 'array'",
-					Doc:   `The options, such as [{"Key": "domain-name-servers", "Values": [{"Value": "10.2.5.1"}, {"Value": "10.2.5.2"}]}].`},
-				modules.Column{Name: "is_default", Type: modules.TypeBool, Assigned: true,
-					Doc: "Whether it is the set that AWS has given the region's default VPC."},
-				aws.TagsColumn(),
-			),
+// newDHCPOptions declares the table dhcp_options.
+func newDHCPOptions(c *aws.Clients) *declare.Resource {
+	return declare.New(c, declare.Table[ec2types.DhcpOptions]{
+		Name:     "dhcp_options",
+		Doc:      "Sets of DHCP options: what instances are told of name servers, domain and time. A VPC uses one (vpc.dhcp_options_id).",
+		Service:  declare.Service(ec2.NewFromConfig),
+		Creation: modules.ByTag,
+		Columns: []declare.Column{
+			declare.ID("dhcp_options_id", "DhcpOptionsId", "The set's id, such as dopt-0a1b2c3d; NULL until it is created."),
+			declare.JSON("dhcp_configurations", "DhcpConfigurations", `The options, such as [{"Key": "domain-name-servers", "Values": [{"Value": "10.2.5.1"}, {"Value": "10.2.5.2"}]}].`).
+				Required().CreateOnly().Same(sameDHCP).Check("jsonb_typeof(dhcp_configurations) = 'array'").
+				Usual(modules.Text("[]")).As(declare.Codec{Encode: newDHCP}),
+			declare.Bool("is_default", "", "Whether it is the set that AWS has given the region's default VPC.").Assigned(),
+			declare.EC2Tags(ec2types.ResourceTypeDhcpOptions),
 		},
-		IDFilter: "dhcp-options-id",
-		Describe: func(ctx context.Context, client *ec2.Client, filters []ec2types.Filter, page func([]ec2types.DhcpOptions) error) error {
-			return aws.Pages(ctx, ec2.NewDescribeDhcpOptionsPaginator(client, &ec2.DescribeDhcpOptionsInput{
-				Filters: filters, MaxResults: awssdk.Int32(aws.PageSize),
-			}), func(out *ec2.DescribeDhcpOptionsOutput) error { return page(out.DhcpOptions) })
-		},
-		Rows: func(ctx context.Context, client *ec2.Client, sets []ec2types.DhcpOptions) ([]modules.Row, error) {
-			standard, err := defaultVPC(ctx, client, len(sets) > 0)
-			if err != nil {
-				return nil, err
+		List: declare.Pages(ec2.NewDescribeDhcpOptionsPaginator, "DhcpOptions", declare.With(&ec2.DescribeDhcpOptionsInput{MaxResults: awssdk.Int32(aws.PageSize)})),
+		Get:  declare.EC2Filter("dhcp-options-id"),
+		Rows: func(ctx context.Context, s *declare.Step, _ []*ec2types.DhcpOptions, rows []modules.Row) error {
+			standard, err := defaultVPC(ctx, s)
+			for _, row := range rows {
+				row["is_default"] = modules.Bool(row["dhcp_options_id"].String() == standard.dhcpOptions)
 			}
-			rows := make([]modules.Row, len(sets))
-			for i, set := range sets {
-				options := make([]dhcpOption, len(set.DhcpConfigurations))
-				for j, o := range set.DhcpConfigurations {
-					options[j].Key = awssdk.ToString(o.Key)
-					for _, v := range o.Values {
-						options[j].Values = append(options[j].Values, dhcpValue{awssdk.ToString(v.Value)})
-					}
-				}
-				configurations, err := modules.JSON(options)
-				if err != nil {
-					return nil, err
-				}
-				id := awssdk.ToString(set.DhcpOptionsId)
-				rows[i] = modules.Row{
-					"dhcp_options_id":     modules.Text(id),
-					"dhcp_configurations": configurations,
-					"is_default":          modules.Bool(id == standard.dhcpOptions),
-					"tags":                aws.EC2Tags.Value(set.Tags),
-				}
-			}
-			return rows, nil
+			return err
 		},
-		Tags: func(o ec2types.DhcpOptions) []ec2types.Tag { return o.Tags },
-	}}
+		Create: declare.Call((*ec2.Client).CreateDhcpOptions, declare.Answer("DhcpOptions")),
+		Delete: declare.Call((*ec2.Client).DeleteDhcpOptions),
+		Protected: func(have modules.Row) string {
+			if have["is_default"].Bool() {
+				return "the region's default VPC uses it, and new VPCs get it"
+			}
+			return ""
+		},
+	})
 }
 
 // dhcpOption is an option as the column has it.
@@ -104,43 +77,16 @@ func sameDHCP(a, b string) bool {
 	})
 }
 
-// Create creates a set.
-func (r *dhcpOptions) Create(ctx context.Context, scope modules.Scope, want modules.Row, token string) (modules.Row, error) {
-	client, err := r.Clients.EC2(ctx, scope)
-	if err != nil {
-		return nil, err
-	}
-	options, err := dhcpOf(want["dhcp_configurations"].String())
-	if err != nil {
-		return nil, err
-	}
-	in := &ec2.CreateDhcpOptionsInput{TagSpecifications: aws.EC2TagSpecification(ec2types.ResourceTypeDhcpOptions, want, token)}
-	for _, o := range options {
-		c := ec2types.NewDhcpConfiguration{Key: awssdk.String(o.Key)}
+// newDHCP returns options as a creation takes them: in other words than AWS
+// answers.
+func newDHCP(v modules.Value) (any, error) {
+	options, err := dhcpOf(v.String())
+	configurations := make([]ec2types.NewDhcpConfiguration, len(options))
+	for i, o := range options {
+		configurations[i].Key = &o.Key
 		for _, v := range o.Values {
-			c.Values = append(c.Values, v.Value)
+			configurations[i].Values = append(configurations[i].Values, v.Value)
 		}
-		in.DhcpConfigurations = append(in.DhcpConfigurations, c)
 	}
-	out, err := client.CreateDhcpOptions(ctx, in)
-	if err != nil {
-		return nil, err
-	}
-	return modules.Row{"dhcp_options_id": modules.TextPtr(out.DhcpOptions.DhcpOptionsId)}, nil
-}
-
-// Delete deletes a set.
-func (r *dhcpOptions) Delete(ctx context.Context, scope modules.Scope, have modules.Row) error {
-	return r.Remove(ctx, scope, r.Protected(have), func(client *ec2.Client) error {
-		_, err := client.DeleteDhcpOptions(ctx, &ec2.DeleteDhcpOptionsInput{DhcpOptionsId: have["dhcp_options_id"].Ptr()})
-		return err
-	})
-}
-
-// Protected keeps the default VPC's set.
-func (r *dhcpOptions) Protected(have modules.Row) string {
-	if have["is_default"].Bool() {
-		return "the region's default VPC uses it, and new VPCs get it"
-	}
-	return ""
+	return configurations, err
 }

@@ -10,75 +10,78 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"iasql/internal/aws"
+	"iasql/internal/aws/declare"
 	"iasql/internal/modules"
 )
 
-// endpoint is one of the tables endpoint_gateway and endpoint_interface.
-type endpoint struct {
-	aws.EC2Objects[ec2types.VpcEndpoint]
-	kind ec2types.VpcEndpointType
+func newGatewayEndpoint(c *aws.Clients) *declare.Resource {
+	return newEndpoint(c, ec2types.VpcEndpointTypeGateway, "endpoint_gateway",
+		"Gateway endpoints, through which a VPC reaches S3 or DynamoDB by routes that AWS adds to its route tables.",
+		declare.Texts("route_table_ids", "RouteTableIds", "The ids (rtb-…) of the route tables that get a route to the service.").Unordered().EmptyIsNull())
 }
 
-func newGatewayEndpoint(c *aws.Clients) *endpoint {
-	return newEndpoint(c, ec2types.VpcEndpointTypeGateway, &modules.Table{
-		Name: "endpoint_gateway",
-		Doc:  "Gateway endpoints, through which a VPC reaches S3 or DynamoDB by routes that AWS adds to its route tables.",
-	}, modules.Column{Name: "route_table_ids", Type: modules.TypeTexts, Unordered: true, EmptyIsNull: true,
-		Doc: "The ids (rtb-…) of the route tables that get a route to the service."})
+func newInterfaceEndpoint(c *aws.Clients) *declare.Resource {
+	return newEndpoint(c, ec2types.VpcEndpointTypeInterface, "endpoint_interface",
+		"Interface endpoints, through which a VPC reaches a service by network interfaces in its subnets, which are in endpoint_interface_subnets.",
+		declare.Bool("private_dns_enabled", "PrivateDnsEnabled", "Whether the service's usual name leads to the endpoint inside the VPC.").Default("false"), // left out, it is true
+		declare.Text("dns_name_record_type", "DnsOptions.DnsRecordIpType", "The kind of DNS records it gets; ipv4 if left out.").
+			Chosen().OneOf("dualstack", "ipv4", "ipv6", "service-defined"))
 }
 
-func newInterfaceEndpoint(c *aws.Clients) *endpoint {
-	return newEndpoint(c, ec2types.VpcEndpointTypeInterface, &modules.Table{
-		Name: "endpoint_interface",
-		Doc:  "Interface endpoints, through which a VPC reaches a service by network interfaces in its subnets, which are in endpoint_interface_subnets.",
-	},
-		modules.Column{Name: "private_dns_enabled", Type: modules.TypeBool, Required: true, Default: "false",
-			Doc: "Whether the service's usual name leads to the endpoint inside the VPC."},
-		modules.Column{Name: "dns_name_record_type", Type: modules.TypeText, Chosen: true,
-			Enum: []string{"dualstack", "ipv4", "ipv6", "service-defined"},
-			Doc:  "The kind of DNS records it gets; ipv4 if left out."})
-}
-
-func newEndpoint(c *aws.Clients, kind ec2types.VpcEndpointType, t *modules.Table, particular ...modules.Column) *endpoint {
-	policy := aws.PolicyColumn("Who may do what through the endpoint: an endpoint policy document. Everybody everything if left out.")
-	policy.Chosen = true
-	t.Provider, t.Reach, t.Creation = aws.Provider, modules.PerRegion, modules.ByToken
-	t.Columns = aws.Regional(append([]modules.Column{
-		{Name: "vpc_endpoint_id", Type: modules.TypeText, Identity: true, Assigned: true,
-			Doc: "The endpoint's id, such as vpce-0a1b2c3d; NULL until it is created."},
-		{Name: "vpc_id", Type: modules.TypeBigint, Required: true, CreateOnly: true,
-			References: &modules.Reference{Table: "vpc", Key: "vpc_id"},
-			Doc:        "The VPC it is of."},
-		{Name: "service", Type: modules.TypeText, Required: true, CreateOnly: true,
-			Doc: "The service: AWS's own by the end of their names, such as s3 or ecr.api, others by their full names."},
-		policy,
-		{Name: "state", Type: modules.TypeText, Assigned: true,
-			Doc: "pendingacceptance, pending, available, deleting, rejected, failed or expired."},
-		aws.TagsColumn(),
-	}, particular...)...)
-	r := &endpoint{kind: kind}
-	r.EC2Objects = aws.EC2Objects[ec2types.VpcEndpoint]{
-		Clients:     c,
-		Description: t,
-		// By no filter for ids: there are few, and moto has none.
-		Describe: func(ctx context.Context, client *ec2.Client, filters []ec2types.Filter, page func([]ec2types.VpcEndpoint) error) error {
-			return endpoints(ctx, client, kind, filters, page)
-		},
-		Rows: r.rows,
-		Tags: func(e ec2types.VpcEndpoint) []ec2types.Tag { return e.Tags },
+// newEndpoint declares one of the tables endpoint_gateway and endpoint_interface.
+func newEndpoint(c *aws.Clients, kind ec2types.VpcEndpointType, name, doc string, particular ...declare.Column) *declare.Resource {
+	changeable := []string{"policy"}
+	for _, column := range particular {
+		changeable = append(changeable, column.Name)
 	}
-	return r
+	return declare.New(c, declare.Table[ec2types.VpcEndpoint]{
+		Name:     name,
+		Doc:      doc,
+		Service:  declare.Service(ec2.NewFromConfig),
+		Creation: modules.ByToken,
+		Columns: append([]declare.Column{
+			declare.ID("vpc_endpoint_id", "VpcEndpointId", "The endpoint's id, such as vpce-0a1b2c3d; NULL until it is created."),
+			declare.Ref("vpc_id", "VpcId", "vpc", "vpc_id", "The VPC it is of.").Required().CreateOnly(),
+			declare.Text("service", "ServiceName", "The service: AWS's own by the end of their names, such as s3 or ecr.api, others by their full names.").Required().CreateOnly(),
+			declare.Policy("PolicyDocument", "Who may do what through the endpoint: an endpoint policy document. Everybody everything if left out.").Chosen(),
+			declare.Text("state", "", "pendingacceptance, pending, available, deleting, rejected, failed or expired.").Assigned(),
+			declare.EC2Tags(ec2types.ResourceTypeVpcEndpoint),
+		}, particular...),
+		List: endpoints(kind),
+		Get:  declare.Search(), // by no filter for ids: there are few, and moto has none
+		Row: func(_ context.Context, s *declare.Step, e *ec2types.VpcEndpoint, row modules.Row) error {
+			row["service"] = modules.Text(strings.TrimPrefix(awssdk.ToString(e.ServiceName), "com.amazonaws."+s.Scope.Region+"."))
+			row["state"] = modules.NonEmpty(strings.ToLower(string(e.State)))
+			return nil
+		},
+		Create: declare.Call((*ec2.Client).CreateVpcEndpoint, declare.With(&ec2.CreateVpcEndpointInput{VpcEndpointType: kind}), declare.Answer("VpcEndpoint"),
+			declare.Edit(func(_ context.Context, s *declare.Step, in *ec2.CreateVpcEndpointInput) error {
+				in.ServiceName = awssdk.String(serviceName(s.Scope.Region, s.Want["service"].String()))
+				return nil
+			})),
+		Updates: []declare.Update{declare.Modify(declare.Call((*ec2.Client).ModifyVpcEndpoint,
+			declare.Edit(func(_ context.Context, s *declare.Step, in *ec2.ModifyVpcEndpointInput) error {
+				if s.Changes("route_table_ids") {
+					have, want := s.Have["route_table_ids"].Strings(), s.Want["route_table_ids"].Strings()
+					in.AddRouteTableIds, in.RemoveRouteTableIds = without(want, have), without(have, want)
+				}
+				return nil
+			})), changeable...)},
+		DeleteBy: deleteEndpoint,
+	})
 }
 
-// endpoints gives the endpoints of a kind to page, without those that are listed
-// after their deletion.
-func endpoints(ctx context.Context, client *ec2.Client, kind ec2types.VpcEndpointType, filters []ec2types.Filter, page func([]ec2types.VpcEndpoint) error) error {
-	filters = append(slices.Clone(filters), aws.EC2Filter("vpc-endpoint-type", string(kind)))
-	return aws.Pages(ctx, ec2.NewDescribeVpcEndpointsPaginator(client, &ec2.DescribeVpcEndpointsInput{
-		Filters: filters, MaxResults: awssdk.Int32(aws.PageSize),
-	}), func(out *ec2.DescribeVpcEndpointsOutput) error {
-		return page(slices.DeleteFunc(out.VpcEndpoints, func(e ec2types.VpcEndpoint) bool { return strings.EqualFold(string(e.State), "deleted") }))
-	})
+// endpoints lists the endpoints of a kind, without those that are listed after
+// their deletion.
+func endpoints(kind ec2types.VpcEndpointType) *declare.Listing {
+	return declare.Pages(ec2.NewDescribeVpcEndpointsPaginator, "VpcEndpoints", declare.With(&ec2.DescribeVpcEndpointsInput{
+		MaxResults: awssdk.Int32(aws.PageSize), Filters: []ec2types.Filter{aws.EC2Filter("vpc-endpoint-type", string(kind))},
+	}), declare.Expand(func(e ec2types.VpcEndpoint) []ec2types.VpcEndpoint {
+		if strings.EqualFold(string(e.State), "deleted") {
+			return nil
+		}
+		return []ec2types.VpcEndpoint{e}
+	}))
 }
 
 // serviceName returns the full name of a service of AWS's own.
@@ -89,112 +92,24 @@ func serviceName(region, service string) string {
 	return "com.amazonaws." + region + "." + service
 }
 
-func (r *endpoint) rows(_ context.Context, client *ec2.Client, list []ec2types.VpcEndpoint) ([]modules.Row, error) {
-	rows := make([]modules.Row, len(list))
-	for i, e := range list {
-		rows[i] = modules.Row{
-			"vpc_endpoint_id": modules.TextPtr(e.VpcEndpointId),
-			"vpc_id":          modules.TextPtr(e.VpcId),
-			"service":         modules.Text(strings.TrimPrefix(awssdk.ToString(e.ServiceName), "com.amazonaws."+client.Options().Region+".")),
-			"policy":          aws.Policy(e.PolicyDocument),
-			"state":           modules.NonEmpty(strings.ToLower(string(e.State))),
-			"tags":            aws.EC2Tags.Value(e.Tags),
-		}
-		if r.kind == ec2types.VpcEndpointTypeGateway {
-			rows[i]["route_table_ids"] = modules.Strings(e.RouteTableIds)
-			continue
-		}
-		rows[i]["private_dns_enabled"] = modules.Bool(awssdk.ToBool(e.PrivateDnsEnabled))
-		rows[i]["dns_name_record_type"] = modules.Null
-		if e.DnsOptions != nil {
-			rows[i]["dns_name_record_type"] = modules.NonEmpty(e.DnsOptions.DnsRecordIpType)
-		}
-	}
-	return rows, nil
-}
-
-// Create creates an endpoint.
-func (r *endpoint) Create(ctx context.Context, scope modules.Scope, want modules.Row, token string) (modules.Row, error) {
-	client, err := r.Clients.EC2(ctx, scope)
-	if err != nil {
-		return nil, err
-	}
-	kind := ec2types.ResourceTypeVpcEndpoint
-	in := &ec2.CreateVpcEndpointInput{
-		VpcId:             want["vpc_id"].Ptr(),
-		VpcEndpointType:   r.kind,
-		ServiceName:       awssdk.String(serviceName(scope.Region, want["service"].String())),
-		PolicyDocument:    want["policy"].Ptr(),
-		ClientToken:       &token,
-		TagSpecifications: aws.EC2TagSpecification(kind, want, ""),
-	}
-	if r.kind == ec2types.VpcEndpointTypeGateway {
-		in.RouteTableIds = want["route_table_ids"].Strings()
-	} else {
-		in.PrivateDnsEnabled = awssdk.Bool(want["private_dns_enabled"].Bool()) // left out, it is true
-		if record := want["dns_name_record_type"]; !record.IsNull() {
-			in.DnsOptions = &ec2types.DnsOptionsSpecification{DnsRecordIpType: ec2types.DnsRecordIpType(record.String())}
-		}
-	}
-	out, err := client.CreateVpcEndpoint(ctx, in)
-	if err != nil {
-		return nil, err
-	}
-	return modules.Row{"vpc_endpoint_id": modules.TextPtr(out.VpcEndpoint.VpcEndpointId)}, nil
-}
-
-// Update changes everything but tags in one call, and tags.
-func (r *endpoint) Update(ctx context.Context, scope modules.Scope, have, want modules.Row, columns []string) error {
-	client, err := r.Clients.EC2(ctx, scope)
-	if err != nil {
-		return err
-	}
-	in := &ec2.ModifyVpcEndpointInput{VpcEndpointId: have["vpc_endpoint_id"].Ptr()}
-	modify := false
-	for _, column := range columns {
-		switch column {
-		case "policy":
-			in.PolicyDocument = want["policy"].Ptr()
-		case "route_table_ids":
-			in.AddRouteTableIds = without(want["route_table_ids"].Strings(), have["route_table_ids"].Strings())
-			in.RemoveRouteTableIds = without(have["route_table_ids"].Strings(), want["route_table_ids"].Strings())
-		case "private_dns_enabled":
-			in.PrivateDnsEnabled = awssdk.Bool(want["private_dns_enabled"].Bool())
-		case "dns_name_record_type":
-			in.DnsOptions = &ec2types.DnsOptionsSpecification{DnsRecordIpType: ec2types.DnsRecordIpType(want["dns_name_record_type"].String())}
-		default:
-			continue
-		}
-		modify = true
-	}
-	if modify {
-		if _, err := client.ModifyVpcEndpoint(ctx, in); err != nil {
-			return err
-		}
-	}
-	return r.EC2Objects.Update(ctx, scope, have, want, columns)
-}
-
 // without returns the members of list that are not in other.
 func without(list, other []string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(other, s) })
 }
 
-// Delete deletes an endpoint. DeleteVpcEndpoints succeeds as a whole and says of
-// each endpoint why it was not deleted.
-func (r *endpoint) Delete(ctx context.Context, scope modules.Scope, have modules.Row) error {
-	return r.Remove(ctx, scope, "", func(client *ec2.Client) error {
-		out, err := client.DeleteVpcEndpoints(ctx, &ec2.DeleteVpcEndpointsInput{VpcEndpointIds: []string{have["vpc_endpoint_id"].String()}})
-		if err != nil {
-			return err
+// deleteEndpoint deletes an endpoint. DeleteVpcEndpoints succeeds as a whole and
+// says of each endpoint why it was not deleted.
+func deleteEndpoint(ctx context.Context, s *declare.Step) error {
+	out, err := declare.ClientOf[*ec2.Client](s).DeleteVpcEndpoints(ctx, &ec2.DeleteVpcEndpointsInput{VpcEndpointIds: []string{s.Have["vpc_endpoint_id"].String()}})
+	if err != nil {
+		return err
+	}
+	for _, u := range out.Unsuccessful {
+		if u.Error != nil {
+			return aws.ErrorOf(awssdk.ToString(u.Error.Code), awssdk.ToString(u.Error.Message))
 		}
-		for _, u := range out.Unsuccessful {
-			if u.Error != nil {
-				return aws.ErrorOf(awssdk.ToString(u.Error.Code), awssdk.ToString(u.Error.Message))
-			}
-		}
-		return nil
-	})
+	}
+	return nil
 }
 
 // newEndpointSubnets makes the table endpoint_interface_subnets.
@@ -222,15 +137,17 @@ func newEndpointSubnets(c *aws.Clients) *aws.Memberships {
 			if err != nil {
 				return err
 			}
-			return endpoints(ctx, client, ec2types.VpcEndpointTypeInterface, nil, func(list []ec2types.VpcEndpoint) error {
-				var lists []aws.MemberList
-				for _, e := range list {
-					if id := awssdk.ToString(e.VpcEndpointId); owners == nil || slices.Contains(owners, id) {
-						lists = append(lists, aws.MemberList{Owner: id, Members: e.SubnetIds})
-					}
+			all, err := declare.Find[ec2types.VpcEndpoint](ctx, client, endpoints(ec2types.VpcEndpointTypeInterface), "")
+			if err != nil {
+				return err
+			}
+			var lists []aws.MemberList
+			for _, e := range all {
+				if id := awssdk.ToString(e.VpcEndpointId); owners == nil || slices.Contains(owners, id) {
+					lists = append(lists, aws.MemberList{Owner: id, Members: e.SubnetIds})
 				}
-				return page(lists)
-			})
+			}
+			return page(lists)
 		},
 		Set: func(ctx context.Context, scope modules.Scope, have aws.MemberList, want []string) error {
 			client, err := c.EC2(ctx, scope)

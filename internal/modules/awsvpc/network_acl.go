@@ -13,96 +13,71 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"iasql/internal/aws"
+	"iasql/internal/aws/declare"
 	"iasql/internal/modules"
 )
 
-// lastEntry is the number of the entries that deny what no other has allowed:
-// every list has them, and they can be neither changed nor removed ("Default
-// network ACL for a VPC", VPC User Guide).
-const lastEntry = 32767
-
-// networkACL is the table network_acl.
-type networkACL struct {
-	aws.EC2Objects[ec2types.NetworkAcl]
-}
-
-func newNetworkACL(c *aws.Clients) *networkACL {
-	return &networkACL{aws.EC2Objects[ec2types.NetworkAcl]{
-		Clients: c,
-		Description: &modules.Table{
-			Name:     "network_acl",
-			Doc:      "Network access control lists: what traffic is let into and out of subnets. A subnet uses one (subnet.network_acl_id), its VPC's default one unless told otherwise.",
-			Provider: aws.Provider,
-			Reach:    modules.PerRegion,
-			Creation: modules.ByTag,
-			Columns: aws.Regional(
-				modules.Column{Name: "network_acl_id", Type: modules.TypeText, Identity: true, Assigned: true,
-					Doc: "The list's id, such as acl-0a1b2c3d; NULL until it is created."},
-				modules.Column{Name: "vpc_id", Type: modules.TypeBigint, Required: true, CreateOnly: true,
-					References: &modules.Reference{Table: "vpc", Key: "vpc_id", Part: modules.PartAlong, PartIf: "is_default"},
-					Doc:        "The VPC it is of."},
-				modules.Column{Name: "entries", Type: modules.TypeJSON, EmptyIsNull: true, Equal: sameEntries,
-					Check: "jsonb_typeof(entries) = 'array'",
-					Doc: `Its entries, a JSON array of objects such as {"RuleNumber": 100, "Egress": false, "RuleAction": "allow", "Protocol": "6", "CidrBlock": "0.0.0.0/0", "PortRange": {"From": 80, "To": 80}}; ` +
-						`further members are Ipv6CidrBlock and IcmpTypeCode ({"Code": -1, "Type": -1}). Without the last entries, which deny everything and which every list has.`},
-				modules.Column{Name: "is_default", Type: modules.TypeBool, Assigned: true,
-					Doc: "Whether it is the VPC's default list, which AWS makes by itself and which goes with the VPC."},
-				aws.TagsColumn(),
-			),
+// newNetworkACL declares the table network_acl. A list is created without
+// entries, which are left to the update.
+func newNetworkACL(c *aws.Clients) *declare.Resource {
+	return declare.New(c, declare.Table[ec2types.NetworkAcl]{
+		Name:     "network_acl",
+		Doc:      "Network access control lists: what traffic is let into and out of subnets. A subnet uses one (subnet.network_acl_id), its VPC's default one unless told otherwise.",
+		Service:  declare.Service(ec2.NewFromConfig),
+		Creation: modules.ByTag,
+		Columns: []declare.Column{
+			declare.ID("network_acl_id", "NetworkAclId", "The list's id, such as acl-0a1b2c3d; NULL until it is created."),
+			declare.Ref("vpc_id", "VpcId", "vpc", "vpc_id", "The VPC it is of.").Required().CreateOnly().Part(modules.PartAlong, "is_default"),
+			declare.JSON("entries", "Entries", `Its entries, a JSON array of objects such as {"RuleNumber": 100, "Egress": false, "RuleAction": "allow", "Protocol": "6", "CidrBlock": "0.0.0.0/0", "PortRange": {"From": 80, "To": 80}}; `+
+				`further members are Ipv6CidrBlock and IcmpTypeCode ({"Code": -1, "Type": -1}). Without the last entries, which deny everything and which every list has.`).
+				EmptyIsNull().Same(sameEntries).Check("jsonb_typeof(entries) = 'array'").As(declare.Codec{Decode: entriesOf}),
+			declare.Bool("is_default", "IsDefault", "Whether it is the VPC's default list, which AWS makes by itself and which goes with the VPC.").Assigned().Usual(modules.Bool(false)),
+			declare.EC2Tags(ec2types.ResourceTypeNetworkAcl),
 		},
-		Describe: networkACLs, // by no filter: there are few, and moto has none for ids
-		Rows:     networkACLRows,
-		Tags:     func(l ec2types.NetworkAcl) []ec2types.Tag { return l.Tags },
-	}}
+		List:   networkACLs(),
+		Get:    declare.Search(), // by no filter: there are few, and moto has none for ids
+		Rows:   withoutOrphans,
+		Create: declare.Call((*ec2.Client).CreateNetworkAcl, declare.Answer("NetworkAcl")),
+		Updates: []declare.Update{declare.By(func(ctx context.Context, s *declare.Step) error {
+			return updateEntries(ctx, declare.ClientOf[*ec2.Client](s), s.Have["network_acl_id"].Ptr(), s.Have["entries"].String(), s.Want["entries"].String())
+		}, "entries")},
+		Delete: declare.Call((*ec2.Client).DeleteNetworkAcl),
+		// AWS itself refuses to delete it.
+		Protected: func(have modules.Row) string {
+			if have["is_default"].Bool() {
+				return "it is the VPC's default network ACL, which AWS made by itself and which goes with the VPC"
+			}
+			return ""
+		},
+	})
 }
 
-func networkACLs(ctx context.Context, client *ec2.Client, filters []ec2types.Filter, page func([]ec2types.NetworkAcl) error) error {
-	return aws.Pages(ctx, ec2.NewDescribeNetworkAclsPaginator(client, &ec2.DescribeNetworkAclsInput{
-		Filters: filters, MaxResults: awssdk.Int32(aws.PageSize),
-	}), func(out *ec2.DescribeNetworkAclsOutput) error { return page(out.NetworkAcls) })
+func networkACLs() *declare.Listing {
+	return declare.Pages(ec2.NewDescribeNetworkAclsPaginator, "NetworkAcls", declare.With(&ec2.DescribeNetworkAclsInput{MaxResults: awssdk.Int32(aws.PageSize)}))
 }
 
-// networkACLRows leaves out the default lists of VPCs that are gone: moto keeps
+// withoutOrphans leaves out the default lists of VPCs that are gone: moto keeps
 // them, and nobody could delete them.
-func networkACLRows(ctx context.Context, client *ec2.Client, lists []ec2types.NetworkAcl) ([]modules.Row, error) {
+func withoutOrphans(ctx context.Context, s *declare.Step, lists []*ec2types.NetworkAcl, rows []modules.Row) error {
 	var vpcs []string
 	for _, l := range lists {
 		if awssdk.ToBool(l.IsDefault) {
 			vpcs = append(vpcs, awssdk.ToString(l.VpcId))
 		}
 	}
-	there := map[string]bool{}
-	err := aws.EC2Chunks(vpcs, "vpc-id", func(filters []ec2types.Filter) error {
-		return describeVPCs(ctx, client, filters, func(page []ec2types.Vpc) error {
-			for _, v := range page {
-				there[awssdk.ToString(v.VpcId)] = true
-			}
-			return nil
-		})
-	})
-	if err != nil {
-		return nil, err
-	}
-	rows := make([]modules.Row, 0, len(lists))
-	for _, l := range lists {
-		standard := awssdk.ToBool(l.IsDefault)
-		if standard && !there[awssdk.ToString(l.VpcId)] {
-			continue
+	found, err := declare.Find[ec2types.Vpc](ctx, declare.ClientOf[*ec2.Client](s), vpcList(), "vpc-id", vpcs...)
+	for i, l := range lists {
+		if awssdk.ToBool(l.IsDefault) && !slices.ContainsFunc(found, func(v ec2types.Vpc) bool { return awssdk.ToString(v.VpcId) == awssdk.ToString(l.VpcId) }) {
+			rows[i] = nil
 		}
-		entries, err := modules.JSON(entriesOf(l))
-		if err != nil {
-			return nil, err
-		}
-		rows = append(rows, modules.Row{
-			"network_acl_id": modules.TextPtr(l.NetworkAclId),
-			"vpc_id":         modules.TextPtr(l.VpcId),
-			"entries":        entries,
-			"is_default":     modules.Bool(standard),
-			"tags":           aws.EC2Tags.Value(l.Tags),
-		})
 	}
-	return rows, nil
+	return err
 }
+
+// lastEntry is the number of the entries that deny what no other has allowed:
+// every list has them, and they can be neither changed nor removed ("Default
+// network ACL for a VPC", VPC User Guide).
+const lastEntry = 32767
 
 // entry is an entry as the column has it: in the words of the API.
 type entry struct {
@@ -130,26 +105,29 @@ func (e entry) compare(o entry) int {
 	return cmp.Compare(e.RuleNumber, o.RuleNumber)
 }
 
-func entriesOf(l ec2types.NetworkAcl) []entry {
+// recast fills a structure from another whose members have the same names.
+func recast(from, to any) error {
+	raw, err := json.Marshal(from)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(raw, to)
+}
+
+// entriesOf returns the entries of a list that can be changed.
+func entriesOf(member any) (modules.Value, error) {
 	entries := []entry{}
-	for _, e := range l.Entries {
-		if awssdk.ToInt32(e.RuleNumber) >= lastEntry {
-			continue // 32768 with IPv6
+	for _, given := range member.([]ec2types.NetworkAclEntry) {
+		var e entry
+		if err := recast(given, &e); err != nil {
+			return modules.Null, err
 		}
-		out := entry{
-			RuleNumber: awssdk.ToInt32(e.RuleNumber), Egress: awssdk.ToBool(e.Egress), RuleAction: string(e.RuleAction),
-			Protocol: awssdk.ToString(e.Protocol), CidrBlock: awssdk.ToString(e.CidrBlock), Ipv6CidrBlock: awssdk.ToString(e.Ipv6CidrBlock),
+		if e.RuleNumber < lastEntry { // 32768 with IPv6
+			entries = append(entries, e)
 		}
-		if p := e.PortRange; p != nil {
-			out.PortRange = &portRange{awssdk.ToInt32(p.From), awssdk.ToInt32(p.To)}
-		}
-		if t := e.IcmpTypeCode; t != nil {
-			out.IcmpTypeCode = &icmpType{awssdk.ToInt32(t.Code), awssdk.ToInt32(t.Type)}
-		}
-		entries = append(entries, out)
 	}
 	slices.SortFunc(entries, entry.compare)
-	return entries
+	return modules.JSON(entries)
 }
 
 // protocolNumbers are the names for which people know no numbers; AWS returns
@@ -184,36 +162,7 @@ func sameEntries(a, b string) bool {
 	return errX == nil && errY == nil && reflect.DeepEqual(x, y)
 }
 
-// Create creates a list without entries, which are left to Update.
-func (r *networkACL) Create(ctx context.Context, scope modules.Scope, want modules.Row, token string) (modules.Row, error) {
-	client, err := r.Clients.EC2(ctx, scope)
-	if err != nil {
-		return nil, err
-	}
-	out, err := client.CreateNetworkAcl(ctx, &ec2.CreateNetworkAclInput{
-		VpcId:             want["vpc_id"].Ptr(),
-		TagSpecifications: aws.EC2TagSpecification(ec2types.ResourceTypeNetworkAcl, want, token),
-	})
-	if err != nil {
-		return nil, err
-	}
-	return modules.Row{"network_acl_id": modules.TextPtr(out.NetworkAcl.NetworkAclId)}, nil
-}
-
-// Update changes the entries that differ, and tags.
-func (r *networkACL) Update(ctx context.Context, scope modules.Scope, have, want modules.Row, columns []string) error {
-	client, err := r.Clients.EC2(ctx, scope)
-	if err != nil {
-		return err
-	}
-	if slices.Contains(columns, "entries") {
-		if err := updateEntries(ctx, client, have["network_acl_id"].Ptr(), have["entries"].String(), want["entries"].String()); err != nil {
-			return err
-		}
-	}
-	return r.EC2Objects.Update(ctx, scope, have, want, columns)
-}
-
+// updateEntries changes the entries that differ.
 func updateEntries(ctx context.Context, client *ec2.Client, id *string, have, want string) error {
 	old, err := parseEntries(have)
 	if err != nil {
@@ -227,21 +176,18 @@ func updateEntries(ctx context.Context, client *ec2.Client, id *string, have, wa
 		at := slices.IndexFunc(old, func(o entry) bool { return o.compare(e) == 0 })
 		switch {
 		case at < 0:
-			in := &ec2.CreateNetworkAclEntryInput{
-				NetworkAclId: id, RuleNumber: &e.RuleNumber, Egress: &e.Egress, Protocol: &e.Protocol, RuleAction: ec2types.RuleAction(e.RuleAction),
-				CidrBlock: optional(e.CidrBlock), Ipv6CidrBlock: optional(e.Ipv6CidrBlock), PortRange: e.ports(), IcmpTypeCode: e.icmp(),
-			}
-			if _, err := client.CreateNetworkAclEntry(ctx, in); err != nil {
-				return err
+			in := &ec2.CreateNetworkAclEntryInput{NetworkAclId: id}
+			if err = recast(e, in); err == nil {
+				_, err = client.CreateNetworkAclEntry(ctx, in)
 			}
 		case !reflect.DeepEqual(old[at], e):
-			in := &ec2.ReplaceNetworkAclEntryInput{
-				NetworkAclId: id, RuleNumber: &e.RuleNumber, Egress: &e.Egress, Protocol: &e.Protocol, RuleAction: ec2types.RuleAction(e.RuleAction),
-				CidrBlock: optional(e.CidrBlock), Ipv6CidrBlock: optional(e.Ipv6CidrBlock), PortRange: e.ports(), IcmpTypeCode: e.icmp(),
+			in := &ec2.ReplaceNetworkAclEntryInput{NetworkAclId: id}
+			if err = recast(e, in); err == nil {
+				_, err = client.ReplaceNetworkAclEntry(ctx, in)
 			}
-			if _, err := client.ReplaceNetworkAclEntry(ctx, in); err != nil {
-				return err
-			}
+		}
+		if err != nil {
+			return err
 		}
 	}
 	for _, o := range old {
@@ -254,41 +200,4 @@ func updateEntries(ctx context.Context, client *ec2.Client, id *string, have, wa
 		}
 	}
 	return nil
-}
-
-func (e entry) ports() *ec2types.PortRange {
-	if e.PortRange == nil {
-		return nil
-	}
-	return &ec2types.PortRange{From: &e.PortRange.From, To: &e.PortRange.To}
-}
-
-func (e entry) icmp() *ec2types.IcmpTypeCode {
-	if e.IcmpTypeCode == nil {
-		return nil
-	}
-	return &ec2types.IcmpTypeCode{Code: &e.IcmpTypeCode.Code, Type: &e.IcmpTypeCode.Type}
-}
-
-func optional(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
-}
-
-// Delete deletes a list.
-func (r *networkACL) Delete(ctx context.Context, scope modules.Scope, have modules.Row) error {
-	return r.Remove(ctx, scope, r.Protected(have), func(client *ec2.Client) error {
-		_, err := client.DeleteNetworkAcl(ctx, &ec2.DeleteNetworkAclInput{NetworkAclId: have["network_acl_id"].Ptr()})
-		return err
-	})
-}
-
-// Protected keeps default lists, which AWS itself refuses to delete.
-func (r *networkACL) Protected(have modules.Row) string {
-	if have["is_default"].Bool() {
-		return "it is the VPC's default network ACL, which AWS made by itself and which goes with the VPC"
-	}
-	return ""
 }

@@ -1,6 +1,6 @@
 // Command scan writes which operations of AWS each module calls, as its source
 // says: go run ./scan operations.json. It type-checks the modules' packages and
-// follows what they use of package aws.
+// follows what they use of packages aws and declare.
 package main
 
 import (
@@ -24,9 +24,13 @@ import (
 
 const (
 	shared   = "iasql/internal/aws"
+	declares = shared + "/declare"
 	modules  = "iasql/internal/modules"
 	services = "github.com/aws/aws-sdk-go-v2/service/"
 )
+
+// isShared reports whether modules use a package for their calls.
+func isShared(path string) bool { return path == shared || path == declares }
 
 func main() {
 	out, err := scan()
@@ -54,7 +58,7 @@ func scan() ([]byte, error) {
 	})
 	byModule := map[string][]string{}
 	checked := map[string]*types.Package{}
-	for _, pkg := range packages { // package aws first: modules refer to its objects by name
+	for _, pkg := range packages { // shared ones first: modules refer to its objects by name
 		types, name, err := p.check(pkg)
 		if err != nil {
 			return nil, err
@@ -92,10 +96,10 @@ type listed struct {
 	GoFiles                 []string
 }
 
-// list returns package aws and those of the modules, and where the compiler has
+// list returns package aws, package declare and those of the modules, and where the compiler has
 // put the types of all packages that they import.
 func list() (packages []listed, exports map[string]string, err error) {
-	cmd := exec.Command("go", "list", "-export", "-deps", "-json=ImportPath,Dir,Export,GoFiles", shared, modules+"/...")
+	cmd := exec.Command("go", "list", "-export", "-deps", "-json=ImportPath,Dir,Export,GoFiles", shared, declares, modules+"/...")
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
@@ -111,13 +115,13 @@ func list() (packages []listed, exports map[string]string, err error) {
 			return nil, nil, err
 		}
 		exports[pkg.ImportPath] = pkg.Export
-		if pkg.ImportPath == shared || strings.HasPrefix(pkg.ImportPath, modules+"/aws") {
+		if isShared(pkg.ImportPath) || strings.HasPrefix(pkg.ImportPath, modules+"/aws") {
 			packages = append(packages, pkg)
 		}
 	}
 	slices.SortStableFunc(packages, func(a, b listed) int {
-		if (a.ImportPath == shared) != (b.ImportPath == shared) {
-			if a.ImportPath == shared {
+		if isShared(a.ImportPath) != isShared(b.ImportPath) {
+			if isShared(a.ImportPath) {
 				return -1
 			}
 			return 1
@@ -133,7 +137,7 @@ type program struct {
 	importer   types.Importer
 	uses       map[types.Object]map[types.Object]bool // by declared object: what of these packages it refers to
 	operations map[types.Object]map[string]bool       // by declared object: the operations that it calls
-	shared     map[string]types.Object                // functions and methods of package aws by their full names
+	shared     map[string]types.Object                // functions and methods of packages aws and declare by their full names
 }
 
 // check reads a package, and returns its module's name, if it has one.
@@ -158,7 +162,7 @@ func (p *program) check(pkg listed) (checked *types.Package, module string, err 
 		for _, decl := range file.Decls {
 			for _, object := range declared(info, decl) {
 				p.uses[object], p.operations[object] = map[types.Object]bool{}, map[string]bool{}
-				if pkg.ImportPath == shared {
+				if isShared(pkg.ImportPath) {
 					p.shared[fullName(object)] = object
 				}
 				ast.Inspect(decl, func(n ast.Node) bool {
@@ -180,7 +184,7 @@ func (p *program) check(pkg listed) (checked *types.Package, module string, err 
 	// What a type has from one that it embeds is called through interfaces.
 	for _, name := range checked.Scope().Names() {
 		object, ok := checked.Scope().Lookup(name).(*types.TypeName)
-		if !ok || pkg.ImportPath == shared {
+		if !ok || isShared(pkg.ImportPath) {
 			continue
 		}
 		set := types.NewMethodSet(types.NewPointer(object.Type()))
@@ -188,7 +192,7 @@ func (p *program) check(pkg listed) (checked *types.Package, module string, err 
 			p.uses[object], p.operations[object] = map[types.Object]bool{}, map[string]bool{}
 		}
 		for i := range set.Len() {
-			if method := set.At(i).Obj(); method.Pkg() != nil && method.Pkg().Path() == shared {
+			if method := set.At(i).Obj(); method.Pkg() != nil && isShared(method.Pkg().Path()) {
 				p.note(object, method)
 			}
 		}
@@ -232,7 +236,7 @@ func (p *program) note(object, used types.Object) {
 		}
 		return
 	}
-	if path == shared || strings.HasPrefix(path, modules+"/aws") {
+	if isShared(path) || strings.HasPrefix(path, modules+"/aws") {
 		p.uses[object][used] = true
 	}
 }
@@ -270,7 +274,7 @@ func operationOf(used types.Object) string {
 }
 
 // collect adds the operations that object calls, and those of what it refers to
-// in package aws.
+// in packages aws and declare.
 func (p *program) collect(object types.Object, found, seen map[string]bool) {
 	if seen[fullName(object)] {
 		return
@@ -280,7 +284,7 @@ func (p *program) collect(object types.Object, found, seen map[string]bool) {
 		found[operation] = true
 	}
 	for used := range p.uses[object] {
-		if used.Pkg().Path() == shared {
+		if isShared(used.Pkg().Path()) {
 			// Modules see it through the compiler's export data, as another object.
 			if known := p.shared[fullName(used)]; known != nil {
 				p.collect(known, found, seen)

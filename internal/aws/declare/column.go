@@ -1,0 +1,264 @@
+package declare
+
+import (
+	"fmt"
+	"strings"
+
+	"iasql/internal/aws"
+	"iasql/internal/modules"
+)
+
+// Column is a column and where it lives in the API: at a path in what the API
+// answers of an object, and in the inputs of the calls that create and change
+// one. A method returns the column with one thing more said of it.
+type Column struct {
+	modules.Column
+	member    string // a path in what is read: the object, or the answer of from
+	first     string // another, which counts where there is something
+	inputs    []string
+	from      *Op // reads it, where the object does not have it
+	codec     *Codec
+	usual     modules.Value // what it stands for that AWS leaves it out
+	hasUsual  bool
+	missing   modules.Value // what it is where AWS leaves the member out
+	unset     modules.Value // what sets it to NULL
+	hasUnset  bool
+	keepEmpty bool
+	key       bool // calls name the object by it
+	ofParent  bool // it is the key of what the object is listed within
+	tagging   *tagging
+}
+
+// Of declares a column of any type that lives at a path; "" is nowhere.
+func Of(kind modules.Type, name, member, doc string) Column {
+	return Column{Column: modules.Column{Name: name, Type: kind, Doc: doc}, member: member}
+}
+
+// Text declares a column of type text. An empty text of AWS's is NULL.
+func Text(name, member, doc string) Column { return Of(modules.TypeText, name, member, doc) }
+
+// Integer declares a column of type integer.
+func Integer(name, member, doc string) Column { return Of(modules.TypeInteger, name, member, doc) }
+
+// Bigint declares a column of type bigint that references nothing.
+func Bigint(name, member, doc string) Column { return Of(modules.TypeBigint, name, member, doc) }
+
+// Bool declares a column of type boolean.
+func Bool(name, member, doc string) Column { return Of(modules.TypeBool, name, member, doc) }
+
+// Double declares a column of type double precision.
+func Double(name, member, doc string) Column { return Of(modules.TypeDouble, name, member, doc) }
+
+// Time declares a column of type timestamptz that AWS assigns.
+func Time(name, member, doc string) Column {
+	return Of(modules.TypeTime, name, member, doc).Assigned()
+}
+
+// Texts declares a column of type text[].
+func Texts(name, member, doc string) Column { return Of(modules.TypeTexts, name, member, doc) }
+
+// JSON declares a column of type jsonb. A structure of the API is in the API's
+// words (see [aws.Document]), a text of it that is JSON is parsed.
+func JSON(name, member, doc string) Column { return Of(modules.TypeJSON, name, member, doc) }
+
+// CIDR declares a column of type cidr.
+func CIDR(name, member, doc string) Column { return Of(modules.TypeCIDR, name, member, doc) }
+
+// Name declares the name that users give an object and by which it is known.
+func Name(name, member, doc string) Column {
+	return Text(name, member, doc).Required().Identity().CreateOnly()
+}
+
+// ID declares the identity that AWS assigns.
+func ID(name, member, doc string) Column { return Text(name, member, doc).Identity().Assigned() }
+
+// ARN declares the Amazon Resource Name that AWS assigns. Calls may name the
+// object by it: as ResourceArn, and as what In adds.
+func ARN(name, member string) Column {
+	return Text(name, member, "Its Amazon Resource Name (ARN).").Assigned().Key().In(member, "ResourceArn", "ResourceARN")
+}
+
+// Ref declares a reference to a record of another table, which the API calls by
+// the column key of that.
+func Ref(name, member, table, key, doc string) Column {
+	c := Of(modules.TypeBigint, name, member, doc)
+	c.References = &modules.Reference{Table: table, Key: key}
+	return c
+}
+
+// Policy declares the column policy: an access policy document.
+func Policy(member, doc string) Column {
+	return Column{Column: aws.PolicyColumn(doc), member: member}
+}
+
+// Plain declares a column that package aws describes already.
+func Plain(c modules.Column, member string) Column { return Column{Column: c, member: member} }
+
+// Doc replaces the column's documentation.
+func (c Column) Doc(doc string) Column { c.Column.Doc = doc; return c }
+
+// Required makes the column NOT NULL.
+func (c Column) Required() Column { c.Column.Required = true; return c }
+
+// Default makes the column NOT NULL with a default, an SQL expression.
+func (c Column) Default(sql string) Column {
+	c.Column.Required, c.Column.Default = true, sql
+	return c
+}
+
+// Check restricts the values by an SQL expression, besides what restricts them
+// already.
+func (c Column) Check(sql string) Column {
+	if c.Column.Check != "" {
+		sql = c.Column.Check + " AND " + sql
+	}
+	c.Column.Check = sql
+	return c
+}
+
+// Initially gives the column a default, an SQL expression; it can be NULL all
+// the same.
+func (c Column) Initially(sql string) Column { c.Column.Default = sql; return c }
+
+// Between restricts a number, the bounds included.
+func (c Column) Between(least, most int) Column {
+	return c.Check(fmt.Sprintf("%s BETWEEN %d AND %d", c.Name, least, most))
+}
+
+// Length restricts a text to so many characters.
+func (c Column) Length(least, most int) Column {
+	return c.Check(fmt.Sprintf("length(%s) BETWEEN %d AND %d", c.Name, least, most))
+}
+
+// Matches restricts a text by a regular expression of PostgreSQL's.
+func (c Column) Matches(pattern string) Column {
+	return c.Check(fmt.Sprintf("%s ~ '%s'", c.Name, strings.ReplaceAll(pattern, "'", "''")))
+}
+
+// OneOf enumerates the values.
+func (c Column) OneOf(values ...string) Column { c.Enum = values; return c }
+
+// Values are the values of one of the SDK's enumerations, for [Column.OneOf].
+func Values[S ~string](enumeration []S) []string {
+	values := make([]string, len(enumeration))
+	for i, v := range enumeration {
+		values[i] = string(v)
+	}
+	return values
+}
+
+// Identity makes the column a part of what tells which object a record is.
+func (c Column) Identity() Column { c.Column.Identity, c.key = true, true; return c }
+
+// Assigned says that AWS decides the column.
+func (c Column) Assigned() Column { c.Column.Assigned = true; return c }
+
+// CreateOnly says that a change replaces the object.
+func (c Column) CreateOnly() Column { c.Column.CreateOnly = true; return c }
+
+// WriteOnly makes the column a secret, which AWS takes and never shows.
+func (c Column) WriteOnly() Column { c.Column.WriteOnly = true; return c }
+
+// Unordered says that the order of a list means nothing.
+func (c Column) Unordered() Column { c.Column.Unordered = true; return c }
+
+// EmptyIsNull says that an empty list or object means the same as NULL.
+func (c Column) EmptyIsNull() Column { c.Column.EmptyIsNull = true; return c }
+
+// Chosen says that NULL lets AWS choose.
+func (c Column) Chosen() Column { c.Column.Chosen = true; return c }
+
+// Local says that the column belongs to the database alone.
+func (c Column) Local() Column { c.Column.Local = true; return c }
+
+// Same says when two values mean the same to AWS.
+func (c Column) Same(equal func(a, b string) bool) Column { c.Equal = equal; return c }
+
+// Since says which version of the module added the column.
+func (c Column) Since(version int) Column { c.Column.Since = version; return c }
+
+// Part makes the object a part of the referenced one.
+func (c Column) Part(part modules.Part, onlyIf string) Column {
+	ref := *c.References
+	ref.Part, ref.PartIf = part, onlyIf
+	c.References = &ref
+	return c
+}
+
+// ByKey has a reference hold the key itself, a text.
+func (c Column) ByKey() Column {
+	ref := *c.References
+	ref.ByKey = true
+	c.References, c.Type = &ref, modules.TypeText
+	return c
+}
+
+// AnyScope lets a reference be to a record of another region or account.
+func (c Column) AnyScope() Column {
+	ref := *c.References
+	ref.AnyScope = true
+	c.References = &ref
+	return c
+}
+
+// In says where the column lives in the inputs of calls, where that is not only
+// the path by which it is read. The first path that an input has counts.
+func (c Column) In(members ...string) Column {
+	c.inputs = append(append([]string(nil), c.inputs...), members...)
+	return c
+}
+
+// Key says that calls name the object by the column, where their input has it.
+// Identity columns are keys already.
+func (c Column) Key() Column { c.key = true; return c }
+
+// OfParent says that the column is the key of what the object is listed within
+// ([Listing.Within]), where what the API answers of it does not say so.
+func (c Column) OfParent() Column { c.ofParent = true; return c }
+
+// From has the column read by a call of its own for each object: its member is
+// then in that call's answer. Columns of the same call share it.
+func (c Column) From(op *Op) Column { c.from = op; return c }
+
+// As gives the column a codec.
+func (c Column) As(codec Codec) Column { c.codec = &codec; return c }
+
+// Usual says what AWS means by leaving the member out. A creation leaves it out,
+// too, where it is to have that value.
+func (c Column) Usual(v modules.Value) Column { c.usual, c.hasUsual = v, true; return c }
+
+// Absent says what the column is where AWS leaves the member out. Unlike
+// [Column.Usual] it says nothing about creations.
+func (c Column) Absent(v modules.Value) Column { c.missing = v; return c }
+
+// First says where the column is read first: what AWS has at that path counts
+// before what it has at the column's own, such as a change that is under way.
+func (c Column) First(member string) Column { c.first = member; return c }
+
+// Unset says what a change to NULL sends. Without it, and unless the change has
+// a call of its own for it, NULL must be impossible or be up to AWS (Chosen).
+func (c Column) Unset(v modules.Value) Column { c.unset, c.hasUnset = v, true; return c }
+
+// KeepEmpty tells an empty text of AWS's from none.
+func (c Column) KeepEmpty() Column { c.keepEmpty = true; return c }
+
+// Member returns the path at which the column lives.
+func (c Column) Member() string { return c.member }
+
+// absent is the column's value where AWS leaves its member out.
+func (c *Column) absent() modules.Value {
+	switch {
+	case c.hasUsual:
+		return c.usual
+	case !c.missing.IsNull():
+		return c.missing
+	case c.Type == modules.TypeBool && c.Column.Required:
+		return modules.Bool(false)
+	}
+	return modules.Null
+}
+
+// changeable reports whether the column can be changed in place.
+func (c *Column) changeable() bool {
+	return !c.Column.Assigned && !c.Column.CreateOnly && !c.Column.Local
+}

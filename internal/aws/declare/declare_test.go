@@ -1,0 +1,573 @@
+package declare
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+
+	"iasql/internal/aws"
+	"iasql/internal/modules"
+)
+
+// zoo is an API in memory: cages, each with animals, by operations of the SDK's
+// form.
+type zoo struct {
+	mu    sync.Mutex
+	cages map[string]*Cage
+	tags  map[string]map[string]string
+	calls []string
+	page  int // how many cages a page has
+}
+
+// Cage is what the API answers of a cage.
+type Cage struct {
+	CageName *string
+	CageArn  *string
+	State    string
+	Size     *int32
+	Locked   *bool
+	Limits   *Limits
+	Animals  []string
+}
+
+// Limits are members of a member.
+type Limits struct {
+	Visitors *int32
+	Note     *string
+}
+
+type (
+	options         struct{}
+	ListCagesInput  struct{ NextToken, Prefix *string }
+	ListCagesOutput struct {
+		Cages     []Cage
+		NextToken *string
+	}
+	DescribeCagesInput struct {
+		Names     []string
+		NextToken *string
+	}
+	GetFoodInput  struct{ CageName, NextToken *string }
+	GetFoodOutput struct {
+		Food      []string
+		NextToken *string
+	}
+	CreateCageInput struct {
+		CageName *string
+		Size     *int32
+		Locked   *bool
+		Limits   *Limits
+		Tags     map[string]string
+	}
+	CreateCageOutput struct{ Cage *Cage }
+	UpdateCageInput  struct {
+		CageName *string
+		Size     *int32
+		Locked   *bool
+	}
+	PutLimitsInput struct {
+		CageName *string
+		Limits   *Limits
+	}
+	DeleteLimitsInput struct{ CageName *string }
+	DeleteCageInput   struct{ CageArn *string }
+	TagInput          struct {
+		ResourceArn *string
+		Tags        map[string]string
+	}
+	UntagInput struct {
+		ResourceArn *string
+		TagKeys     []string
+	}
+	ListTagsInput  struct{ ResourceArn *string }
+	ListTagsOutput struct{ Tags map[string]string }
+	Nothing        struct{}
+)
+
+func (z *zoo) note(format string, args ...any) {
+	z.calls = append(z.calls, fmt.Sprintf(format, args...))
+}
+
+func missing(what string) error {
+	return &modules.Error{Class: modules.NotFound, Code: "NoSuch", Message: what + " does not exist"}
+}
+
+func text[T any](p *T) string {
+	if p == nil {
+		return "nil"
+	}
+	return fmt.Sprint(*p)
+}
+
+func (z *zoo) ListCages(_ context.Context, in *ListCagesInput, _ ...func(*options)) (*ListCagesOutput, error) {
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	z.note("ListCages %s", text(in.Prefix))
+	names := slices.Sorted(maps.Keys(z.cages))
+	from := 0
+	if in.NextToken != nil {
+		from, _ = slices.BinarySearch(names, *in.NextToken)
+	}
+	out := &ListCagesOutput{}
+	for _, name := range names[from:] {
+		if len(out.Cages) == cmp.Or(z.page, 1000) {
+			out.NextToken = awssdk.String(name)
+			break
+		}
+		if in.Prefix == nil || strings.HasPrefix(name, *in.Prefix) {
+			out.Cages = append(out.Cages, *z.cages[name])
+		}
+	}
+	return out, nil
+}
+
+// cagePages is a paginator of the SDK's form.
+type cagePages struct {
+	api interface {
+		ListCages(context.Context, *ListCagesInput, ...func(*options)) (*ListCagesOutput, error)
+	}
+	in   ListCagesInput
+	more bool
+}
+
+type listCagesAPI interface {
+	ListCages(context.Context, *ListCagesInput, ...func(*options)) (*ListCagesOutput, error)
+}
+
+func newCagePages(api listCagesAPI, in *ListCagesInput, _ ...func(*Nothing)) *cagePages {
+	return &cagePages{api, *in, true}
+}
+
+func (p *cagePages) HasMorePages() bool { return p.more }
+
+func (p *cagePages) NextPage(ctx context.Context, _ ...func(*options)) (*ListCagesOutput, error) {
+	in := p.in
+	out, err := p.api.ListCages(ctx, &in)
+	if err != nil {
+		return nil, err
+	}
+	p.in.NextToken, p.more = out.NextToken, out.NextToken != nil
+	return out, nil
+}
+
+func (z *zoo) DescribeCages(_ context.Context, in *DescribeCagesInput, _ ...func(*options)) (*ListCagesOutput, error) {
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	z.note("DescribeCages %v", in.Names)
+	out := &ListCagesOutput{}
+	for _, name := range in.Names {
+		if z.cages[name] == nil {
+			return nil, missing(name)
+		}
+		out.Cages = append(out.Cages, *z.cages[name])
+	}
+	return out, nil
+}
+
+func (z *zoo) GetFood(_ context.Context, in *GetFoodInput, _ ...func(*options)) (*GetFoodOutput, error) {
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	switch cage := z.cages[*in.CageName]; {
+	case cage == nil:
+		return nil, missing(*in.CageName)
+	case cage.State == "empty":
+		return nil, &modules.Error{Class: modules.NotFound, Code: "NoFood", Message: "NoFood: nothing is fed"}
+	case in.NextToken == nil:
+		return &GetFoodOutput{Food: []string{"hay"}, NextToken: awssdk.String("2")}, nil
+	}
+	return &GetFoodOutput{Food: []string{"fish"}}, nil
+}
+
+func (z *zoo) CreateCage(_ context.Context, in *CreateCageInput, _ ...func(*options)) (*CreateCageOutput, error) {
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	z.note("CreateCage %s size=%s locked=%s limits=%t", *in.CageName, text(in.Size), text(in.Locked), in.Limits != nil)
+	arn := "arn:zoo:" + *in.CageName
+	z.cages[*in.CageName] = &Cage{CageName: in.CageName, CageArn: &arn, Size: in.Size, Locked: in.Locked, Limits: in.Limits, State: "ready"}
+	z.tags[arn] = in.Tags
+	return &CreateCageOutput{Cage: z.cages[*in.CageName]}, nil
+}
+
+func (z *zoo) UpdateCage(_ context.Context, in *UpdateCageInput, _ ...func(*options)) (*Nothing, error) {
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	z.note("UpdateCage %s size=%s locked=%s", *in.CageName, text(in.Size), text(in.Locked))
+	cage := z.cages[*in.CageName]
+	if in.Size != nil {
+		cage.Size = in.Size
+	}
+	if in.Locked != nil {
+		cage.Locked = in.Locked
+	}
+	return &Nothing{}, nil
+}
+
+func (z *zoo) PutLimits(_ context.Context, in *PutLimitsInput, _ ...func(*options)) (*Nothing, error) {
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	z.note("PutLimits %s visitors=%s note=%s", *in.CageName, text(in.Limits.Visitors), text(in.Limits.Note))
+	z.cages[*in.CageName].Limits = in.Limits
+	return &Nothing{}, nil
+}
+
+func (z *zoo) DeleteLimits(_ context.Context, in *DeleteLimitsInput, _ ...func(*options)) (*Nothing, error) {
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	z.note("DeleteLimits %s", *in.CageName)
+	z.cages[*in.CageName].Limits = nil
+	return &Nothing{}, nil
+}
+
+func (z *zoo) DeleteCage(_ context.Context, in *DeleteCageInput, _ ...func(*options)) (*Nothing, error) {
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	z.note("DeleteCage %s", text(in.CageArn))
+	name := strings.TrimPrefix(*in.CageArn, "arn:zoo:")
+	if z.cages[name] == nil {
+		return nil, missing(name)
+	}
+	delete(z.cages, name)
+	return &Nothing{}, nil
+}
+
+func (z *zoo) Tag(_ context.Context, in *TagInput, _ ...func(*options)) (*Nothing, error) {
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	z.note("Tag %s %v", *in.ResourceArn, in.Tags)
+	maps.Copy(z.tags[*in.ResourceArn], in.Tags)
+	return &Nothing{}, nil
+}
+
+func (z *zoo) Untag(_ context.Context, in *UntagInput, _ ...func(*options)) (*Nothing, error) {
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	z.note("Untag %s %v", *in.ResourceArn, in.TagKeys)
+	for _, key := range in.TagKeys {
+		delete(z.tags[*in.ResourceArn], key)
+	}
+	return &Nothing{}, nil
+}
+
+func (z *zoo) ListTags(_ context.Context, in *ListTagsInput, _ ...func(*options)) (*ListTagsOutput, error) {
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	return &ListTagsOutput{Tags: maps.Clone(z.tags[*in.ResourceArn])}, nil
+}
+
+func newZoo() *zoo { return &zoo{cages: map[string]*Cage{}, tags: map[string]map[string]string{}} }
+
+func (z *zoo) build(awssdk.Config, ...func(*options)) *zoo { return z }
+
+// cages declares the table that most tests are about.
+func (z *zoo) table() Table[Cage] {
+	return Table[Cage]{
+		Name: "cage", Doc: "Cages.", Service: Service(z.build),
+		Columns: []Column{
+			Name("name", "CageName", "Its name."),
+			Integer("size", "Size", "How large it is.").Default("3"),
+			Bool("locked", "Locked", "Whether it is locked.").Default("false"),
+			Integer("visitors", "Limits.Visitors", "How many visitors there may be."),
+			Text("state", "State", "Its state.").Assigned(),
+			Texts("food", "Food", "What is fed.").Assigned().From(Call((*zoo).GetFood, None("NoFood"))),
+			ARN("arn", "CageArn"),
+			Tags("Tags", (*zoo).Tag, (*zoo).Untag).From(Call((*zoo).ListTags)),
+		},
+		List:   Pages(newCagePages, "Cages"),
+		Get:    Prefix("Prefix"),
+		Create: Call((*zoo).CreateCage, Answer("Cage")),
+		Updates: []Update{
+			Modify(Call((*zoo).UpdateCage)),
+			Put("visitors", Call((*zoo).PutLimits), Call((*zoo).DeleteLimits)),
+		},
+		Delete: Call((*zoo).DeleteCage),
+		Going:  In("state", "leaving"),
+	}
+}
+
+func bind[T any](t *testing.T, table Table[T]) *Resource {
+	t.Helper()
+	r := New(aws.New(aws.Options{Accounts: func(context.Context, string) (aws.Credentials, error) {
+		return aws.Credentials{AccessKeyID: "AKIA", SecretAccessKey: "secret"}, nil
+	}}), table)
+	if err := r.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+var here = modules.Scope{Account: "test", Region: "us-east-1"}
+
+func (z *zoo) took() []string {
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	calls := z.calls
+	z.calls = nil
+	return calls
+}
+
+func expect(t *testing.T, what string, got []string, want ...string) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("%s made the calls\n%q, want\n%q", what, got, want)
+	}
+}
+
+func TestLife(t *testing.T) {
+	t.Parallel()
+	z := newZoo()
+	r := bind(t, z.table())
+	want := modules.Row{
+		"name": modules.Text("a"), "size": modules.Int(3), "locked": modules.Bool(false), "visitors": modules.Int(9),
+		"tags": modules.StringMap(map[string]string{"k": "v"}),
+	}
+	made, err := r.Create(t.Context(), here, want, "")
+	if err != nil || made["name"].String() != "a" || made["arn"].String() != "arn:zoo:a" {
+		t.Fatalf("created %v, %v", made, err)
+	}
+	expect(t, "creating", z.took(), "CreateCage a size=3 locked=false limits=true")
+
+	get := func() modules.Row {
+		t.Helper()
+		rows, err := r.Get(t.Context(), here, []modules.Row{{"name": modules.Text("a")}, {"name": modules.Text("b")}})
+		if err != nil || len(rows) != 1 {
+			t.Fatalf("got %v, %v", rows, err)
+		}
+		return rows[0]
+	}
+	have := get()
+	for column, value := range want {
+		if have[column] != value {
+			t.Errorf("%s is %q, want %q", column, have[column], value)
+		}
+	}
+	// A reading call that has pages is read to its end.
+	if got := have["food"].String(); got != `["hay","fish"]` {
+		t.Errorf("food is %s", got)
+	}
+	z.took()
+
+	change := func(column string, value modules.Value, calls ...string) {
+		t.Helper()
+		want := have.Clone()
+		want[column] = value
+		if err := r.Update(t.Context(), here, have, want, []string{column}); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, "changing "+column, z.took(), calls...)
+		if have = get(); !r.description.Column(column).Same(have[column], value) {
+			t.Errorf("%s is %q, want %q", column, have[column], value)
+		}
+		z.took()
+	}
+	change("size", modules.Int(5), "UpdateCage a size=5 locked=nil")
+	change("visitors", modules.Int(1), "PutLimits a visitors=1 note=nil")
+	change("visitors", modules.Null, "DeleteLimits a")
+	change("tags", modules.StringMap(map[string]string{"x": "y"}), "Untag arn:zoo:a [k]", "Tag arn:zoo:a map[x:y]")
+
+	// Several columns of one call change together.
+	want = have.Clone()
+	want["size"], want["locked"] = modules.Int(6), modules.Bool(true)
+	if err := r.Update(t.Context(), here, have, want, []string{"size", "locked"}); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, "changing two", z.took(), "UpdateCage a size=6 locked=true")
+
+	// A deletion that knows the identity alone reads what the call takes.
+	if err := r.Delete(t.Context(), here, modules.Row{"name": modules.Text("a")}); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, "deleting", z.took(), "ListCages a", "DeleteCage arn:zoo:a")
+	if err := r.Delete(t.Context(), here, have); err != nil {
+		t.Errorf("deleting what is gone: %v", err)
+	}
+	z.took()
+	if err := r.Delete(t.Context(), here, modules.Row{"name": modules.Text("c"), "arn": modules.Text("x"), "state": modules.Text("leaving")}); err != nil {
+		t.Error(err)
+	}
+	expect(t, "deleting what is on its way out", z.took())
+}
+
+func (z *zoo) fill(n int) {
+	for i := range n {
+		name, arn := fmt.Sprintf("c%02d", i), fmt.Sprintf("arn:zoo:c%02d", i)
+		z.cages[name] = &Cage{CageName: &name, CageArn: &arn, State: "ready", Locked: awssdk.Bool(false), Size: awssdk.Int32(int32(i))}
+		z.tags[arn] = map[string]string{}
+	}
+}
+
+func TestListingIsComplete(t *testing.T) {
+	t.Parallel()
+	z := newZoo()
+	z.page = 7
+	z.fill(40)
+	r := bind(t, z.table())
+	var names []string
+	err := r.List(t.Context(), here, func(rows []modules.Row) error {
+		names = append(names, aws.Column(rows, "name")...)
+		return nil
+	})
+	if err != nil || len(names) != 40 {
+		t.Errorf("got %d, %v", len(names), err)
+	}
+	stop := fmt.Errorf("enough")
+	if err := r.List(t.Context(), here, func([]modules.Row) error { return stop }); err != stop { //nolint:errorlint // as it is
+		t.Errorf("the error of page became %v", err)
+	}
+}
+
+// What a prefix finds beyond the name is another object.
+func TestPrefixFindsOne(t *testing.T) {
+	t.Parallel()
+	z := newZoo()
+	z.fill(3)
+	name, arn := "c", "arn:zoo:c"
+	z.cages["c"] = &Cage{CageName: &name, CageArn: &arn}
+	rows, err := bind(t, z.table()).Get(t.Context(), here, []modules.Row{{"name": modules.Text("c")}})
+	if err != nil || len(rows) != 1 || rows[0]["name"].String() != "c" {
+		t.Errorf("got %v, %v", rows, err)
+	}
+}
+
+// Of names that are asked for together, the one that is not there does not hide
+// the others.
+func TestNamedLeavesOutWhatIsGone(t *testing.T) {
+	t.Parallel()
+	z := newZoo()
+	z.fill(8)
+	table := z.table()
+	table.List, table.Get = Once(Call((*zoo).DescribeCages), "Cages"), Named("Names", 4)
+	r := bind(t, table)
+	var ids []modules.Row
+	for _, name := range []string{"c00", "c01", "gone", "c02", "c03", "c07"} {
+		ids = append(ids, modules.Row{"name": modules.Text(name)})
+	}
+	rows, err := r.Get(t.Context(), here, ids)
+	names := aws.Column(rows, "name")
+	slices.Sort(names)
+	if err != nil || !slices.Equal(names, []string{"c00", "c01", "c02", "c03", "c07"}) {
+		t.Errorf("got %v, %v", names, err)
+	}
+}
+
+// An error that is no NotFound is never taken for an absence.
+func TestUnreadableIsNotAbsent(t *testing.T) {
+	t.Parallel()
+	z := newZoo()
+	z.fill(2)
+	table := z.table()
+	table.Columns[5] = Texts("food", "Food", "What is fed.").Assigned().From(Call((*zoo).GetFood, Failed(func(context.Context, *Step, error) error { return nil }),
+		Edit(func(_ context.Context, _ *Step, in *GetFoodInput) error {
+			if *in.CageName == "c01" {
+				return &modules.Error{Class: modules.Denied, Code: "AccessDenied"}
+			}
+			return nil
+		})))
+	if rows, err := bind(t, table).Get(t.Context(), here, []modules.Row{{"name": modules.Text("c00")}, {"name": modules.Text("c01")}}); err == nil {
+		t.Errorf("got %v, want an error", rows)
+	}
+}
+
+// A part that AWS says there is none of is NULL; an object that has gone while
+// it was read is left out.
+func TestNoneAndGone(t *testing.T) {
+	t.Parallel()
+	z := newZoo()
+	z.fill(3)
+	z.cages["c01"].State = "empty"
+	table := z.table()
+	table.Gone = func(c *Cage) bool { return *c.CageName == "c02" }
+	var rows []modules.Row
+	err := bind(t, table).List(t.Context(), here, func(page []modules.Row) error {
+		rows = append(rows, page...)
+		return nil
+	})
+	if err != nil || len(rows) != 2 || rows[0]["food"].IsNull() || !rows[1]["food"].IsNull() {
+		t.Errorf("got %v, %v", rows, err)
+	}
+}
+
+// An object of which only a part is not found stays what it is: the reading fails
+// rather than tell that the object has gone. One that has gone is left out.
+func TestPartNotFound(t *testing.T) {
+	t.Parallel()
+	z := newZoo()
+	z.fill(3)
+	table := z.table()
+	table.Columns[5] = Texts("food", "Food", "What is fed.").Assigned().From(Call((*zoo).GetFood)) // it does not say None
+	r := bind(t, table)
+	z.cages["c01"].State = "empty"
+	identities := []modules.Row{{"name": modules.Text("c00")}, {"name": modules.Text("c01")}, {"name": modules.Text("c02")}}
+	rows, err := r.Get(t.Context(), here, identities)
+	if err == nil || modules.ClassOf(err) == modules.NotFound || !strings.Contains(err.Error(), "NoFood") {
+		t.Errorf("got %v, %v, want an error that is no NotFound", rows, err)
+	}
+	z.cages["c01"].State = "ready"
+	table.Columns[5] = Texts("food", "Food", "What is fed.").Assigned().From(Call((*zoo).GetFood, Edit(func(_ context.Context, _ *Step, in *GetFoodInput) error {
+		z.mu.Lock()
+		defer z.mu.Unlock()
+		delete(z.cages, "c01") // just after it was listed
+		return nil
+	})))
+	if rows, err := bind(t, table).Get(t.Context(), here, identities); err != nil || len(rows) != 2 {
+		t.Errorf("got %v, %v, want what is left", rows, err)
+	}
+}
+
+// What is wrong with a declaration is told at start, with the table, the column
+// and the call.
+func TestDefects(t *testing.T) {
+	t.Parallel()
+	z := newZoo()
+	for name, c := range map[string]struct {
+		spoil func(*Table[Cage])
+		says  string
+	}{
+		"a member that is not there":    {func(t *Table[Cage]) { t.Columns[1] = Integer("size", "Sise", "x").Default("3") }, "column size: path \"Sise\""},
+		"a type that does not fit":      {func(t *Table[Cage]) { t.Columns[1] = Bool("size", "Size", "x").Default("true") }, "column size: member Size"},
+		"a change that nobody makes":    {func(t *Table[Cage]) { t.Updates = t.Updates[:1] }, "column visitors: it can be changed"},
+		"a change to NULL":              {func(t *Table[Cage]) { t.Columns[1] = Integer("size", "Size", "x") }, "column size: nothing says how UpdateCage makes it NULL"},
+		"a column that no call sends":   {func(t *Table[Cage]) { t.Columns = append(t.Columns, Text("extra", "", "x").CreateOnly()) }, "column extra: no call sends it"},
+		"a call that names no object":   {func(t *Table[Cage]) { t.Delete = Call((*zoo).ListCages) }, "no key of the table is in its input"},
+		"a listing of something else":   {func(t *Table[Cage]) { t.List = Pages(newCagePages, "NextToken") }, "NextToken is no list"},
+		"a template of another call":    {func(t *Table[Cage]) { t.Create = Call((*zoo).CreateCage, With(&TagInput{})) }, "call CreateCage: its input is"},
+		"a column that is not there":    {func(t *Table[Cage]) { t.Delete = Call((*zoo).DeleteCage, From("CageArn", "ar")) }, "there is no column ar"},
+		"a creation without its answer": {func(t *Table[Cage]) { t.Create = Call((*zoo).CreateCage, Answer("Cgae")) }, "has no member Cgae"},
+		"no way to read":                {func(t *Table[Cage]) { t.Get = nil }, "service, list and get are required"},
+	} {
+		table := z.table()
+		c.spoil(&table)
+		if err := New(nil, table).Validate(); err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), "table cage") {
+			t.Errorf("%s: got %v, want an error that says %q", name, err, c.says)
+		}
+	}
+}
+
+// Listing, reading and changing may all be under way at once.
+func TestConcurrency(t *testing.T) {
+	t.Parallel()
+	z := newZoo()
+	z.page = 5
+	z.fill(30)
+	r := bind(t, z.table())
+	var group sync.WaitGroup
+	for i := range 8 {
+		group.Go(func() {
+			name := fmt.Sprintf("c%02d", i)
+			if err := r.List(t.Context(), here, func([]modules.Row) error { return nil }); err != nil {
+				t.Error(err)
+			}
+			have := modules.Row{"name": modules.Text(name), "size": modules.Int(0)}
+			if err := r.Update(t.Context(), here, have, modules.Row{"size": modules.Int(i)}, []string{"size"}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+}

@@ -1,0 +1,513 @@
+package declare
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"sync"
+
+	"iasql/internal/aws"
+	"iasql/internal/modules"
+)
+
+// Listing says how the objects of a scope are listed: by an operation and where
+// its answer has them.
+type Listing struct {
+	*Op
+	items string
+	pages func(client, in any) func(ctx context.Context) (out any, more bool, err error)
+	names []name // of the columns by which Get reads what is listed
+
+	by    func(ctx context.Context, s *Step, page func(items reflect.Value) error) error
+	found reflect.Type // by by
+
+	parent *Listing // of what each listing is within
+	key    string   // of a parent: what names it
+	member string   // of the input: the parent it is within
+}
+
+// name is a column that a member of a listing tells.
+type name struct{ column, path string }
+
+// Pages lists by one of the SDK's paginators: items is where a page has the
+// objects. Pages(sqs.NewListQueuesPaginator, "QueueUrls").
+func Pages[API, In, PO, Out, O any, P aws.Paginator[Out, O]](paginator func(API, *In, ...func(*PO)) P, items string, options ...Option) *Listing {
+	o := &Op{in: reflect.TypeFor[In](), out: reflect.TypeFor[Out](), from: map[string]string{}}
+	for _, option := range options {
+		option(o)
+	}
+	o.name = "listing by " + reflect.TypeFor[In]().Name()
+	return &Listing{Op: o, items: items, pages: func(client, in any) func(ctx context.Context) (any, bool, error) {
+		p := paginator(client.(API), in.(*In))
+		return func(ctx context.Context) (any, bool, error) {
+			if !p.HasMorePages() {
+				return nil, false, nil
+			}
+			out, err := p.NextPage(ctx)
+			return out, err == nil && p.HasMorePages(), err
+		}
+	}}
+}
+
+// Once lists by an operation whose answer has everything. Where it tells of a
+// further page all the same, that is an error: a listing is complete or none.
+func Once(op *Op, items string) *Listing {
+	return &Listing{Op: op, items: items, pages: func(client, in any) func(ctx context.Context) (any, bool, error) {
+		return func(ctx context.Context) (any, bool, error) {
+			out, err := op.call(ctx, client, in)
+			if err == nil {
+				if token, _ := nextToken(reflect.ValueOf(out).Elem()); token != "" {
+					err = fmt.Errorf("%s: the answer has a further page, %q, which is not read", op.name, token)
+				}
+			}
+			return out, false, err
+		}
+	}}
+}
+
+// tokens are what the API calls the token of the next page, in answers and, by
+// the same place, in inputs.
+var tokens = []struct{ out, in string }{
+	{"NextToken", "NextToken"}, {"NextMarker", "Marker"}, {"Marker", "Marker"}, {"NextPageToken", "PageToken"}, {"Position", "Position"},
+}
+
+// nextToken returns the token of the page after an answer, and the member of the
+// input that takes it.
+func nextToken(out reflect.Value) (token, in string) {
+	for _, t := range tokens {
+		f := out.FieldByName(t.out)
+		if f.IsValid() && f.Type() == reflect.TypeFor[*string]() {
+			if f.IsNil() {
+				return "", t.in
+			}
+			return f.Elem().String(), t.in
+		}
+	}
+	return "", ""
+}
+
+// ListBy lists objects in a way of the module's own.
+func ListBy[T any](list func(ctx context.Context, s *Step, page func([]T) error) error) *Listing {
+	return &Listing{Op: &Op{name: "listing", from: map[string]string{}}, found: reflect.TypeFor[T](),
+		by: func(ctx context.Context, s *Step, page func(reflect.Value) error) error {
+			return list(ctx, s, func(objects []T) error { return page(reflect.ValueOf(objects)) })
+		}}
+}
+
+// Names says that the listing tells names alone: the column is filled from each
+// of its members, of which path is a member ("" where they are texts), and the
+// objects are read by Get.
+func (l *Listing) Names(column, path string) *Listing {
+	l.names = append(l.names, name{column, path})
+	return l
+}
+
+// Within has the listing made for each object of another listing, its parent:
+// member of the input is what that object has at key. A column that lives in no
+// shape but is the parent's key says so ([Column.OfParent]).
+func (l *Listing) Within(parent *Listing, key, member string) *Listing {
+	l.parent, l.key, l.member = parent, key, member
+	return l
+}
+
+// Getting says how objects with known identities are read.
+type Getting struct {
+	*Op
+	way    way
+	member string
+	size   int
+	column string // whose values a filter or byBatch has; "" is the identity column
+	answer string
+	each   string // column of which those of a call of byBatch have the same value
+
+	by    func(ctx context.Context, s *Step, identities []modules.Row) (reflect.Value, error)
+	found reflect.Type // by by
+}
+
+type way int
+
+const (
+	byCall   way = iota // one call an object
+	byNames             // the listing, asked for names
+	byFilter            // the listing, by a filter
+	byPrefix            // the listing, by what names begin with
+	byList              // the listing, all of it
+	byBatch             // one call for several
+	byOwn               // the module's own
+)
+
+// GetBy reads objects in a way of the module's own. What it leaves out is proven
+// not to exist. Those of identities have the identity columns, nothing else.
+func GetBy[T any](get func(ctx context.Context, s *Step, identities []modules.Row) ([]T, error)) *Getting {
+	return &Getting{way: byOwn, found: reflect.TypeFor[T](), by: func(ctx context.Context, s *Step, identities []modules.Row) (reflect.Value, error) {
+		objects, err := get(ctx, s, identities)
+		return reflect.ValueOf(objects), err
+	}}
+}
+
+// GetEach is [GetBy] for what is read, or only named, one by one: of what is
+// named, reading the columns tells whether it is there.
+func GetEach[T any](get func(ctx context.Context, s *Step, identity modules.Row) (T, error)) *Getting {
+	return GetBy(func(ctx context.Context, s *Step, identities []modules.Row) ([]T, error) {
+		return ReadEach(ctx, identities, func(ctx context.Context, identity modules.Row) (T, error) { return get(ctx, s, identity) })
+	})
+}
+
+// ReadEach reads one thing for each item, several at a time. What is not there is
+// left out.
+func ReadEach[X, T any](ctx context.Context, items []X, read func(ctx context.Context, item X) (T, error)) ([]T, error) {
+	found := make([]*T, len(items))
+	err := aws.Each(ctx, aws.Breadth, indexes(len(items)), func(ctx context.Context, i int) error {
+		one, err := read(ctx, items[i])
+		if err == nil {
+			found[i] = &one
+		}
+		return aws.IfExists(err)
+	})
+	if err != nil {
+		return nil, err
+	}
+	all := make([]T, 0, len(items))
+	for _, one := range found {
+		if one != nil {
+			all = append(all, *one)
+		}
+	}
+	return all, nil
+}
+
+// One reads one object a call; answer is where the call's answer has it ("": it
+// is the object).
+func One(op *Op, answer string) *Getting { return &Getting{Op: op, way: byCall, answer: answer} }
+
+// Named reads by the listing's operation, whose input takes up to size names in
+// member, and then no page size. One that is not there is left out of the
+// answer, or has the call fail: then the others are asked for without it.
+func Named(member string, size int) *Getting {
+	return &Getting{way: byNames, member: member, size: size}
+}
+
+// Batch reads by an operation of its own, whose input takes up to size values of
+// an identity column in member; items is where its answer has the objects. One
+// that is not there is left out of the answer, or has the call fail: then the
+// others are asked for without it.
+func Batch(op *Op, member, column string, size int, items string) *Getting {
+	return &Getting{Op: op, way: byBatch, member: member, column: column, size: size, answer: items}
+}
+
+// Each has [Batch] make calls for each value of another identity column, such as
+// the cluster that services run in. Where that does not exist, none of them does.
+func (g *Getting) Each(column string) *Getting { g.each = column; return g }
+
+// Filter reads by the listing's operation, whose input takes filters: of that
+// name and with up to size values.
+func Filter(filter string, size int) *Getting {
+	return &Getting{way: byFilter, member: filter, size: size}
+}
+
+// EC2Filter is [Filter] with the number of values that EC2 takes ("List and
+// filter using the CLI and API", EC2 User Guide). A filter, unlike a list of
+// ids, does not fail as a whole when one does not exist.
+func EC2Filter(filter string) *Getting { return Filter(filter, filterValues) }
+
+// Of says which of several identity columns has the values of a filter. What is
+// found with them and not asked for is left out.
+func (g *Getting) Of(column string) *Getting { g.column = column; return g }
+
+// Prefix reads by the listing's operation, whose input takes what names begin
+// with in member.
+func Prefix(member string) *Getting { return &Getting{way: byPrefix, member: member} }
+
+// Search reads by listing everything, where the API has no other way.
+func Search() *Getting { return &Getting{way: byList} }
+
+// Walk gives all pages of a listing to page, for hooks: the listing need not be
+// that of the table. What the step has is named in its input.
+func Walk[T any](ctx context.Context, s *Step, l *Listing, page func([]T) error) error {
+	var one sync.Mutex // page is not called by two at once
+	in := l.start()
+	if l.by == nil {
+		if err := s.name(l.Op, in); err != nil {
+			return err
+		}
+	}
+	return l.each(ctx, s, in, func(_ string, items reflect.Value) error {
+		list, ok := items.Interface().([]T)
+		if !ok {
+			return fmt.Errorf("%s: it lists %s, not %s", l.name, items.Type(), reflect.TypeFor[[]T]())
+		}
+		one.Lock()
+		defer one.Unlock()
+		return page(list)
+	})
+}
+
+// All is [Walk] for what is needed as a whole.
+func All[T any](ctx context.Context, s *Step, l *Listing) ([]T, error) {
+	var all []T
+	err := Walk(ctx, s, l, func(some []T) error {
+		all = append(all, some...)
+		return nil
+	})
+	return all, err
+}
+
+// each gives what the listing has to page: the members of each page, and the key
+// of the parent they are within. It calls page from several goroutines at once
+// where there are parents.
+func (l *Listing) each(ctx context.Context, s *Step, in reflect.Value, page func(parent string, items reflect.Value) error) error {
+	if l.by != nil {
+		return l.by(ctx, s, func(items reflect.Value) error { return page("", items) })
+	}
+	if l.parent == nil {
+		return l.one(ctx, s, in, func(items reflect.Value) error { return page("", items) })
+	}
+	member, err := resolve(l.in, l.member)
+	if err != nil {
+		return err
+	}
+	if given, ok := member.get(in); ok && !given.IsZero() { // one parent's is asked for
+		given, _ = indirect(given)
+		return l.one(ctx, s, in, func(items reflect.Value) error { return page(given.String(), items) })
+	}
+	return l.parent.each(ctx, s, l.parent.start(), func(_ string, parents reflect.Value) error {
+		keys, err := l.keysOf(parents)
+		if err != nil {
+			return err
+		}
+		return aws.Each(ctx, aws.Breadth, keys, func(ctx context.Context, key string) error {
+			one := clone(in)
+			member.set(one, reflect.ValueOf(&key))
+			err := l.one(ctx, s, one, func(items reflect.Value) error { return page(key, items) })
+			return aws.IfExists(err) // a parent has gone meanwhile, and all within it
+		})
+	})
+}
+
+// start returns the input of a listing of everything.
+func (l *Listing) start() reflect.Value {
+	if l.by != nil {
+		return reflect.Value{}
+	}
+	return l.input()
+}
+
+func (l *Listing) keysOf(parents reflect.Value) ([]string, error) {
+	var keys []string
+	for _, parent := range l.parent.objects(parents) {
+		p, err := resolve(parent.Type(), l.key)
+		if err != nil {
+			return nil, err
+		}
+		v, _ := p.get(parent)
+		if v, ok := indirect(v); ok && v.IsValid() {
+			keys = append(keys, v.String())
+		}
+	}
+	return keys, nil
+}
+
+// one makes the listing once, for one parent if it has any.
+func (l *Listing) one(ctx context.Context, s *Step, in reflect.Value, page func(items reflect.Value) error) error {
+	for _, e := range l.edits {
+		if err := e.do(ctx, s, in.Interface()); err != nil {
+			return err
+		}
+	}
+	items, err := resolve(l.out, l.items)
+	if err != nil {
+		return err
+	}
+	next := l.pages(s.client, in.Interface())
+	for {
+		out, more, err := next(ctx)
+		if err == nil && out != nil {
+			err = l.look(out)
+		}
+		if err != nil {
+			if l.failed != nil {
+				err = l.failed(ctx, s, err)
+			}
+			return err
+		}
+		if out == nil {
+			return nil
+		}
+		if list, ok := items.get(reflect.ValueOf(out)); ok && list.Len() > 0 {
+			if err := page(list); err != nil {
+				return err
+			}
+		}
+		if !more {
+			return nil
+		}
+	}
+}
+
+// identify returns the identity that a member of the listing tells.
+func (l *Listing) identify(columns map[string]*Column, item reflect.Value) (modules.Row, error) {
+	row := modules.Row{}
+	for _, n := range l.names {
+		p, err := resolve(item.Type(), n.path)
+		if err != nil {
+			return nil, err
+		}
+		v, ok := p.get(item)
+		if row[n.column], err = decode(columns[n.column], v, ok); err != nil {
+			return nil, err
+		}
+	}
+	return row, nil
+}
+
+// check notes what is wrong with a listing of objects of type t.
+func (l *Listing) check(client, t reflect.Type, columns []Column) error {
+	if l.by != nil {
+		if l.found != t {
+			return fmt.Errorf("listing: it lists %s, and the table is declared by %s", l.found, t)
+		}
+		return nil
+	}
+	defects := slices.Clone(l.defects)
+	if l.client != nil {
+		defects = append(defects, l.Op.check(client, columns))
+	}
+	if l.parent != nil {
+		defects = append(defects, l.checkParent())
+	}
+	items, err := resolve(l.out, l.items)
+	switch {
+	case err != nil:
+		return errors.Join(append(defects, fmt.Errorf("%s: %w", l.name, err))...)
+	case items.leaf.Kind() != reflect.Slice:
+		return errors.Join(append(defects, fmt.Errorf("%s: %s is no list", l.name, l.items))...)
+	}
+	item := items.leaf.Elem()
+	if len(l.names) == 0 {
+		defects = append(defects, l.yields(item, t))
+	}
+	for _, n := range l.names {
+		if !slices.ContainsFunc(columns, func(c Column) bool { return c.Name == n.column }) {
+			defects = append(defects, fmt.Errorf("%s: there is no column %s", l.name, n.column))
+		}
+		if _, err := resolve(item, n.path); err != nil {
+			defects = append(defects, fmt.Errorf("%s: %w", l.name, err))
+		}
+	}
+	return errors.Join(defects...)
+}
+
+func (l *Listing) checkParent() error {
+	member, err := resolve(l.in, l.member)
+	if err == nil && member.leaf != reflect.TypeFor[*string]() {
+		err = fmt.Errorf("%s: %s is no text", l.name, l.member)
+	}
+	item := l.parent.found
+	if l.parent.by == nil {
+		items, failed := resolve(l.parent.out, l.parent.items)
+		if failed != nil {
+			return errors.Join(err, failed)
+		}
+		item = items.leaf.Elem()
+		if l.parent.convert != nil {
+			item = l.parent.convert.to
+		}
+	}
+	if err != nil {
+		return err
+	}
+	key, err := resolve(item, l.key)
+	if err == nil && deref(key.leaf).Kind() != reflect.String {
+		err = fmt.Errorf("%s: the parent's %s is no text", l.name, l.key)
+	}
+	return err
+}
+
+// yields checks that what a call has found is, or is converted to, what the
+// table is declared by.
+func (o *Op) yields(found, t reflect.Type) error {
+	if o.convert != nil {
+		if o.convert.from != found && o.convert.from != deref(found) {
+			return fmt.Errorf("%s: it answers %s, and is converted from %s", o.name, found, o.convert.from)
+		}
+		found = o.convert.to
+	}
+	if deref(found) != t {
+		return fmt.Errorf("%s: it answers %s, and the table is declared by %s", o.name, found, t)
+	}
+	return nil
+}
+
+// objects returns what a call has found as what the table is declared by.
+func (o *Op) objects(items reflect.Value) []reflect.Value {
+	objects := make([]reflect.Value, 0, items.Len())
+	for i := range items.Len() {
+		if o.convert != nil && o.convert.several != nil {
+			item := items.Index(i)
+			if o.convert.from != item.Type() {
+				item, _ = indirect(item)
+			}
+			several := o.convert.several(item.Interface())
+			for i := range several.Len() {
+				objects = append(objects, several.Index(i))
+			}
+			continue
+		}
+		if object, ok := o.object(items.Index(i)); ok {
+			objects = append(objects, object)
+		}
+	}
+	return objects
+}
+
+// object is objects for one.
+func (o *Op) object(found reflect.Value) (reflect.Value, bool) {
+	if o.convert != nil {
+		if o.convert.from != found.Type() {
+			var ok bool
+			if found, ok = indirect(found); !ok {
+				return found, false
+			}
+		}
+		found = reflect.ValueOf(o.convert.do(found.Interface()))
+	}
+	return indirect(found)
+}
+
+// Find returns what a listing finds that a filter with these values lets
+// through, of any number of them; all there is where the filter is "". It is
+// what the code beside a declaration lists by.
+func Find[T any](ctx context.Context, client any, l *Listing, filter string, values ...string) ([]T, error) {
+	var (
+		one sync.Mutex // page may be called by several at once
+		all []T
+	)
+	for _, some := range batches(filter, values) {
+		in := l.start()
+		if filter != "" {
+			addFilter(in, filter, some)
+		}
+		err := l.each(ctx, &Step{client: client}, in, func(_ string, items reflect.Value) error {
+			one.Lock()
+			defer one.Unlock()
+			for _, object := range l.objects(items) {
+				all = append(all, object.Interface().(T))
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// batches returns as many of the values a time as a filter may have.
+func batches(filter string, values []string) [][]string {
+	if filter == "" {
+		return [][]string{nil}
+	}
+	return slices.Collect(slices.Chunk(distinct(values), filterValues))
+}

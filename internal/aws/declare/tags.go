@@ -1,0 +1,296 @@
+package declare
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"iasql/internal/aws"
+	"iasql/internal/modules"
+)
+
+// tagging is how an object's tags are changed.
+type tagging struct {
+	set, remove *Op
+	kind        ec2types.ResourceType // of EC2: objects are created with a TagSpecification
+	owner       string                // column with the id that tags are set by, where that is no key
+	bulk        *bulk
+}
+
+// bulk reads the tags of several objects by one call.
+type bulk struct {
+	op          *Op
+	member      string // of the input: the list of what is asked for
+	size        int
+	key         string // column by which objects are named
+	items       string // of the answer
+	owner, tags string // of each item
+}
+
+// Tags declares the column tags. They live at member: in what is read of the
+// object, or in the answer of the call that From names. They are changed by set,
+// whose input has the tags in a map or a list of keys and values, and remove,
+// which has the keys in a list.
+func Tags[C, SetIn, SetOut, RemoveIn, RemoveOut, O any](
+	member string,
+	set func(C, context.Context, *SetIn, ...func(*O)) (*SetOut, error),
+	remove func(C, context.Context, *RemoveIn, ...func(*O)) (*RemoveOut, error),
+	options ...Option,
+) Column {
+	return TagsBy(member, Call(set, options...), Call(remove, options...))
+}
+
+// TagsBy is [Tags] with calls that say more. Where both are the same one, it is
+// made once for all that changes.
+func TagsBy(member string, set, remove *Op) Column {
+	c := Plain(aws.TagsColumn(), member)
+	c.tagging = &tagging{set: set, remove: remove}
+	return c
+}
+
+// EC2Tags declares the tags of an object of EC2, which is created with them and
+// with the token of its creation, if there is one.
+func EC2Tags(kind ec2types.ResourceType) Column {
+	c := TagsBy("Tags", Call((*ec2.Client).CreateTags), Call((*ec2.Client).DeleteTags))
+	c.tagging.kind = kind
+	return c
+}
+
+// TagsInBulk has the tags of up to size objects read by one call: member of its
+// input has their values of the column key; each of items in its answer has, at
+// owner, whose they are, and, at tags, the tags.
+func (c Column) TagsInBulk(op *Op, member string, size int, key, items, owner, tags string) Column {
+	t := *c.tagging
+	t.bulk = &bulk{op, member, size, key, items, owner, tags}
+	c.tagging = &t
+	return c
+}
+
+// Owner says which column has the id that tags are set by, where the calls do
+// not name the object by a key.
+func (c Column) Owner(column string) Column {
+	t := *c.tagging
+	t.owner = column
+	c.tagging = &t
+	return c
+}
+
+// isTags reports whether a type is the SDK's for tags: a map of texts, or a list
+// of keys and values.
+func isTags(t reflect.Type) bool {
+	if t == reflect.TypeFor[map[string]string]() {
+		return true
+	}
+	if t.Kind() != reflect.Slice {
+		return false
+	}
+	_, _, ok := pair(t.Elem())
+	return ok
+}
+
+// readTags returns tags as a map, those that users do not see included.
+func readTags(v reflect.Value) map[string]string {
+	if m, ok := v.Interface().(map[string]string); ok {
+		return m
+	}
+	key, value, _ := pair(v.Type().Elem())
+	m := make(map[string]string, v.Len())
+	for i := range v.Len() {
+		if tag, ok := indirect(v.Index(i)); ok {
+			m[awssdk.ToString(tag.FieldByIndex(key).Interface().(*string))] = awssdk.ToString(tag.FieldByIndex(value).Interface().(*string))
+		}
+	}
+	return m
+}
+
+// writeTags returns a map as tags of type t, sorted by key.
+func writeTags(m map[string]string, t reflect.Type) reflect.Value {
+	if t == reflect.TypeFor[map[string]string]() {
+		return reflect.ValueOf(m)
+	}
+	key, value, _ := pair(t.Elem())
+	list := reflect.MakeSlice(t, 0, len(m))
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		tag := reflect.New(t.Elem()).Elem()
+		tag.FieldByIndex(key).Set(reflect.ValueOf(awssdk.String(k)))
+		tag.FieldByIndex(value).Set(reflect.ValueOf(awssdk.String(m[k])))
+		list = reflect.Append(list, tag)
+	}
+	return list
+}
+
+// tagsMember finds where an input takes tags.
+func tagsMember(in reflect.Type) *path {
+	for _, name := range []string{"Tags", "TagList", "TagsToAdd", "AddTags", "HostedZoneTags", "tags"} {
+		if p, err := resolve(in, name); err == nil && isTags(p.leaf) {
+			return p
+		}
+	}
+	return nil
+}
+
+// keysMember finds where an input takes the keys of tags: texts, or tags of
+// which only the key is set.
+func keysMember(in reflect.Type) *path {
+	for _, name := range []string{"TagKeys", "TagKeyList", "Keys", "RemoveTagKeys", "TagsToRemove", "Tags"} {
+		if p, err := resolve(in, name); err == nil && p.leaf.Kind() == reflect.Slice && (p.leaf.Elem().Kind() == reflect.String || isTags(p.leaf)) {
+			return p
+		}
+	}
+	return nil
+}
+
+// addTags puts the tags that an object is created with into the input.
+func (t *tagging) addTags(in reflect.Value, want modules.Row, token string) {
+	tags := aws.TagsOf(want, token)
+	if len(tags) == 0 {
+		return
+	}
+	if t.kind != "" {
+		in.Elem().FieldByName("TagSpecifications").Set(reflect.ValueOf(aws.EC2TagSpecification(t.kind, want, token)))
+		return
+	}
+	if p := tagsMember(in.Type().Elem()); p != nil {
+		p.set(in, writeTags(tags, p.leaf))
+	}
+}
+
+// created reports whether a creation takes tags.
+func (t *tagging) created(in reflect.Type) bool {
+	if t.kind != "" {
+		_, ok := in.FieldByName("TagSpecifications")
+		return ok
+	}
+	return tagsMember(in) != nil
+}
+
+// update makes the tags those of the step, by at most two calls.
+func (t *tagging) update(ctx context.Context, s *Step, r *binding) error {
+	if t.set == t.remove {
+		tags, keys := aws.TagChanges(s.Have[modules.ColumnTags], s.Want[modules.ColumnTags])
+		in := t.set.input()
+		if len(tags) > 0 { // an empty list is refused
+			t.putTags(in, tags)
+		}
+		if len(keys) > 0 {
+			t.putKeys(in, keys)
+		}
+		return t.change(ctx, s, r, t.set, in)
+	}
+	return aws.UpdateTags(ctx, s.Have, s.Want,
+		func(ctx context.Context, tags map[string]string) error {
+			in := t.set.input()
+			t.putTags(in, tags)
+			return t.change(ctx, s, r, t.set, in)
+		},
+		func(ctx context.Context, keys []string) error {
+			in := t.remove.input()
+			t.putKeys(in, keys)
+			return t.change(ctx, s, r, t.remove, in)
+		})
+}
+
+func (t *tagging) putTags(in reflect.Value, tags map[string]string) {
+	p := tagsMember(t.set.in)
+	p.set(in, writeTags(tags, p.leaf))
+}
+
+func (t *tagging) putKeys(in reflect.Value, keys []string) {
+	p := keysMember(t.remove.in)
+	list := reflect.MakeSlice(p.leaf, len(keys), len(keys))
+	for i := range keys {
+		if p.leaf.Elem().Kind() == reflect.String {
+			list.Index(i).SetString(keys[i])
+		} else { // a key without a value: whatever the value is
+			at, _, _ := pair(p.leaf.Elem())
+			list.Index(i).FieldByIndex(at).Set(reflect.ValueOf(&keys[i]))
+		}
+	}
+	p.set(in, list)
+}
+
+func (t *tagging) change(ctx context.Context, s *Step, r *binding, op *Op, in reflect.Value) error {
+	if t.kind != "" {
+		id := s.Have[r.description.Identity()[0]]
+		if t.owner != "" {
+			id = s.Have[t.owner]
+		}
+		in.Elem().FieldByName("Resources").Set(reflect.ValueOf([]string{id.String()}))
+	} else if err := r.name(op, in, s.Have); err != nil {
+		return err
+	}
+	_, err := op.run(ctx, s, in)
+	return err
+}
+
+// check notes what is wrong with the declaration.
+func (t *tagging) check(client reflect.Type, columns []Column) error {
+	var defects []error
+	for _, op := range []*Op{t.set, t.remove} {
+		if op == nil {
+			return errors.New("column tags: no calls change it")
+		}
+		defects = append(defects, op.check(client, columns))
+	}
+	if tagsMember(t.set.in) == nil {
+		defects = append(defects, fmt.Errorf("call %s: its input takes no tags", t.set.name))
+	}
+	if keysMember(t.remove.in) == nil {
+		defects = append(defects, fmt.Errorf("call %s: its input takes no keys of tags", t.remove.name))
+	}
+	if b := t.bulk; b != nil {
+		defects = append(defects, b.check(client, columns))
+	}
+	return errors.Join(defects...)
+}
+
+func (b *bulk) check(client reflect.Type, columns []Column) error {
+	_, err := resolve(b.op.in, b.member)
+	if err != nil {
+		return errors.Join(b.op.check(client, columns), err)
+	}
+	items, err := resolve(b.op.out, b.items)
+	if err != nil || items.leaf.Kind() != reflect.Slice {
+		return errors.Join(b.op.check(client, columns), err, fmt.Errorf("call %s: %s is no list", b.op.name, b.items))
+	}
+	_, noOwner := resolve(items.leaf.Elem(), b.owner)
+	_, noTags := resolve(items.leaf.Elem(), b.tags)
+	return errors.Join(b.op.check(client, columns), noOwner, noTags)
+}
+
+// read returns, by the value of the key column, the tags of objects.
+func (b *bulk) read(ctx context.Context, s *Step, keys []string) (map[string]map[string]string, error) {
+	member, _ := resolve(b.op.in, b.member)
+	items, _ := resolve(b.op.out, b.items)
+	owner, _ := resolve(items.leaf.Elem(), b.owner)
+	tags, _ := resolve(items.leaf.Elem(), b.tags)
+	found := make(map[string]map[string]string, len(keys))
+	for some := range slices.Chunk(keys, b.size) {
+		in := b.op.input()
+		member.set(in, reflect.ValueOf(some))
+		out, err := b.op.run(ctx, s, in)
+		if err != nil {
+			return nil, err
+		}
+		list, ok := items.get(out)
+		for i := 0; ok && i < list.Len(); i++ {
+			of, there := owner.get(list.Index(i))
+			if !there {
+				continue
+			}
+			of, _ = indirect(of)
+			found[of.String()] = map[string]string{}
+			if v, ok := tags.get(list.Index(i)); ok {
+				found[of.String()] = readTags(v)
+			}
+		}
+	}
+	return found, nil
+}
