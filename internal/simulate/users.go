@@ -15,14 +15,24 @@ import (
 type tx struct {
 	over   map[decide.RecordRef]modules.Row // nil: deleted
 	shared map[decide.RecordRef]bool        // FOR KEY SHARE
-	audit  []*auditRow
+	// taken are the identities that it has given to records, also those it has taken
+	// away again: a unique index has them until the transaction ends.
+	taken map[uniqueKey]bool
+	audit []*auditRow
 	// inBatch: it has edited while a batch was open.
 	inBatch bool
 }
 
+// uniqueKey is what a unique index keeps apart.
+type uniqueKey struct {
+	table string
+	scope modules.Scope
+	key   string
+}
+
 func (db *database) tx(slot int) *tx {
 	if db.txs[slot] == nil {
-		db.txs[slot] = &tx{over: map[decide.RecordRef]modules.Row{}, shared: map[decide.RecordRef]bool{}}
+		db.txs[slot] = &tx{over: map[decide.RecordRef]modules.Row{}, shared: map[decide.RecordRef]bool{}, taken: map[uniqueKey]bool{}}
 	}
 	return db.txs[slot]
 }
@@ -196,12 +206,12 @@ func (db *database) allowed(tx *tx, t *modules.Table, id int64, vals modules.Row
 			if other == tx {
 				continue
 			}
-			for at, o := range other.over {
+			if other.taken[uniqueKey{t.Name, t.Scope(vals), key}] {
+				return false
+			}
+			for at := range other.over {
 				if at.Table != t.Name {
 					continue
-				}
-				if k, ok := t.Key(o); ok && k == key && t.Scope(o) == t.Scope(vals) {
-					return false
 				}
 				if r := db.rows[at.Table][at.ID]; r != nil {
 					if k, ok := t.Key(r.vals); ok && k == key && t.Scope(r.vals) == t.Scope(vals) {
@@ -245,6 +255,9 @@ func (db *database) userWrite(tx *tx, at decide.RecordRef, vals modules.Row) {
 	_, again := tx.over[at]
 	tx.over[at] = vals
 	t := registry.Table(at.Table)
+	if key, ok := t.Key(vals); ok && vals != nil {
+		tx.taken[uniqueKey{t.Name, t.Scope(vals), key}] = true
+	}
 	for i := range t.Columns {
 		if c := &t.Columns[i]; c.References != nil && !vals[c.Name].IsNull() && (again || before[c.Name] != vals[c.Name]) {
 			tx.shared[decide.RecordRef{Table: c.References.Table, ID: vals[c.Name].Int()}] = true

@@ -372,19 +372,17 @@ func (db *database) fill(t *modules.Table, vals modules.Row) modules.Row {
 }
 
 // reserved reports whether an open transaction has inserted or renamed a
-// record to the identity: a unique index makes others wait.
+// record to the identity, whatever it has done to it since: a unique index makes
+// others wait (_bt_check_unique in PostgreSQL's nbtinsert.c looks whether the
+// transaction goes on before it looks for a deletion).
 func (db *database) reserved(t *modules.Table, vals modules.Row) bool {
 	key, ok := t.Key(vals)
 	if !ok {
 		return false
 	}
 	for _, tx := range db.txs {
-		for at, o := range tx.over {
-			if at.Table == t.Name && o != nil && t.Scope(o) == t.Scope(vals) {
-				if k, ok := t.Key(o); ok && k == key {
-					return true
-				}
-			}
+		if tx.taken[uniqueKey{t.Name, t.Scope(vals), key}] {
+			return true
 		}
 	}
 	return false
