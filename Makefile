@@ -50,7 +50,14 @@ SEEDS ?= 20000
 
 .PHONY: simulate
 simulate: ## Run SEEDS schedules of the simulated world (default 20000)
-	go test ./internal/sync/simulate -run TestSimulate -count=1 -timeout 0 -v -args -seeds $(SEEDS)
+	go test ./internal/simulate -run TestSimulate -count=1 -timeout 0 -v -args -seeds $(SEEDS)
+
+SCRIPTS ?= 5000
+SEED ?= 1
+
+.PHONY: storetest
+storetest: ## Compare the PostgreSQL store with the simulated one, by SCRIPTS random scripts (default 5000) from SEED (default 1) on
+	go test ./internal/postgres -run TestConformance -count=1 -timeout 0 -v -args -scripts $(SCRIPTS) -seed $(SEED)
 
 FOR ?= 10m
 
@@ -71,5 +78,5 @@ fuzz: ## Run every fuzz target for FOR (default 30s) each
 # vuln.go.dev, and fails where that cannot be reached.
 .PHONY: security
 security: ## Look for insecure code (gosec) and known vulnerabilities (govulncheck)
-	go run $(GOSEC) -quiet -exclude-dir=test -exclude-dir=internal/testaws -exclude-dir=internal/testdb -exclude-dir=internal/sync/simulate ./...
+	go run $(GOSEC) -quiet -exclude-dir=test -exclude-dir=internal/testaws -exclude-dir=internal/testdb -exclude-dir=internal/simulate -exclude-dir=internal/store/storetest ./...
 	go run $(GOVULNCHECK) ./...

@@ -1,18 +1,12 @@
-// Package auditlog reads the audit log: what users did to a record and is not
-// yet settled ([Fold]), and in which transaction it is marked as settled
-// ([SettleQuery]).
-//
-// Rows are marked one by one, never by a window over time or ids: a
-// transaction that commits late has smaller ids and earlier times than rows
-// that have been dealt with already (R2).
+// Package auditlog folds the audit log: it turns the rows that users' writes have
+// left there into what is not yet settled of a record, a [Change], and converts
+// the images of rows that the log holds. It is pure; package
+// iasql/internal/postgres reads the rows, and marks them as settled.
 package auditlog
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
-
-	"github.com/jackc/pgx/v5"
 
 	"iasql/internal/modules"
 )
@@ -42,8 +36,7 @@ type Entry struct {
 	ID       int64
 	RecordID int64
 	Type     string      // INSERT, UPDATE or DELETE
-	Original modules.Row // database terms; nil for INSERT
-	Change   modules.Row // nil for DELETE
+	Original modules.Row // the values before it, in database terms; nil for INSERT
 }
 
 // Fold adds the next entry of a record to its pending change; c is nil for the
@@ -148,41 +141,3 @@ func ToJSON(c *modules.Column, v modules.Value) json.RawMessage {
 	}
 	return text
 }
-
-// Querier is what reads need: a pool, a connection or a transaction.
-type Querier interface {
-	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
-}
-
-// PendingQuery selects the unsettled user changes of records of a table, in
-// order: $1 is the table, $2 the record ids. [ScanPending] reads its rows.
-const PendingQuery = `
-	SELECT id, record_id, change_type, change -> 'original', change -> 'change'
-	FROM public.iasql_audit_log
-	WHERE NOT settled AND table_name = $1 AND record_id = ANY ($2) AND change_type IN ('INSERT', 'UPDATE', 'DELETE')
-	ORDER BY id`
-
-// ScanPending folds the rows of [PendingQuery] by record.
-func ScanPending(t *modules.Table, rows pgx.Rows) (map[int64]*Change, error) {
-	changes := map[int64]*Change{}
-	defer rows.Close()
-	for rows.Next() {
-		var e Entry
-		var original, change []byte
-		if err := rows.Scan(&e.ID, &e.RecordID, &e.Type, &original, &change); err != nil {
-			return nil, err
-		}
-		var err error
-		if e.Original, err = Row(t, original); err != nil {
-			return nil, err
-		}
-		changes[e.RecordID] = changes[e.RecordID].Fold(t, e)
-	}
-	return changes, rows.Err()
-}
-
-// SettleQuery marks audit rows, $1, as dealt with, in the transaction that
-// records what was done about them.
-const SettleQuery = `
-	UPDATE public.iasql_audit_log SET settled = true, settled_at = clock_timestamp()
-	WHERE id = ANY ($1) AND NOT settled`

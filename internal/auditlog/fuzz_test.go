@@ -41,7 +41,7 @@ func FuzzRow(f *testing.F) {
 		}
 		var c *Change
 		for i, kind := range []string{"UPDATE", "DELETE", "INSERT", "UPDATE"} {
-			c = c.Fold(table, Entry{ID: int64(i), Type: kind, Original: row, Change: row})
+			c = c.Fold(table, Entry{ID: int64(i), Type: kind, Original: row})
 		}
 		if c.Latest() != 3 || c.Delete {
 			t.Errorf("%+v", c)

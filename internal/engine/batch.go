@@ -14,7 +14,7 @@ import (
 
 	"iasql/internal/platform"
 	"iasql/internal/postgres"
-	"iasql/internal/sync"
+	"iasql/internal/store"
 )
 
 // commitArgs are the arguments of a commit, asked for by iasql_commit or, when
@@ -197,7 +197,7 @@ func (e *Engine) revert(ctx context.Context, batch int64) (int64, error) {
 // change is settled, has failed for good, or waits for one that has.
 func (e *Engine) carryOut(ctx context.Context, batch int64, kind string, reviewed bool) (*committed, string, error) {
 	result := &committed{Failed: []failedRecord{}}
-	cycle := sync.Full
+	cycle := store.Full
 	for {
 		accounts, err := e.accounts(ctx)
 		if err != nil {
@@ -214,7 +214,7 @@ func (e *Engine) carryOut(ctx context.Context, batch int64, kind string, reviewe
 			result.Pushed += report.Pushed
 			result.Pulled += report.Pulled
 		}
-		cycle = sync.Push
+		cycle = store.Push
 		failed, working, pause, err := e.progress(ctx, batch)
 		if err != nil {
 			return nil, "", err

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"iasql/internal/postgres"
+	"iasql/internal/store"
 	"iasql/internal/sync"
 )
 
@@ -62,7 +63,7 @@ const minRest = 50 * time.Millisecond
 // workCycle runs cycles of an account until nothing is left that should be
 // done soon. It never returns an error to the queue, whose retries would
 // collide with newer jobs of the same account: it queues another job instead.
-func (e *Engine) workCycle(ctx context.Context, account string, kind sync.Kind) error {
+func (e *Engine) workCycle(ctx context.Context, account string, kind store.Kind) error {
 	again := false
 	for rest := minRest; ; {
 		report, err := e.runCycle(ctx, account, kind, postgres.CycleOptions{})
@@ -83,7 +84,7 @@ func (e *Engine) workCycle(ctx context.Context, account string, kind sync.Kind) 
 			return nil
 		}
 		again = false
-		pause, err := e.nextAttempt(ctx, account)
+		pause, waits, err := e.database.NextAttempt(ctx, account)
 		if err != nil {
 			e.log.Error("could not read what is due next", "account", account, "error", err)
 			return nil
@@ -94,10 +95,10 @@ func (e *Engine) workCycle(ctx context.Context, account string, kind sync.Kind) 
 			}
 			e.lookForLock(account)
 		}
-		if pause == nil {
+		if !waits {
 			return nil
 		}
-		if *pause > soon {
+		if pause > soon {
 			if _, err := e.pool.Exec(ctx, `SELECT iasql_internal.enqueue('push', $1, make_interval(secs => $2))`, account, pause.Seconds()); err != nil {
 				e.log.Error("could not queue another cycle", "account", account, "error", err)
 			}
@@ -106,62 +107,40 @@ func (e *Engine) workCycle(ctx context.Context, account string, kind sync.Kind) 
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(max(*pause, rest)):
+		case <-time.After(max(pause, rest)):
 		}
 		if report.Calls+report.Pulled+report.Settled > 0 {
 			rest = minRest
 		} else { // what is due may be a creation that is still being looked for
 			rest = min(2*rest, soon)
 		}
-		kind = sync.Push
+		kind = store.Push
 	}
-}
-
-// nextAttempt returns how long it is until a record of the account that backs
-// off, or an operation that is being looked for, is due; nil if there is none.
-func (e *Engine) nextAttempt(ctx context.Context, account string) (*time.Duration, error) {
-	var seconds *float64
-	err := e.pool.QueryRow(ctx, `
-		SELECT extract(epoch FROM min(at) - clock_timestamp())::double precision FROM (
-			SELECT min(CASE WHEN next_attempt_at > clock_timestamp() + interval '20 minutes' THEN clock_timestamp() -- the clock was put back
-			                ELSE next_attempt_at END) AS at
-			FROM (SELECT account, next_attempt_at FROM iasql_internal.record_state
-			      UNION ALL SELECT account, next_attempt_at FROM iasql_internal.garbage) waiting
-			WHERE account = $1 AND next_attempt_at < 'infinity'
-			UNION ALL
-			SELECT clock_timestamp() + min(greatest(iasql_internal.setting('consistency_window')::interval - make_interval(secs => greatest(coalesce($2 - elapsed, 0), 0)), '1 second'))
-			FROM public.iasql_operations WHERE account = $1 AND ended IS NULL AND kind <> 'call'
-		) due`, account, e.database.Elapsed(account)).Scan(&seconds)
-	if err != nil || seconds == nil {
-		return nil, err
-	}
-	d := time.Duration(*seconds * float64(time.Second))
-	return &d, nil
 }
 
 // runCycle takes the account's lease, waiting for a running cycle to end, and
 // runs one cycle under it.
-func (e *Engine) runCycle(ctx context.Context, account string, kind sync.Kind, options postgres.CycleOptions) (sync.Report, error) {
+func (e *Engine) runCycle(ctx context.Context, account string, kind store.Kind, options postgres.CycleOptions) (store.Report, error) {
 	if options.Batch == 0 {
 		var batch *int64
 		err := e.pool.QueryRow(ctx, `SELECT iasql_internal.open_batch()`).Scan(&batch)
 		if err != nil {
-			return sync.Report{}, err
+			return store.Report{}, err
 		}
 		if batch != nil {
-			return sync.Report{}, errBatchOpen
+			return store.Report{}, errBatchOpen
 		}
 	}
 	if options.Kind == "" {
 		options.Kind = string(kind)
 	}
-	alone := kind == sync.Push && options.Batch == 0
+	alone := kind == store.Push && options.Batch == 0
 	if alone {
 		if e.turns.ask(account) {
-			return sync.Report{}, errAsked
+			return store.Report{}, errAsked
 		}
 		if !e.turns.wait(account) {
-			return sync.Report{}, errors.Join(errAsked, e.database.AskToPush(ctx, account))
+			return store.Report{}, errors.Join(errAsked, e.database.AskToPush(ctx, account))
 		}
 	}
 	lease, err := e.database.Acquire(ctx, account, e.id, options)
@@ -169,9 +148,9 @@ func (e *Engine) runCycle(ctx context.Context, account string, kind sync.Kind, o
 		e.turns.came(account)
 	}
 	if err != nil {
-		return sync.Report{}, err
+		return store.Report{}, err
 	}
-	if kind == sync.Push && options.Batch == 0 {
+	if kind == store.Push && options.Batch == 0 {
 		// Every waiting push job of the account is answered by this cycle, whose
 		// snapshot is yet to be taken. (The queue is there for the index by which
 		// jobs are fetched: those that are done are kept for a while.)
@@ -180,19 +159,19 @@ func (e *Engine) runCycle(ctx context.Context, account string, kind sync.Kind, o
 				SELECT id FROM iasql_river.river_job
 				WHERE state = 'available' AND queue = 'iasql' AND kind = 'push' AND args ->> 'account' = $1
 				FOR UPDATE SKIP LOCKED)`, account); err != nil {
-			return sync.Report{}, errors.Join(err, lease.Release(sync.Report{}, err))
+			return store.Report{}, errors.Join(err, lease.Release(store.Report{}, err))
 		}
 	}
-	cycle := &sync.Engine{Database: e.database, Registry: e.registry, Log: e.log, Concurrency: e.options.Concurrency}
+	cycle := &sync.Engine{Store: e.database, Registry: e.registry, Concurrency: e.options.Concurrency}
 	if options.Batch != 0 || options.Waited {
-		cycle.Turn = -1
+		cycle.TimeSlice = -1
 	}
 	if options.Batch != 0 {
-		cycle.Database = &postgres.Bound{Database: e.database, Batch: options.Batch}
+		cycle.Store = &postgres.Bound{Database: e.database, Batch: options.Batch}
 	}
 	asked := func() bool { return false }
-	if kind == sync.Full && options.Batch == 0 {
-		cycle.Wanted, asked = e.turns.list(account)
+	if kind == store.Full && options.Batch == 0 {
+		cycle.Preempt, asked = e.turns.list(account)
 	}
 	report, failure := e.underLease(ctx, lease, cycle, kind)
 	if asked() || report.More { // who asked may have come too late for this cycle
@@ -200,6 +179,12 @@ func (e *Engine) runCycle(ctx context.Context, account string, kind sync.Kind, o
 			e.log.Error("could not queue another cycle", "account", account, "error", err)
 		}
 	}
+	e.tell(account, report)
+	return report, failure
+}
+
+// tell logs what went wrong in a cycle.
+func (e *Engine) tell(account string, report store.Report) {
 	for _, problem := range report.Errors {
 		var locked *sync.LockedError
 		if errors.As(problem.Err, &locked) && !e.said.news(account+" "+locked.Table) {
@@ -210,12 +195,11 @@ func (e *Engine) runCycle(ctx context.Context, account string, kind sync.Kind, o
 	if report.Stopped != "" {
 		e.log.Warn("cycle stopped for review", "account", account, "why", report.Stopped)
 	}
-	return report, failure
 }
 
 // underLease runs a cycle and gives the lease back, come what may: a panic ends
 // the cycle with an error, and no account waits for it for ever.
-func (e *Engine) underLease(ctx context.Context, lease *postgres.Lease, cycle *sync.Engine, kind sync.Kind) (report sync.Report, failure error) {
+func (e *Engine) underLease(ctx context.Context, lease *postgres.Lease, cycle *sync.Engine, kind store.Kind) (report store.Report, failure error) {
 	defer func() {
 		if p := recover(); p != nil {
 			failure = fmt.Errorf("the engine has a defect: %v", p)

@@ -24,7 +24,7 @@ import (
 	"iasql/internal/modules"
 	"iasql/internal/platform"
 	"iasql/internal/postgres"
-	"iasql/internal/sync"
+	"iasql/internal/store"
 )
 
 // Options configure an engine.
@@ -116,10 +116,10 @@ func (e *Engine) start(ctx context.Context, accounts int) error {
 	}
 	workers := river.NewWorkers()
 	river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, job *river.Job[pushArgs]) error {
-		return e.workCycle(ctx, job.Args.Account, sync.Push)
+		return e.workCycle(ctx, job.Args.Account, store.Push)
 	}))
 	river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, job *river.Job[syncArgs]) error {
-		return e.workCycle(ctx, job.Args.Account, sync.Full)
+		return e.workCycle(ctx, job.Args.Account, store.Full)
 	}))
 	river.AddWorker(workers, river.WorkFunc(e.workRequest))
 	river.AddWorker(workers, river.WorkFunc(e.workCommit))

@@ -11,8 +11,10 @@ import (
 	"strings"
 
 	"iasql/internal/auditlog"
+	"iasql/internal/decide"
 	"iasql/internal/modules"
 	"iasql/internal/postgres"
+	"iasql/internal/store"
 	"iasql/internal/sync"
 )
 
@@ -51,12 +53,12 @@ func (e *Engine) preview(ctx context.Context, own *postgres.OwnEdits, batch int6
 		if err != nil {
 			return nil, err
 		}
-		cycle := &sync.Engine{Registry: e.registry, Log: e.log, Concurrency: e.options.Concurrency, ReadOnly: true}
-		cycle.Database = &postgres.Overlay{Database: e.database, Own: own}
+		cycle := &sync.Engine{Registry: e.registry, Concurrency: e.options.Concurrency, ReadOnly: true}
+		cycle.Store = &postgres.Overlay{Database: e.database, Own: own}
 		if batch != 0 {
-			cycle.Database = &postgres.Bound{Database: e.database, Batch: batch}
+			cycle.Store = &postgres.Bound{Database: e.database, Batch: batch}
 		}
-		report, failure := e.underLease(ctx, lease, cycle, sync.Full)
+		report, failure := e.underLease(ctx, lease, cycle, store.Full)
 		if failure != nil {
 			return nil, failure
 		}
@@ -84,7 +86,7 @@ func (e *Engine) preview(ctx context.Context, own *postgres.OwnEdits, batch int6
 
 // secretsOf tells one secret that is to be pushed from another, which rows do
 // not show: by the change that asks for it.
-func secretsOf(step sync.Step) (list []string) {
+func secretsOf(step decide.Step) (list []string) {
 	s := step.Subject
 	for i := range s.Table.Columns {
 		c := &s.Table.Columns[i]
@@ -103,71 +105,23 @@ func value(id *int64) int64 {
 }
 
 // rowsOf lists what a step does: a push, a pull, and conflicts, each a row.
-func rowsOf(step sync.Step) []previewRow {
+func rowsOf(step decide.Step) []previewRow {
 	s, d := step.Subject, step.Decision
-	row := func(action, direction string) previewRow {
-		r := previewRow{Action: action, Direction: direction, Table: s.Table.Name, Reason: d.Reason, Changes: map[string]json.RawMessage{}}
-		if s.RecordID != 0 {
-			r.ID = &s.RecordID
-		}
-		r.Description = describeSubject(action, s)
-		return r
-	}
-	var rows []previewRow
+	rows := pushRows(step)
 	switch d.Action {
-	case sync.Create:
-		r := row("create", "push")
-		for i := range s.Table.Columns {
-			c := &s.Table.Columns[i]
-			v := s.Record.Row[c.Name]
-			switch {
-			case c.Assigned && v.IsNull():
-				r.Changes[c.Name] = change("null", knownAfterApply)
-			case !c.Local && !v.IsNull():
-				r.Changes[c.Name] = change("null", show(c, v))
-			}
-		}
-		rows = append(rows, r)
-	case sync.Update, sync.Replace:
-		action := "update"
-		if d.Action == sync.Replace {
-			action = "replace"
-		}
-		r := row(action, "push")
-		for _, name := range d.Push {
-			c := s.Table.Column(name)
-			from := show(c, s.Object[name])
-			if s.Stranded[name] {
-				from = show(c, s.Record.Row[name])
-			}
-			r.Changes[name] = change(from, show(c, s.Record.Row[name]))
-		}
-		for i := range s.Table.Columns {
-			if c := &s.Table.Columns[i]; d.Action == sync.Replace && c.Identity && c.Assigned {
-				r.Changes[c.Name] = change(show(c, s.Object[c.Name]), knownAfterApply)
-			}
-		}
-		rows = append(rows, r)
-	case sync.Delete:
-		r := row("delete", "push")
-		identity, _ := s.Identity()
-		for _, name := range s.Table.Identity() {
-			r.Changes[name] = change(show(s.Table.Column(name), identity[name]), "null")
-		}
-		rows = append(rows, r)
-	case sync.InsertRecord:
-		r := row("create", "pull")
+	case decide.InsertRecord:
+		r := newRow(step, "create", "pull")
 		for name, v := range d.Pull {
 			if c := s.Table.Column(name); c != nil && !v.IsNull() {
 				r.Changes[name] = change("null", show(c, v))
 			}
 		}
 		rows = append(rows, r)
-	case sync.DeleteRecord:
-		rows = append(rows, row("delete", "pull"))
+	case decide.DeleteRecord:
+		rows = append(rows, newRow(step, "delete", "pull"))
 	}
-	if len(d.Pull) > 0 && s.Record != nil && d.Action != sync.InsertRecord {
-		r := row("update", "pull")
+	if len(d.Pull) > 0 && s.Record != nil && d.Action != decide.InsertRecord {
+		r := newRow(step, "update", "pull")
 		for name, v := range d.Pull {
 			c := s.Table.Column(name)
 			r.Changes[name] = change(show(c, s.Record.Row[name]), show(c, v))
@@ -175,7 +129,7 @@ func rowsOf(step sync.Step) []previewRow {
 		rows = append(rows, r)
 	}
 	for _, conflict := range d.Conflicts {
-		r := row("update", "conflict")
+		r := newRow(step, "update", "conflict")
 		r.Reason = "changed on both sides"
 		if conflict.Column == "" {
 			r.Action, r.Reason = "delete", d.Reason
@@ -186,6 +140,65 @@ func rowsOf(step sync.Step) []previewRow {
 		rows = append(rows, r)
 	}
 	return rows
+}
+
+// newRow returns a row about a step that has no changes yet.
+func newRow(step decide.Step, action, direction string) previewRow {
+	s := step.Subject
+	r := previewRow{Action: action, Direction: direction, Table: s.Table.Name, Reason: step.Decision.Reason, Changes: map[string]json.RawMessage{}}
+	if s.RecordID != 0 {
+		r.ID = &s.RecordID
+	}
+	r.Description = describeSubject(action, s)
+	return r
+}
+
+// pushRows lists what a step does in the cloud.
+func pushRows(step decide.Step) []previewRow {
+	s, d := step.Subject, step.Decision
+	switch d.Action {
+	case decide.Create:
+		r := newRow(step, "create", "push")
+		for i := range s.Table.Columns {
+			c := &s.Table.Columns[i]
+			v := s.Record.Row[c.Name]
+			switch {
+			case c.Assigned && v.IsNull():
+				r.Changes[c.Name] = change("null", knownAfterApply)
+			case !c.Local && !v.IsNull():
+				r.Changes[c.Name] = change("null", show(c, v))
+			}
+		}
+		return []previewRow{r}
+	case decide.Update, decide.Replace:
+		action := "update"
+		if d.Action == decide.Replace {
+			action = "replace"
+		}
+		r := newRow(step, action, "push")
+		for _, name := range d.Push {
+			c := s.Table.Column(name)
+			from := show(c, s.Object[name])
+			if s.Dangling[name] {
+				from = show(c, s.Record.Row[name])
+			}
+			r.Changes[name] = change(from, show(c, s.Record.Row[name]))
+		}
+		for i := range s.Table.Columns {
+			if c := &s.Table.Columns[i]; d.Action == decide.Replace && c.Identity && c.Assigned {
+				r.Changes[c.Name] = change(show(c, s.Object[c.Name]), knownAfterApply)
+			}
+		}
+		return []previewRow{r}
+	case decide.Delete:
+		r := newRow(step, "delete", "push")
+		identity, _ := s.Identity()
+		for _, name := range s.Table.Identity() {
+			r.Changes[name] = change(show(s.Table.Column(name), identity[name]), "null")
+		}
+		return []previewRow{r}
+	}
+	return nil
 }
 
 func show(c *modules.Column, v modules.Value) string {
@@ -201,7 +214,7 @@ func change(from, to string) json.RawMessage {
 
 // describeSubject names a record as people know it: by its Name tag or its name
 // and by the cloud's name, if it has one.
-func describeSubject(action string, s *sync.Subject) string {
+func describeSubject(action string, s *decide.Subject) string {
 	row := s.Object
 	if s.Record != nil {
 		row = s.Record.Row

@@ -12,6 +12,7 @@ import (
 
 	"iasql/internal/platform"
 	"iasql/internal/postgres"
+	"iasql/internal/store"
 	"iasql/internal/sync"
 )
 
@@ -162,7 +163,7 @@ func (e *Engine) syncAll(ctx context.Context) error {
 		return err
 	}
 	for _, account := range accounts {
-		report, err := e.runCycle(ctx, account, sync.Full, postgres.CycleOptions{Waited: true})
+		report, err := e.runCycle(ctx, account, store.Full, postgres.CycleOptions{Waited: true})
 		switch {
 		case errors.Is(err, errBatchOpen):
 			return &platform.UserError{Code: "IA020", Message: "no cycle runs while a batch is open", Hint: "CALL iasql_commit() or iasql_rollback() first."}

@@ -5,8 +5,6 @@
 // iasql_mode_of resolves the same way, and a test holds the two together.
 package modes
 
-import "fmt"
-
 // Mode says who wins.
 type Mode string
 
@@ -17,14 +15,15 @@ const (
 	Track   Mode = "TRACK"   // the cloud always wins; nothing is ever pushed
 )
 
-// Parse returns the mode of that name.
-func Parse(name string) (Mode, error) {
-	switch m := Mode(name); m {
-	case Normal, Enforce, Track:
-		return m, nil
-	}
-	return "", fmt.Errorf("unknown mode %q: use NORMAL, ENFORCE or TRACK", name)
-}
+// CloudWins reports whether the cloud's value always wins, and nothing is pushed.
+func (m Mode) CloudWins() bool { return m == Track }
+
+// DatabaseWins reports whether the database's value always wins.
+func (m Mode) DatabaseWins() bool { return m == Enforce }
+
+// LogDecides reports whether the audit log tells who wins: a change that was made
+// here and is not settled yet, or else the cloud.
+func (m Mode) LogDecides() bool { return m == Normal }
 
 // Rule is one row of iasql_mode. A zero field is the wildcard.
 type Rule struct {
@@ -36,10 +35,7 @@ type Rule struct {
 }
 
 // Rules are all rows of iasql_mode, ready for resolution.
-type Rules struct {
-	exact    map[target]Rule
-	tracking bool
-}
+type Rules struct{ exact map[target]Rule }
 
 type target struct {
 	table  string
@@ -56,7 +52,6 @@ func New(rules []Rule) Rules {
 		if old, ok := r.exact[t]; !ok || rank(rule.Mode) > rank(old.Mode) {
 			r.exact[t] = rule
 		}
-		r.tracking = r.tracking || rule.Mode == Track
 	}
 	return r
 }

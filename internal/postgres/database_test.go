@@ -13,9 +13,11 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"iasql/internal/decide"
 	"iasql/internal/modules"
 	"iasql/internal/platform"
 	"iasql/internal/postgres"
+	"iasql/internal/store"
 	"iasql/internal/sync"
 	"iasql/internal/testdb"
 )
@@ -85,17 +87,17 @@ func (b *bench) query(sql string, args ...any) string {
 	return s
 }
 
-func (b *bench) cycle(ctx context.Context, name string, kind sync.Kind) (sync.Report, error) {
+func (b *bench) cycle(ctx context.Context, name string, kind store.Kind) (store.Report, error) {
 	lease, err := b.db.Acquire(ctx, "main", name, postgres.CycleOptions{Kind: string(kind)})
 	if err != nil {
-		return sync.Report{}, err
+		return store.Report{}, err
 	}
-	e := &sync.Engine{Database: b.db, Registry: b.registry}
+	e := &sync.Engine{Store: b.db, Registry: b.registry}
 	report, err := e.Cycle(ctx, lease.Lease, kind)
 	return report, errors.Join(err, lease.Release(report, err))
 }
 
-func (b *bench) mustCycle(kind sync.Kind) sync.Report {
+func (b *bench) mustCycle(kind store.Kind) store.Report {
 	b.Helper()
 	report, err := b.cycle(b.Context(), "bench", kind)
 	if err != nil {
@@ -121,21 +123,21 @@ func TestFence(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	zombie := &sync.Engine{Database: b.db, Registry: b.registry}
-	if _, err := zombie.Cycle(t.Context(), old.Lease, sync.Push); !errors.Is(err, sync.ErrLeaseLost) && len(b.cloud.boxes) > 0 {
+	zombie := &sync.Engine{Store: b.db, Registry: b.registry}
+	if _, err := zombie.Cycle(t.Context(), old.Lease, store.Push); !errors.Is(err, store.ErrLeaseLost) && len(b.cloud.boxes) > 0 {
 		t.Errorf("the zombie's cycle: %v, %d objects", err, len(b.cloud.boxes))
 	}
-	if _, err := b.db.Begin(t.Context(), old.Lease, sync.LoggedCall{Record: sync.RecordRef{Table: "box", ID: 1}, Kind: sync.OpCreate}); !errors.Is(err, sync.ErrLeaseLost) {
+	if _, err := b.db.Begin(t.Context(), old.Lease, decide.Intent{Record: decide.RecordRef{Table: "box", ID: 1}, Kind: decide.OpCreate}); !errors.Is(err, store.ErrLeaseLost) {
 		t.Errorf("Begin: %v", err)
 	}
-	if err := b.db.Settle(t.Context(), old.Lease, nil); !errors.Is(err, sync.ErrLeaseLost) {
+	if err := b.db.Settle(t.Context(), old.Lease, nil); !errors.Is(err, store.ErrLeaseLost) {
 		t.Errorf("Settle: %v", err)
 	}
-	if err := fresh.Release(sync.Report{}, nil); err != nil {
+	if err := fresh.Release(store.Report{}, nil); err != nil {
 		t.Fatal(err)
 	}
-	_ = old.Release(sync.Report{}, nil)
-	b.mustCycle(sync.Push)
+	_ = old.Release(store.Report{}, nil)
+	b.mustCycle(store.Push)
 	if len(b.cloud.boxes) != 1 {
 		t.Errorf("%d objects", len(b.cloud.boxes))
 	}
@@ -153,8 +155,8 @@ func TestTurn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := &sync.Engine{Database: b.db, Registry: b.registry, Turn: 1}
-		report, err := e.Cycle(t.Context(), lease.Lease, sync.Push)
+		e := &sync.Engine{Store: b.db, Registry: b.registry, TimeSlice: 1}
+		report, err := e.Cycle(t.Context(), lease.Lease, store.Push)
 		if err := errors.Join(err, lease.Release(report, err)); err != nil {
 			t.Fatal(err)
 		}
@@ -170,8 +172,8 @@ func TestTurn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	waited := &sync.Engine{Database: b.db, Registry: b.registry, Turn: -1}
-	report, err := waited.Cycle(t.Context(), lease.Lease, sync.Full)
+	waited := &sync.Engine{Store: b.db, Registry: b.registry, TimeSlice: -1}
+	report, err := waited.Cycle(t.Context(), lease.Lease, store.Full)
 	if err := errors.Join(err, lease.Release(report, err)); err != nil || report.More || report.Passes < 2 {
 		t.Errorf("a cycle that is waited for: %d passes, more: %v, %v", report.Passes, report.More, err)
 	}
@@ -185,7 +187,7 @@ func TestPullRespectsUsers(t *testing.T) {
 	for i := range 3 {
 		b.cloud.boxes[fmt.Sprintf("box-%d", i)] = modules.Row{"account": modules.Text("main"), "box_id": modules.Text(fmt.Sprintf("box-%d", i)), "label": modules.Text("old"), "size": modules.Int(1), "tags": modules.Null}
 	}
-	b.mustCycle(sync.Full)
+	b.mustCycle(store.Full)
 	ids := []int64{1, 2, 3}
 	subjects, err := b.db.Load(t.Context(), boxTable, ids)
 	if err != nil || len(subjects) != 3 {
@@ -204,9 +206,9 @@ func TestPullRespectsUsers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var pulls []sync.Pull
+	var pulls []store.Pull
 	for _, s := range subjects {
-		pulls = append(pulls, sync.Pull{Subject: s, Action: sync.UpdateRecord, Row: modules.Row{"label": modules.Text("new")}})
+		pulls = append(pulls, store.Pull{Subject: s, Action: decide.UpdateRecord, Row: modules.Row{"label": modules.Text("new")}})
 	}
 	begun := time.Now()
 	results, err := b.db.Pull(t.Context(), lease.Lease, pulls)
@@ -221,7 +223,7 @@ func TestPullRespectsUsers(t *testing.T) {
 			t.Errorf("pull %d: applied %v", i+1, results[i].Applied)
 		}
 	}
-	if err := lease.Release(sync.Report{}, nil); err != nil {
+	if err := lease.Release(store.Report{}, nil); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -235,7 +237,7 @@ func TestOneBadRecordAmongMany(t *testing.T) {
 		id := fmt.Sprintf("box-%03d", i)
 		b.cloud.boxes[id] = modules.Row{"account": modules.Text("main"), "box_id": modules.Text(id), "label": modules.Text("x"), "size": modules.Int(i), "tags": modules.Null}
 	}
-	report := b.mustCycle(sync.Full)
+	report := b.mustCycle(store.Full)
 	if got := b.query(`SELECT count(*) FROM box`); got != "99" {
 		t.Errorf("%s records", got)
 	}
@@ -243,7 +245,7 @@ func TestOneBadRecordAmongMany(t *testing.T) {
 		t.Errorf("errors: %v", report.Errors)
 	}
 	b.exec(`ALTER TABLE box DROP CONSTRAINT no_thirteen`)
-	b.mustCycle(sync.Full)
+	b.mustCycle(store.Full)
 	if got := b.query(`SELECT count(*) FROM box`); got != "100" {
 		t.Errorf("%s records", got)
 	}
@@ -251,7 +253,7 @@ func TestOneBadRecordAmongMany(t *testing.T) {
 	b.exec(`ALTER TABLE box ADD CONSTRAINT small CHECK (size < 1000)`)
 	b.cloud.boxes["box-050"]["size"] = modules.Int(5000)
 	b.cloud.boxes["box-051"]["size"] = modules.Int(500)
-	b.mustCycle(sync.Full)
+	b.mustCycle(store.Full)
 	if got := b.query(`SELECT string_agg(size::text, ',' ORDER BY box_id) FROM box WHERE box_id IN ('box-050', 'box-051')`); got != "50,500" {
 		t.Errorf("sizes: %s", got)
 	}
@@ -268,7 +270,7 @@ func TestQuietCycleWritesNothing(t *testing.T) {
 		id := fmt.Sprintf("box-%04d", i)
 		b.cloud.boxes[id] = modules.Row{"account": modules.Text("main"), "box_id": modules.Text(id), "label": modules.Text("x"), "size": modules.Int(i), "tags": modules.StringMap(map[string]string{"n": id})}
 	}
-	if imported := b.mustCycle(sync.Full); imported.Read != 0 || imported.Listed != 2500 {
+	if imported := b.mustCycle(store.Full); imported.Read != 0 || imported.Listed != 2500 {
 		t.Errorf("the import has listed %d objects and read %d of them once more", imported.Listed, imported.Read)
 	}
 	writes := func() string {
@@ -277,7 +279,7 @@ func TestQuietCycleWritesNothing(t *testing.T) {
 			b.query(`SELECT max(xmin::text::bigint) FROM box`)
 	}
 	before := writes()
-	report := b.mustCycle(sync.Full)
+	report := b.mustCycle(store.Full)
 	if after := writes(); after != before || report.Pulled+report.Pushed+report.Settled+report.Failed != 0 {
 		t.Errorf("was %s, is %s, report %+v", before, after, report)
 	}
@@ -364,9 +366,9 @@ func TestInvariantsUnderFaults(t *testing.T) {
 	}
 	for e := range 2 {
 		work(func(rng *rand.Rand) error {
-			kind := sync.Push
+			kind := store.Push
 			if rng.IntN(3) == 0 {
-				kind = sync.Full
+				kind = store.Full
 			}
 			_, err := b.cycle(ctx, fmt.Sprintf("engine-%d", e), kind)
 			return err
@@ -410,7 +412,7 @@ func TestInvariantsUnderFaults(t *testing.T) {
 	b.exec(`UPDATE iasql_internal.record_state SET next_attempt_at = now(), unconfirmed = 0 WHERE message LIKE '%does not keep it'`)
 	for range 40 {
 		b.exec(`UPDATE iasql_internal.record_state SET next_attempt_at = now() WHERE NOT review OR next_attempt_at < 'infinity'`)
-		report := b.mustCycle(sync.Full)
+		report := b.mustCycle(store.Full)
 		if report.Pulled+report.Pushed+report.Settled+report.Failed == 0 && b.query(`SELECT count(*) FROM iasql_audit_log WHERE NOT settled`) == "0" {
 			break
 		}

@@ -1,5 +1,5 @@
 // Package postgres is the database side of the cycle: it implements
-// [sync.Database] on PostgreSQL, holds the leases under which cycles run, and
+// [store.Store] on PostgreSQL, holds the leases under which cycles run, and
 // opens the connections both need.
 //
 // Three promises of the cycle are kept here:

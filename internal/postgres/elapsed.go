@@ -11,7 +11,7 @@ import (
 // what has to wait (the consistency window, R6 and R13) waits long enough
 // whatever the clocks do. It is kept in iasql_internal.lease, and brought
 // forward at the beginning of each cycle by what the engine's own monotonic
-// clock says has passed, and to the last operation in the journal: a cycle may
+// clock says has passed, and to the last operation in the intent log: a cycle may
 // have taken long before its engine died.
 type clocks struct {
 	lock    gosync.Mutex

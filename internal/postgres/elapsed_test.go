@@ -4,9 +4,10 @@ import (
 	"testing"
 	"time"
 
+	"iasql/internal/decide"
 	"iasql/internal/modules"
 	"iasql/internal/postgres"
-	"iasql/internal/sync"
+	"iasql/internal/store"
 )
 
 // How long ago a call was made does not depend on the server's clock, on which
@@ -17,13 +18,13 @@ func TestElapsed(t *testing.T) {
 	b.exec(`UPDATE iasql_settings SET value = '3 seconds' WHERE name = 'consistency_window'`)
 	b.exec(`INSERT INTO box (label) VALUES ('a')`)
 	// call journals a call by one engine, and leaves it without an end if unknown.
-	call := func(db *postgres.Database, result sync.Result, takes time.Duration) {
+	call := func(db *postgres.Database, result decide.Result, takes time.Duration) {
 		t.Helper()
 		lease, err := db.Acquire(t.Context(), "main", "one", postgres.CycleOptions{Kind: "push"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		id, err := db.Begin(t.Context(), lease.Lease, sync.LoggedCall{Record: sync.RecordRef{Table: "box", ID: 1}, Kind: sync.OpUpdate,
+		id, err := db.Begin(t.Context(), lease.Lease, decide.Intent{Record: decide.RecordRef{Table: "box", ID: 1}, Kind: decide.OpUpdate,
 			Scope: modules.Scope{Account: "main"}, Key: "box-1"})
 		if err != nil {
 			t.Fatal(err)
@@ -33,10 +34,10 @@ func TestElapsed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := db.Finish(t.Context(), lease.Lease, []sync.Outcome{{Calls: []int64{id}, Subject: subjects[0], Kind: sync.OpUpdate, Result: result}}); err != nil {
+		if err := db.Finish(t.Context(), lease.Lease, []store.Outcome{{Intent: decide.Intent{IDs: []int64{id}, Kind: decide.OpUpdate, Result: result}, Subject: subjects[0]}}); err != nil {
 			t.Fatal(err)
 		}
-		if err := lease.Release(sync.Report{}, nil); err != nil {
+		if err := lease.Release(store.Report{}, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -47,24 +48,24 @@ func TestElapsed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		own, err := db.OwnWrites(t.Context(), "main")
+		own, err := db.Recent(t.Context(), "main")
 		if err != nil {
 			t.Fatal(err)
 		}
-		open, err := db.Unfinished(t.Context(), "main")
+		open, err := db.InDoubt(t.Context(), "main")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := lease.Release(sync.Report{}, nil); err != nil {
+		if err := lease.Release(store.Report{}, nil); err != nil {
 			t.Fatal(err)
 		}
-		return len(own), len(open) == 1 && open[0].Settled
+		return len(own), len(open) == 1 && open[0].Expired
 	}
 	engine := func() *postgres.Database { return &postgres.Database{Pool: b.engine, Registry: b.registry} }
 	one := engine()
 	// An update of a known object: it may have been made just before its answer was lost.
-	call(one, sync.ResultUnknown, 3200*time.Millisecond)
-	call(one, sync.ResultOK, 0)
+	call(one, decide.ResultUnknown, 3200*time.Millisecond)
+	call(one, decide.ResultOK, 0)
 	for _, jump := range []string{"-2 days", "4 days", "-2 days"} {
 		b.exec(`UPDATE iasql_operations SET started = started - $1::interval, ended = ended - $1::interval`, jump)
 		if n, settled := look(one); n != 2 || settled {
@@ -84,7 +85,7 @@ func TestElapsed(t *testing.T) {
 	if n, settled := look(two); n != 0 || !settled {
 		t.Errorf("another engine: %d recent writes, settled: %v", n, settled)
 	}
-	call(one, sync.ResultOK, 0)
+	call(one, decide.ResultOK, 0)
 	three := engine() // time has stood still since that call
 	time.Sleep(3200 * time.Millisecond)
 	if n, _ := look(three); n != 1 {
@@ -96,7 +97,7 @@ func TestElapsed(t *testing.T) {
 	}
 	// What a long cycle knew is not lost with its engine: another goes on from the
 	// last operation, and from when it began to wait.
-	call(one, sync.ResultUnknown, 1500*time.Millisecond)
+	call(one, decide.ResultUnknown, 1500*time.Millisecond)
 	was, four := one.Elapsed("main"), engine()
 	if look(four); four.Elapsed("main") < was-0.5 {
 		t.Errorf("after a long cycle time went back from %.1f s to %.1f s", was, four.Elapsed("main"))
@@ -111,13 +112,13 @@ func TestElapsed(t *testing.T) {
 	go func() {
 		waited, err := five.Acquire(t.Context(), "main", "five", postgres.CycleOptions{Kind: "push"})
 		if err == nil {
-			err = waited.Release(sync.Report{}, nil)
+			err = waited.Release(store.Report{}, nil)
 		}
 		came <- err
 	}()
 	time.Sleep(1500 * time.Millisecond)
 	was = four.Elapsed("main")
-	if err := lease.Release(sync.Report{}, nil); err != nil {
+	if err := lease.Release(store.Report{}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-came; err != nil || five.Elapsed("main") < was-0.5 {

@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"iasql/internal/sync"
+	"iasql/internal/store"
 )
 
 // lockLease is the first half of the key of the advisory lock of an account's
@@ -28,7 +28,7 @@ const lockLease = 1229017938
 // wait for it need not poll. It proves nothing, because PostgreSQL lets
 // everybody take any advisory lock (manual, section 13.3.5).
 type Lease struct {
-	sync.Lease
+	store.Lease
 	database *Database
 	engine   string
 	conn     *pgxpool.Conn
@@ -39,7 +39,7 @@ type Lease struct {
 type CycleOptions struct {
 	Kind     string // of the cycle, as iasql_cycles shows it
 	Batch    int64  // the batch being committed, 0 for none
-	Reviewed bool   // see [sync.Lease]
+	Reviewed bool   // see [store.Lease]
 	Waited   bool   // a user waits for its end: it does all there is to do
 }
 
@@ -54,7 +54,7 @@ func (d *Database) Acquire(ctx context.Context, account, engine string, options 
 	if err != nil {
 		return nil, fmt.Errorf("connect for a lease: %w", err)
 	}
-	l := &Lease{Lease: sync.Lease{Account: account, Batch: options.Batch, Reviewed: options.Reviewed}, database: d, engine: engine, conn: conn}
+	l := &Lease{Lease: store.Lease{Account: account, Batch: options.Batch, Reviewed: options.Reviewed}, database: d, engine: engine, conn: conn}
 	err = l.acquire(ctx, options)
 	if err == nil {
 		return l, nil
@@ -78,7 +78,7 @@ func (l *Lease) acquire(ctx context.Context, options CycleOptions) error {
 	if err := l.database.startClock(ctx, l.conn, l.Account); err != nil {
 		return err
 	}
-	asked := options.Kind != string(sync.Push)
+	asked := options.Kind != string(store.Push)
 	for pause := pollLease; ; {
 		if err := l.tryLock(ctx); err != nil {
 			return err
@@ -258,7 +258,7 @@ func (d *Database) AskToPush(ctx context.Context, account string) error {
 }
 
 // Release ends the cycle's row with what it did, and gives the lease back.
-func (l *Lease) Release(report sync.Report, failure error) error {
+func (l *Lease) Release(report store.Report, failure error) error {
 	defer l.conn.Release()
 	defer l.database.grant(l.Account, l.engine).end(l)
 	ctx := context.Background() // the cycle's own context may have ended

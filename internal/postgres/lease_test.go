@@ -12,7 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"iasql/internal/postgres"
-	"iasql/internal/sync"
+	"iasql/internal/store"
 )
 
 // engineOf connects another engine to the bench's database.
@@ -93,8 +93,8 @@ func TestLeaseIsExclusive(t *testing.T) {
 					if rand.IntN(10) == 0 { // its connection breaks
 						broken.Add(1)
 						b.exec(`SELECT pg_terminate_backend(pid, 5000) FROM iasql_internal.lease WHERE account = 'main'`)
-						_ = lease.Release(sync.Report{}, nil)
-					} else if err := lease.Release(sync.Report{}, nil); err != nil {
+						_ = lease.Release(store.Report{}, nil)
+					} else if err := lease.Release(store.Report{}, nil); err != nil {
 						t.Error(err)
 					}
 				}
@@ -127,7 +127,7 @@ func TestLeaseOfReusedProcess(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", what, err)
 		}
-		if err := lease.Release(sync.Report{}, nil); err != nil {
+		if err := lease.Release(store.Report{}, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -154,7 +154,7 @@ func TestLeaseOfReusedProcess(t *testing.T) {
 	}
 	b.exec(`SELECT pg_terminate_backend(pid, 5000) FROM iasql_internal.lease`)
 	acquire("an engine that was killed")
-	_ = lease.Release(sync.Report{}, nil)
+	_ = lease.Release(store.Report{}, nil)
 	acquire("after what it left came to its end")
 }
 
@@ -176,7 +176,7 @@ func TestLeaseOfEarlierVersion(t *testing.T) {
 	go func() {
 		lease, err := db.Acquire(t.Context(), "main", "engine-new", postgres.CycleOptions{Kind: "push"})
 		if err == nil {
-			err = lease.Release(sync.Report{}, nil)
+			err = lease.Release(store.Report{}, nil)
 		}
 		got <- err
 	}()

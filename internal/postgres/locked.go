@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"iasql/internal/modules"
-	"iasql/internal/sync"
+	"iasql/internal/store"
 )
 
 // moment is how long a lock may keep the engine from a table without being an
@@ -34,8 +34,8 @@ type tableLock struct {
 // readLocked is the mode that no read passes; the others keep writes out.
 const readLocked = "AccessExclusiveLock"
 
-// Tables implements [sync.Database].
-func (d *Database) Tables(ctx context.Context) ([]sync.InstalledTable, error) {
+// Tables implements [store.Store].
+func (d *Database) Tables(ctx context.Context) ([]store.InstalledTable, error) {
 	tables, locks, err := d.tables(ctx)
 	if err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func (d *Database) Tables(ctx context.Context) ([]sync.InstalledTable, error) {
 	if len(locks) == 0 {
 		return tables, nil
 	}
-	at := make(map[string]*sync.InstalledTable, len(tables))
+	at := make(map[string]*store.InstalledTable, len(tables))
 	for i := range tables {
 		at[tables[i].Name] = &tables[i]
 	}
@@ -72,7 +72,7 @@ func (d *Database) Tables(ctx context.Context) ([]sync.InstalledTable, error) {
 }
 
 // tables reads which tables there are, and the locks on them, at once.
-func (d *Database) tables(ctx context.Context) (tables []sync.InstalledTable, locks []tableLock, err error) {
+func (d *Database) tables(ctx context.Context) (tables []store.InstalledTable, locks []tableLock, err error) {
 	rows, err := d.Pool.Query(ctx, `
 		SELECT name, NULL, NULL, NULL FROM iasql_internal.managed_table WHERE NOT settings
 		UNION ALL
@@ -86,7 +86,7 @@ func (d *Database) tables(ctx context.Context) (tables []sync.InstalledTable, lo
 	var login, mode *string
 	_, err = pgx.ForEachRow(rows, []any{&name, &pid, &login, &mode}, func() error {
 		if mode == nil {
-			tables = append(tables, sync.InstalledTable{Name: name})
+			tables = append(tables, store.InstalledTable{Name: name})
 			return nil
 		}
 		l := tableLock{table: name, login: *login, mode: *mode}

@@ -7,8 +7,9 @@ import (
 	"slices"
 
 	"iasql/internal/auditlog"
+	"iasql/internal/decide"
 	"iasql/internal/modules"
-	"iasql/internal/sync"
+	"iasql/internal/store"
 )
 
 // OwnEdits are the edits of a transaction that has not committed, as its own
@@ -37,16 +38,16 @@ type Overlay struct {
 	Own *OwnEdits // nil: nothing on top
 }
 
-var _ sync.Database = (*Overlay)(nil)
+var _ store.Store = (*Overlay)(nil)
 
-// Due implements [sync.Database].
-func (o *Overlay) Due(ctx context.Context, account string) ([]sync.RecordRef, error) {
+// Due implements [store.Store].
+func (o *Overlay) Due(ctx context.Context, account string) ([]decide.RecordRef, error) {
 	refs, err := o.Database.Due(ctx, account)
 	if err != nil || o.Own == nil {
 		return refs, err
 	}
 	for _, edit := range o.Own.Edits {
-		ref := sync.RecordRef{Table: edit.Table, ID: edit.Record}
+		ref := decide.RecordRef{Table: edit.Table, ID: edit.Record}
 		if edit.Account == account && !slices.Contains(refs, ref) {
 			refs = append(refs, ref)
 		}
@@ -54,13 +55,13 @@ func (o *Overlay) Due(ctx context.Context, account string) ([]sync.RecordRef, er
 	return refs, nil
 }
 
-// Load implements [sync.Database].
-func (o *Overlay) Load(ctx context.Context, t *modules.Table, ids []int64) ([]*sync.Subject, error) {
+// Load implements [store.Store].
+func (o *Overlay) Load(ctx context.Context, t *modules.Table, ids []int64) ([]*decide.Subject, error) {
 	subjects, err := o.Database.Load(ctx, t, ids)
 	if err != nil || o.Own == nil {
 		return subjects, err
 	}
-	byID := map[int64]*sync.Subject{}
+	byID := map[int64]*decide.Subject{}
 	for _, s := range subjects {
 		byID[s.RecordID] = s
 	}
@@ -75,7 +76,7 @@ func (o *Overlay) Load(ctx context.Context, t *modules.Table, ids []int64) ([]*s
 		}
 		s := byID[edit.Record]
 		if s == nil {
-			s = &sync.Subject{Table: t, RecordID: edit.Record}
+			s = &decide.Subject{Table: t, RecordID: edit.Record}
 			byID[edit.Record] = s
 			subjects = append(subjects, s)
 		}
@@ -103,7 +104,7 @@ func (o *Overlay) Load(ctx context.Context, t *modules.Table, ids []int64) ([]*s
 			return nil, fmt.Errorf("own edit of %s: %w", t.Name, err)
 		}
 		if s := byID[id.ID]; touched[id.ID] {
-			s.Record = &sync.Record{ID: id.ID, Row: row}
+			s.Record = &decide.Record{ID: id.ID, Row: row}
 			if s.RefKeys, err = o.refKeys(ctx, t, row); err != nil {
 				return nil, err
 			}
@@ -120,11 +121,11 @@ func (o *Overlay) refKeys(ctx context.Context, t *modules.Table, row modules.Row
 	return keys, o.ToCloud(ctx, t, []modules.Row{keys})
 }
 
-// Match implements [sync.Database].
-func (o *Overlay) Match(ctx context.Context, t *modules.Table, scope modules.Scope, objects []modules.Row) ([]*sync.Subject, error) {
-	subjects, err := o.Database.Match(ctx, t, scope, objects)
+// Match implements [store.Store].
+func (o *Overlay) Match(ctx context.Context, t *modules.Table, scope modules.Scope, objects []modules.Row) ([]store.Match, error) {
+	matches, err := o.Database.Match(ctx, t, scope, objects)
 	if err != nil || o.Own == nil {
-		return subjects, err
+		return matches, err
 	}
 	keys := map[string]bool{}
 	records := map[int64]bool{}
@@ -136,10 +137,11 @@ func (o *Overlay) Match(ctx context.Context, t *modules.Table, scope modules.Sco
 			}
 		}
 	}
-	for i, s := range subjects {
-		if key, _ := t.Key(objects[i]); keys[key] || records[s.RecordID] && s.RecordID != 0 {
-			s.Change = &sync.Change{}
+	for i := range matches {
+		m := &matches[i]
+		if key, _ := t.Key(objects[i]); keys[key] || m.Record != nil && records[m.Record.ID] {
+			m.Pending = true
 		}
 	}
-	return subjects, nil
+	return matches, nil
 }

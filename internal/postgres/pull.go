@@ -1,28 +1,36 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"iasql/internal/decide"
 	"iasql/internal/modules"
-	"iasql/internal/sync"
+	"iasql/internal/store"
 )
+
+// pullLockWait is how long a pull waits for what somebody's open transaction
+// holds.
+const pullLockWait = 2 * time.Second
 
 // pullChunk bounds the records one transaction writes.
 const pullChunk = 1000
 
-// Pull implements [sync.Database]. Pulls of one table and action that follow
+// Pull implements [store.Store]. Pulls of one table and action that follow
 // each other are written by one statement; if that fails on a constraint of
 // the user's, it is halved until the record at fault is found (R8).
-func (d *Database) Pull(ctx context.Context, lease sync.Lease, pulls []sync.Pull) ([]sync.PullResult, error) {
-	results := make([]sync.PullResult, len(pulls))
+func (d *Database) Pull(ctx context.Context, lease store.Lease, pulls []store.Pull) ([]store.PullResult, error) {
+	results := make([]store.PullResult, len(pulls))
 	for from := 0; from < len(pulls); {
 		to := from + 1
 		for to < len(pulls) && to-from < pullChunk && pulls[to].Subject.Table == pulls[from].Subject.Table && pulls[to].Action == pulls[from].Action {
@@ -37,58 +45,22 @@ func (d *Database) Pull(ctx context.Context, lease sync.Lease, pulls []sync.Pull
 }
 
 // pullGroup writes pulls of one table and action in one transaction.
-func (d *Database) pullGroup(ctx context.Context, lease sync.Lease, pulls []sync.Pull, results []sync.PullResult) error {
-	tables := []string{pulls[0].Subject.Table.Name}
-	err := d.fenced(ctx, lease, tables, func(tx pgx.Tx) error {
+func (d *Database) pullGroup(ctx context.Context, lease store.Lease, pulls []store.Pull, results []store.PullResult) error {
+	t := pulls[0].Subject.Table
+	err := d.fenced(ctx, lease, []string{t.Name}, func(tx pgx.Tx) error {
 		// References among the rows of one statement are checked at its end,
 		// and nobody's open transaction holds the cycle up for long.
-		if _, err := tx.Exec(ctx, `SET LOCAL lock_timeout = '2s'; SET CONSTRAINTS ALL DEFERRED`); err != nil {
+		if _, err := tx.Exec(ctx, fmt.Sprintf(`SET LOCAL lock_timeout = %d; SET CONSTRAINTS ALL DEFERRED`, cmp.Or(d.lockWait, pullLockWait).Milliseconds())); err != nil {
 			return err
 		}
-		t, action := pulls[0].Subject.Table, pulls[0].Action
-		triggers := func() ([]string, error) { return userTriggers(ctx, tx, t, action) }
-		var became []written
-		var err error
-		switch action {
-		case sync.InsertRecord:
-			became, err = insertRecords(ctx, tx, pulls, triggers)
-		case sync.UpdateRecord:
-			became, err = updateRecords(ctx, tx, pulls, triggers)
-		case sync.DeleteRecord:
-			became, err = deleteRecords(ctx, tx, pulls)
-		default:
-			err = fmt.Errorf("%s is no pull", action)
-		}
-		if err != nil {
+		if err := d.writePulls(ctx, tx, pulls, results); err != nil {
 			return err
-		}
-		var missing error
-		if slices.Contains(became, leftOut) {
-			names, err := triggers()
-			if err != nil {
-				return err
-			}
-			missing = d.refusal(t, &triggerError{table: t.Name, triggers: names})
 		}
 		if _, err := tx.Exec(ctx, `SET CONSTRAINTS ALL IMMEDIATE`); err != nil {
 			return err
 		}
-		var settlements []sync.Settlement
-		for i := range pulls {
-			results[i] = sync.PullResult{Applied: became[i] == applied}
-			if became[i] == leftOut {
-				results[i].Err = missing
-			}
-			if became[i] == applied && (pulls[i].Settle || len(pulls[i].Conflicts) > 0) {
-				s := pulls[i].Subject
-				settlement := sync.Settlement{Subject: s, Settle: pulls[i].Settle, Conflicts: pulls[i].Conflicts, Keep: !pulls[i].Settle}
-				if s.Change != nil || s.State != nil || len(pulls[i].Conflicts) > 0 {
-					settlements = append(settlements, settlement)
-				}
-			}
-		}
 		batch := &pgx.Batch{}
-		if err := d.queueSettlements(batch, settlements); err != nil || batch.Len() == 0 {
+		if err := d.queueSettlements(batch, settlementsOf(pulls, results)); err != nil || batch.Len() == 0 {
 			return err
 		}
 		return tx.SendBatch(ctx, batch).Close()
@@ -97,14 +69,14 @@ func (d *Database) pullGroup(ctx context.Context, lease sync.Lease, pulls []sync
 	case err == nil:
 		return nil
 	case refusesCode(err):
-		refused := d.refusal(pulls[0].Subject.Table, err)
+		refused := d.refusal(t, err)
 		for i := range pulls {
-			results[i] = sync.PullResult{Err: refused}
+			results[i] = store.PullResult{Err: refused}
 		}
 		return nil
 	case !blamesRow(err) && !lockTimedOut(err):
 		return err
-	case len(pulls) > 1 && lockTimedOut(err) && d.lockedNow(ctx, pulls[0].Subject.Table): // each of them would wait as long
+	case len(pulls) > 1 && lockTimedOut(err) && d.lockedNow(ctx, t): // each of them would wait as long
 		clear(results)
 	case len(pulls) > 1:
 		half := len(pulls) / 2
@@ -113,11 +85,59 @@ func (d *Database) pullGroup(ctx context.Context, lease sync.Lease, pulls []sync
 		}
 		return d.pullGroup(ctx, lease, pulls[half:], results[half:])
 	case lockTimedOut(err):
-		results[0] = sync.PullResult{}
+		results[0] = store.PullResult{}
 	default:
-		results[0] = sync.PullResult{Err: d.refusal(pulls[0].Subject.Table, err)}
+		results[0] = store.PullResult{Err: d.refusal(t, err)}
 	}
 	return nil
+}
+
+// writePulls writes the records of pulls of one table and action, and fills in
+// what became of each.
+func (d *Database) writePulls(ctx context.Context, tx pgx.Tx, pulls []store.Pull, results []store.PullResult) error {
+	t, action := pulls[0].Subject.Table, pulls[0].Action
+	triggers := func() ([]string, error) { return userTriggers(ctx, tx, t, action) }
+	var became []written
+	var err error
+	switch action {
+	case decide.InsertRecord:
+		became, err = insertRecords(ctx, tx, pulls, triggers)
+	case decide.UpdateRecord:
+		became, err = updateRecords(ctx, tx, pulls, triggers)
+	case decide.DeleteRecord:
+		became, err = deleteRecords(ctx, tx, pulls)
+	default:
+		err = fmt.Errorf("%s is no pull", action)
+	}
+	if err != nil {
+		return err
+	}
+	var missing error
+	if slices.Contains(became, leftOut) {
+		names, err := triggers()
+		if err != nil {
+			return err
+		}
+		missing = d.refusal(t, &triggerError{table: t.Name, triggers: names})
+	}
+	for i := range pulls {
+		results[i] = store.PullResult{Applied: became[i] == applied}
+		if became[i] == leftOut {
+			results[i].Err = missing
+		}
+	}
+	return nil
+}
+
+// settlementsOf returns what is to be settled with the pulls that were applied.
+func settlementsOf(pulls []store.Pull, results []store.PullResult) (settlements []store.Settlement) {
+	for i, p := range pulls {
+		s := p.Subject
+		if results[i].Applied && (p.Settle && (s.Change != nil || s.State != nil) || len(p.Conflicts) > 0) {
+			settlements = append(settlements, store.Settlement{Subject: s, Settle: p.Settle, Conflicts: p.Conflicts, Forget: p.Settle})
+		}
+	}
+	return settlements
 }
 
 // refusal says, for people, why the database refused a row and what they can do
@@ -173,100 +193,34 @@ func firstLine(s string) string {
 // insertRecords inserts records for objects that have none. One whose identity
 // a record has got meanwhile is skipped, as is one that a user has just
 // deleted.
-func insertRecords(ctx context.Context, tx pgx.Tx, pulls []sync.Pull, triggers func() ([]string, error)) ([]written, error) {
-	t := pulls[0].Subject.Table
-	sh := shapeOf(t)
-	rows := make([]modules.Row, len(pulls))
-	keys := make([]string, len(pulls))
-	ids := make([]int64, len(pulls)) // a record that TRACK brings back keeps its id
-	own := map[int64]int64{}
-	for i := range pulls {
-		rows[i] = pulls[i].Row
-		keys[i], _ = t.Key(rows[i])
-		ids[i] = pulls[i].Subject.RecordID
-		if c := pulls[i].Subject.Change; c != nil {
-			for _, id := range c.AuditIDs {
-				own[id] = id
-			}
-		}
-	}
-	settling := make([]int64, 0, len(own))
-	for id := range own {
-		settling = append(settling, id)
-	}
-	args := []any{ids, keys, settling}
-	columns, values := []string{"id"}, []string{fmt.Sprintf(`coalesce(nullif(v.id, 0), nextval(pg_get_serial_sequence(%s, 'id')))`, literal(sh.name))}
-	var params, names []string
-	exprs := map[string]string{}
-	for i := range t.Columns {
-		c := &t.Columns[i]
-		known := false
-		for _, row := range rows {
-			_, has := row[c.Name]
-			known = known || has
-		}
-		if !known {
-			continue
-		}
-		args = append(args, column(rows, c.Name))
-		alias := "c" + strconv.Itoa(i)
-		params, names = append(params, fmt.Sprintf("$%d::text[]", len(args))), append(names, alias)
-		exprs[c.Name] = fromText("v."+alias, c)
-		columns, values = append(columns, quote(c.Name)), append(values, exprs[c.Name])
-	}
-	var scope []string
-	if t.Reach == modules.PerRegion {
-		scope = []string{modules.ColumnAccount, modules.ColumnRegion}
-	} else {
-		scope = []string{modules.ColumnAccount}
-	}
-	var target []string
-	for _, name := range append(scope, t.Identity()...) {
-		target = append(target, quote(name))
-	}
-	const unsettled = `SELECT FROM public.iasql_audit_log l WHERE NOT l.settled AND l.table_name = %s AND l.key = v.key AND l.id <> ALL ($3)`
-	from := fmt.Sprintf("unnest($1::bigint[], $2::text[], %s) WITH ORDINALITY v (id, key, %s, ord)", strings.Join(params, ", "), strings.Join(names, ", "))
-	free := fmt.Sprintf("NOT EXISTS ("+unsettled+")", literal(t.Name))
-	found, err := tx.Query(ctx, fmt.Sprintf(`
-		INSERT INTO %s AS t (%s) SELECT %s FROM %s WHERE %s ORDER BY v.ord
-		ON CONFLICT (%s) DO NOTHING
-		RETURNING t.id, coalesce(%s, '')`,
-		sh.name, strings.Join(columns, ", "), strings.Join(values, ", "), from, free, strings.Join(target, ", "), sh.keyExpr), args...)
+func insertRecords(ctx context.Context, tx pgx.Tx, pulls []store.Pull, triggers func() ([]string, error)) ([]written, error) {
+	in := newInsertion(pulls)
+	inserted, wanted, err := in.insert(ctx, tx)
 	if err != nil {
-		return nil, err
-	}
-	inserted := make(map[string]int64, len(pulls))
-	var id int64
-	var key string
-	if _, err := pgx.ForEachRow(found, []any{&id, &key}, func() error { inserted[key] = id; return nil }); err != nil {
 		return nil, err
 	}
 	became := make([]written, len(pulls))
 	stored := make(map[int64]modules.Row, len(inserted))
-	for i, key := range keys {
-		if id, ok := inserted[key]; ok {
+	for _, id := range inserted {
+		if i, ok := wanted[id]; ok {
 			became[i] = applied
-			stored[id] = rows[i]
+			stored[id] = in.rows[i]
 		}
 	}
 	list, err := triggers()
 	if err != nil || len(list) == 0 {
 		return became, err
 	}
-	triggers = func() ([]string, error) { return list, nil }
+	t := in.shape.table
 	if len(stored) < len(inserted) {
-		return nil, &triggerError{table: t.Name, triggers: list, columns: t.Identity()}
+		return nil, &triggerError{table: t.Name, triggers: list, columns: []string{modules.ColumnID}}
 	}
-	if err := unchanged(ctx, tx, t, stored, triggers); err != nil {
+	if err := unchanged(ctx, tx, t, stored, func() ([]string, error) { return list, nil }); err != nil {
 		return nil, err
 	}
 	// What is missing although nothing stands in its way was left out.
-	var same []string
-	for _, name := range append(scope, t.Identity()...) {
-		same = append(same, fmt.Sprintf("t.%s = %s", quote(name), exprs[name]))
-	}
-	found, err = tx.Query(ctx, fmt.Sprintf(`SELECT v.ord FROM %s WHERE %s AND NOT EXISTS (SELECT FROM %s t WHERE %s)`,
-		from, free, sh.name, strings.Join(same, " AND ")), args...)
+	found, err := tx.Query(ctx, fmt.Sprintf(`SELECT v.ord FROM %s WHERE %s AND NOT EXISTS (SELECT FROM %s t WHERE %s)`,
+		in.from, in.free, in.shape.name, strings.Join(in.same, " AND ")), in.args...)
 	if err != nil {
 		return nil, err
 	}
@@ -277,9 +231,98 @@ func insertRecords(ctx context.Context, tx pgx.Tx, pulls []sync.Pull, triggers f
 	return became, err
 }
 
+// insertion has the parts of the statements that insert records of one table.
+type insertion struct {
+	shape           *shape
+	rows            []modules.Row
+	args            []any
+	from            string   // the rows v, numbered by ord
+	free            string   // tells the rows whose identity nobody's unsettled change has
+	columns, values []string // what is inserted: the columns, and the expressions of v for them, named like them
+	target          []string // the columns that are unique together
+	same            []string // tells that record t has the identity of v
+}
+
+func newInsertion(pulls []store.Pull) insertion {
+	t := pulls[0].Subject.Table
+	in := insertion{shape: shapeOf(t), rows: make([]modules.Row, len(pulls))}
+	keys := make([]string, len(pulls))
+	ids := make([]int64, len(pulls)) // a record that TRACK brings back keeps its id
+	own := map[int64]int64{}
+	for i := range pulls {
+		in.rows[i] = pulls[i].Row
+		keys[i], _ = t.Key(in.rows[i])
+		ids[i] = pulls[i].Subject.RecordID
+		if c := pulls[i].Subject.Change; c != nil {
+			for _, id := range c.AuditIDs {
+				own[id] = id
+			}
+		}
+	}
+	in.args = []any{ids, keys, slices.AppendSeq(make([]int64, 0, len(own)), maps.Keys(own))} // none is not NULL
+	in.columns, in.values = []string{"id"}, []string{fmt.Sprintf(`coalesce(nullif(v.id, 0), nextval(pg_get_serial_sequence(%s, 'id'))) AS id`, literal(in.shape.name))}
+	var params, names []string
+	exprs := map[string]string{}
+	for i := range t.Columns {
+		c := &t.Columns[i]
+		if !slices.ContainsFunc(in.rows, func(row modules.Row) bool { _, has := row[c.Name]; return has }) {
+			continue
+		}
+		in.args = append(in.args, column(in.rows, c.Name))
+		alias := "c" + strconv.Itoa(i)
+		params, names = append(params, fmt.Sprintf("$%d::text[]", len(in.args))), append(names, alias)
+		exprs[c.Name] = fromText("v."+alias, c)
+		in.columns, in.values = append(in.columns, quote(c.Name)), append(in.values, exprs[c.Name]+" AS "+quote(c.Name))
+	}
+	scope := []string{modules.ColumnAccount}
+	if t.Reach == modules.PerRegion {
+		scope = append(scope, modules.ColumnRegion)
+	}
+	for _, name := range append(scope, t.Identity()...) {
+		in.target = append(in.target, quote(name))
+		in.same = append(in.same, fmt.Sprintf("t.%s = %s", quote(name), exprs[name]))
+	}
+	in.from = fmt.Sprintf("unnest($1::bigint[], $2::text[], %s) WITH ORDINALITY v (id, key, %s, ord)", strings.Join(params, ", "), strings.Join(names, ", "))
+	in.free = fmt.Sprintf(`NOT EXISTS (SELECT FROM public.iasql_audit_log l WHERE NOT l.settled AND l.table_name = %s AND l.key = v.key AND l.id <> ALL ($3))`, literal(t.Name))
+	return in
+}
+
+// insert inserts the records. It returns the ids of those that were written, and by
+// id where each that was to be is in the pulls. Which were written their ids tell:
+// two may have one identity, in two regions or because a listing has an object
+// twice.
+func (in *insertion) insert(ctx context.Context, tx pgx.Tx) (inserted []int64, wanted map[int64]int, err error) {
+	columns := strings.Join(in.columns, ", ")
+	found, err := tx.Query(ctx, fmt.Sprintf(`
+		WITH wanted AS MATERIALIZED (
+			SELECT v.ord, %s FROM %s WHERE %s ORDER BY v.ord
+		), done AS (
+			INSERT INTO %s AS t (%s) SELECT %s FROM wanted ORDER BY ord
+			ON CONFLICT (%s) DO NOTHING
+			RETURNING t.id
+		)
+		SELECT ord, id FROM wanted UNION ALL SELECT NULL, id FROM done`,
+		strings.Join(in.values, ", "), in.from, in.free, in.shape.name, columns, columns, strings.Join(in.target, ", ")), in.args...)
+	if err != nil {
+		return nil, nil, err
+	}
+	wanted = make(map[int64]int, len(in.rows))
+	var ord *int
+	var id int64
+	_, err = pgx.ForEachRow(found, []any{&ord, &id}, func() error {
+		if ord == nil {
+			inserted = append(inserted, id)
+		} else {
+			wanted[id] = *ord - 1
+		}
+		return nil
+	})
+	return inserted, wanted, err
+}
+
 // updateRecords writes the pulled columns of records that are still the
 // version they were decided on.
-func updateRecords(ctx context.Context, tx pgx.Tx, pulls []sync.Pull, triggers func() ([]string, error)) ([]written, error) {
+func updateRecords(ctx context.Context, tx pgx.Tx, pulls []store.Pull, triggers func() ([]string, error)) ([]written, error) {
 	t := pulls[0].Subject.Table
 	sh := shapeOf(t)
 	ids, versions := identities(pulls)
@@ -329,7 +372,7 @@ func updateRecords(ctx context.Context, tx pgx.Tx, pulls []sync.Pull, triggers f
 
 // deleteRecords deletes records that are still the version they were decided
 // on.
-func deleteRecords(ctx context.Context, tx pgx.Tx, pulls []sync.Pull) ([]written, error) {
+func deleteRecords(ctx context.Context, tx pgx.Tx, pulls []store.Pull) ([]written, error) {
 	sh := shapeOf(pulls[0].Subject.Table)
 	ids, versions := identities(pulls)
 	became, _, err := writeFree(ctx, tx, ids, sh,
@@ -337,7 +380,7 @@ func deleteRecords(ctx context.Context, tx pgx.Tx, pulls []sync.Pull) ([]written
 	return became, err
 }
 
-func identities(pulls []sync.Pull) (ids []int64, versions []string) {
+func identities(pulls []store.Pull) (ids []int64, versions []string) {
 	for i := range pulls {
 		ids = append(ids, pulls[i].Subject.RecordID)
 		versions = append(versions, pulls[i].Subject.Record.Version)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"strconv"
 	"strings"
 	"time"
 
@@ -12,26 +11,29 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"iasql/internal/auditlog"
+	"iasql/internal/decide"
 	"iasql/internal/modes"
 	"iasql/internal/modules"
-	"iasql/internal/sync"
+	"iasql/internal/store"
 )
 
-// Database implements [sync.Database].
+// Database implements [store.Store].
 type Database struct {
 	Pool     *pgxpool.Pool
 	Registry *modules.Registry
 	Log      *slog.Logger // of who is in the way; nil for none
 
-	journal journal
+	intents intentLog
 	clocks  clocks
 	entries decodedEntries
 	held    held
+	// lockWait is pullLockWait in tests that make many pulls wait.
+	lockWait time.Duration
 
 	obstacles obstacles
 }
 
-var _ sync.Database = (*Database)(nil)
+var _ store.Store = (*Database)(nil)
 
 // installed returns the names of the installed synchronized tables.
 func (d *Database) installed(ctx context.Context) ([]string, error) {
@@ -42,7 +44,7 @@ func (d *Database) installed(ctx context.Context) ([]string, error) {
 	return pgx.CollectRows(rows, pgx.RowTo[string])
 }
 
-// Regions implements [sync.Database].
+// Regions implements [store.Store].
 func (d *Database) Regions(ctx context.Context, provider, account string) ([]string, error) {
 	for _, m := range d.Registry.Modules() {
 		for _, t := range m.Tables() {
@@ -60,9 +62,9 @@ func (d *Database) Regions(ctx context.Context, provider, account string) ([]str
 	return nil, nil
 }
 
-// Policy implements [sync.Database].
-func (d *Database) Policy(ctx context.Context, account string) (sync.Settings, error) {
-	s := sync.Settings{Imported: map[string]bool{}}
+// Policy implements [store.Store].
+func (d *Database) Settings(ctx context.Context, account string) (store.Settings, error) {
+	s := store.Settings{Imported: map[string]bool{}}
 	batch := &pgx.Batch{}
 	batch.Queue(`SELECT id, coalesce(table_name, ''), coalesce(record_id, 0), coalesce(column_name, ''), mode FROM public.iasql_mode`).
 		Query(func(rows pgx.Rows) error {
@@ -101,130 +103,8 @@ func (d *Database) snapshot(ctx context.Context, f func(pgx.Tx) error) error {
 	return pgx.BeginTxFunc(ctx, d.Pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, f)
 }
 
-// Match implements [sync.Database].
-func (d *Database) Match(ctx context.Context, t *modules.Table, scope modules.Scope, objects []modules.Row) ([]*sync.Subject, error) {
-	sh := shapeOf(t)
-	subjects := make([]*sync.Subject, len(objects))
-	keys := make([]string, len(objects))
-	for i, o := range objects {
-		subjects[i] = &sync.Subject{Table: t, Scope: scope}
-		keys[i], _ = t.Key(o)
-	}
-	identity := t.Identity()
-	args := []any{scope.Account}
-	where := `t.account = $1`
-	if t.Reach == modules.PerRegion {
-		args = append(args, scope.Region)
-		where += ` AND t.region = $2`
-	}
-	var unnest, names, joins []string
-	for i, name := range identity {
-		c := t.Column(name)
-		values := column(objects, name)
-		if c.References != nil && !c.References.ByKey {
-			// What names a record that is on its way out belongs to no record.
-			for j, v := range values {
-				if v != nil && strings.HasPrefix(*v, sync.Outgoing) {
-					values[j] = nil
-				}
-			}
-		}
-		args = append(args, values)
-		unnest = append(unnest, fmt.Sprintf("$%d::text[]", len(args)))
-		alias := "k" + strconv.Itoa(i)
-		names = append(names, alias)
-		joins = append(joins, fmt.Sprintf("t.%s = %s", quote(name), fromText("k."+alias, c)))
-	}
-	matched := fmt.Sprintf(`SELECT k.ord::text, t.id::text, t.xmin::text, %s FROM unnest(%s) WITH ORDINALITY k (%s, ord) JOIN %s t ON %s AND %s`,
-		sh.columns, strings.Join(unnest, ", "), strings.Join(names, ", "), sh.name, strings.Join(joins, " AND "), where)
-
-	err := d.snapshot(ctx, func(tx pgx.Tx) error {
-		byKey := map[string][]int{}
-		for i, key := range keys {
-			byKey[key] = append(byKey[key], i)
-		}
-		byID := map[int64][]int{}
-		mark := func(rows pgx.Rows, what func(*sync.Subject)) error {
-			found, err := pgx.CollectRows(rows, pgx.RowTo[string])
-			for _, key := range found {
-				for _, i := range byKey[key] {
-					what(subjects[i])
-				}
-			}
-			return err
-		}
-		// What another record once was, or is to be, does not matter to an object
-		// that has a record.
-		unrecorded := func(what func(*sync.Subject)) func(*sync.Subject) {
-			return func(s *sync.Subject) {
-				if s.Record == nil {
-					what(s)
-				}
-			}
-		}
-		pending := func(s *sync.Subject) { s.Change = &sync.Change{} }
-		remembered := func(s *sync.Subject) { s.State = &sync.State{} }
-
-		first := &pgx.Batch{}
-		first.Queue(matched, args...).Query(func(rows pgx.Rows) error {
-			defer rows.Close()
-			for rows.Next() {
-				raw := rows.RawValues()
-				ord, err := strconv.Atoi(string(raw[0]))
-				if err != nil {
-					return err
-				}
-				record, err := sh.scanRow(raw[1:])
-				if err != nil {
-					return err
-				}
-				s := subjects[ord-1]
-				s.Record, s.RecordID = record, record.ID
-				byID[record.ID] = append(byID[record.ID], ord-1)
-			}
-			return rows.Err()
-		})
-		first.Queue(`SELECT key FROM public.iasql_audit_log WHERE NOT settled AND table_name = $1 AND key = ANY ($2) AND account = $3`,
-			t.Name, keys, scope.Account).Query(func(rows pgx.Rows) error { return mark(rows, unrecorded(pending)) })
-		first.Queue(`SELECT key FROM iasql_internal.record_state WHERE table_name = $1 AND key = ANY ($2) AND account = $3`,
-			t.Name, keys, scope.Account).Query(func(rows pgx.Rows) error { return mark(rows, unrecorded(remembered)) })
-		first.Queue(`SELECT key FROM iasql_internal.garbage WHERE table_name = $1 AND key = ANY ($2) AND account = $3 AND region = $4`,
-			t.Name, keys, scope.Account, scope.Region).Query(func(rows pgx.Rows) error {
-			return mark(rows, func(s *sync.Subject) { s.Garbage = true })
-		})
-		if err := tx.SendBatch(ctx, first).Close(); err != nil {
-			return err
-		}
-		if len(byID) == 0 {
-			return nil
-		}
-		ids := make([]int64, 0, len(byID))
-		for id := range byID {
-			ids = append(ids, id)
-		}
-		second := &pgx.Batch{}
-		byRecord := func(what func(*sync.Subject)) func(pgx.Rows) error {
-			return func(rows pgx.Rows) error {
-				found, err := pgx.CollectRows(rows, pgx.RowTo[int64])
-				for _, id := range found {
-					for _, i := range byID[id] {
-						what(subjects[i])
-					}
-				}
-				return err
-			}
-		}
-		second.Queue(`SELECT DISTINCT record_id FROM public.iasql_audit_log WHERE NOT settled AND table_name = $1 AND record_id = ANY ($2)`,
-			t.Name, ids).Query(byRecord(pending))
-		second.Queue(`SELECT record_id FROM iasql_internal.record_state WHERE table_name = $1 AND record_id = ANY ($2)`,
-			t.Name, ids).Query(byRecord(remembered))
-		return tx.SendBatch(ctx, second).Close()
-	})
-	return subjects, err
-}
-
-// Records implements [sync.Database].
-func (d *Database) Records(ctx context.Context, t *modules.Table, scope modules.Scope, each func(id int64, key string) error) error {
+// Keys implements [store.Store].
+func (d *Database) Keys(ctx context.Context, t *modules.Table, scope modules.Scope, each func(id int64, key string) error) error {
 	sh := shapeOf(t)
 	query := fmt.Sprintf(`SELECT t.id, %s FROM %s t WHERE t.account = $1 AND %s IS NOT NULL`, sh.keyExpr, sh.name, sh.keyExpr)
 	args := []any{scope.Account}
@@ -242,8 +122,8 @@ func (d *Database) Records(ctx context.Context, t *modules.Table, scope modules.
 	return err
 }
 
-// Due implements [sync.Database].
-func (d *Database) Due(ctx context.Context, account string) ([]sync.RecordRef, error) {
+// Due implements [store.Store].
+func (d *Database) Due(ctx context.Context, account string) ([]decide.RecordRef, error) {
 	rows, err := d.Pool.Query(ctx, `
 		SELECT table_name, record_id FROM public.iasql_audit_log
 		WHERE NOT settled AND account = $1 AND change_type IN ('INSERT', 'UPDATE', 'DELETE')
@@ -253,103 +133,39 @@ func (d *Database) Due(ctx context.Context, account string) ([]sync.RecordRef, e
 	if err != nil {
 		return nil, err
 	}
-	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (sync.RecordRef, error) {
-		var r sync.RecordRef
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (decide.RecordRef, error) {
+		var r decide.RecordRef
 		return r, row.Scan(&r.Table, &r.ID)
 	})
 }
 
-// Load implements [sync.Database].
-func (d *Database) Load(ctx context.Context, t *modules.Table, ids []int64) ([]*sync.Subject, error) {
-	sh := shapeOf(t)
-	byID := make(map[int64]*sync.Subject, len(ids))
+// Load implements [store.Store].
+func (d *Database) Load(ctx context.Context, t *modules.Table, ids []int64) ([]*decide.Subject, error) {
+	byID := make(map[int64]*decide.Subject, len(ids))
 	for _, id := range ids {
-		byID[id] = &sync.Subject{Table: t, RecordID: id}
-	}
-	refs := referenceColumns(t)
-	list := sh.columns
-	for _, c := range refs {
-		parent := d.Registry.Table(c.References.Table)
-		name := namedBy(c.References, parent).current(c.References, parent)
-		list += fmt.Sprintf(`, (SELECT %s FROM public.%s p LEFT JOIN iasql_internal.record_state s ON s.table_name = %s AND s.record_id = p.id WHERE p.id = t.%s)`,
-			name, quote(c.References.Table), literal(c.References.Table), quote(c.Name))
+		byID[id] = &decide.Subject{Table: t, RecordID: id}
 	}
 	err := d.snapshot(ctx, func(tx pgx.Tx) error {
 		batch := &pgx.Batch{}
-		batch.Queue(fmt.Sprintf(`SELECT t.id::text, t.xmin::text, %s FROM %s t WHERE t.id = ANY ($1)`, list, sh.name), ids).
-			Query(func(rows pgx.Rows) error {
-				defer rows.Close()
-				for rows.Next() {
-					raw := rows.RawValues()
-					record, err := sh.scanRow(raw)
-					if err != nil {
-						return err
-					}
-					s := byID[record.ID]
-					s.Record = record
-					for i, c := range refs {
-						if s.RefKeys == nil {
-							s.RefKeys = modules.Row{}
-						}
-						if key := raw[2+len(t.Columns)+i]; key != nil {
-							s.RefKeys[c.Name] = modules.Text(string(key))
-						}
-					}
-				}
-				return rows.Err()
-			})
+		d.queueRows(batch, t, ids, byID)
 		if secrets := t.Secrets(); len(secrets) > 0 {
 			queueSecrets(batch, t, ids, secrets, byID)
 		}
-		batch.Queue(auditlog.PendingQuery, t.Name, ids).Query(func(rows pgx.Rows) error {
-			changes, err := auditlog.ScanPending(t, rows)
+		batch.Queue(pendingQuery, t.Name, ids).Query(func(rows pgx.Rows) error {
+			changes, err := scanPending(t, rows)
 			for id, change := range changes {
 				byID[id].Change = change
 			}
 			return err
 		})
-		batch.Queue(`
-			SELECT record_id, state, message, code, review, attempts, `+dueNow+`, failed_at, identity, replacing, unconfirmed
-			FROM iasql_internal.record_state WHERE table_name = $1 AND record_id = ANY ($2)`, t.Name, ids).
-			Query(func(rows pgx.Rows) error {
-				defer rows.Close()
-				for rows.Next() {
-					var id int64
-					var identity []byte
-					st := &sync.State{}
-					if err := rows.Scan(&id, &st.Name, &st.Message, &st.Code, &st.Review, &st.Attempts, &st.Due, &st.FailedAt, &identity, &st.Replacing, &st.Unconfirmed); err != nil {
-						return err
-					}
-					var err error
-					if st.Identity, err = auditlog.Row(t, identity); err != nil {
-						return err
-					}
-					byID[id].State = st
-				}
-				return rows.Err()
-			})
-		batch.Queue(`
-			SELECT c.record_id, c.resolved FROM public.iasql_conflicts c
-			WHERE c.table_name = $1 AND c.record_id = ANY ($2) AND c.resolved IN ('database', 'cloud')
-			  AND EXISTS (SELECT FROM public.iasql_audit_log l WHERE l.id = c.audit_id AND NOT l.settled)
-			ORDER BY c.id`, t.Name, ids).
-			Query(func(rows pgx.Rows) error {
-				var id int64
-				var resolved string
-				_, err := pgx.ForEachRow(rows, []any{&id, &resolved}, func() error {
-					if s := byID[id]; s.State != nil {
-						s.State.Resolution = resolved
-					}
-					return nil
-				})
-				return err
-			})
+		queueStates(batch, t, ids, byID)
+		queueResolutions(batch, t, ids, byID)
 		return tx.SendBatch(ctx, batch).Close()
 	})
 	if err != nil {
 		return nil, err
 	}
-	subjects := make([]*sync.Subject, 0, len(ids))
+	subjects := make([]*decide.Subject, 0, len(ids))
 	for _, id := range ids {
 		s := byID[id]
 		if s.Record == nil && s.Change == nil && s.State == nil {
@@ -364,9 +180,90 @@ func (d *Database) Load(ctx context.Context, t *modules.Table, ids []int64) ([]*
 	return subjects, nil
 }
 
+// queueRows queues the read of records and of what names the records they
+// reference in the cloud.
+func (d *Database) queueRows(batch *pgx.Batch, t *modules.Table, ids []int64, byID map[int64]*decide.Subject) {
+	sh := shapeOf(t)
+	refs := referenceColumns(t)
+	list := sh.columns
+	for _, c := range refs {
+		parent := d.Registry.Table(c.References.Table)
+		name := namedBy(c.References, parent).current(c.References, parent)
+		list += fmt.Sprintf(`, (SELECT %s FROM public.%s p LEFT JOIN iasql_internal.record_state s ON s.table_name = %s AND s.record_id = p.id WHERE p.id = t.%s)`,
+			name, quote(c.References.Table), literal(c.References.Table), quote(c.Name))
+	}
+	batch.Queue(fmt.Sprintf(`SELECT t.id::text, t.xmin::text, %s FROM %s t WHERE t.id = ANY ($1)`, list, sh.name), ids).
+		Query(func(rows pgx.Rows) error {
+			defer rows.Close()
+			for rows.Next() {
+				raw := rows.RawValues()
+				record, err := sh.scanRow(raw)
+				if err != nil {
+					return err
+				}
+				s := byID[record.ID]
+				s.Record = record
+				for i, c := range refs {
+					if s.RefKeys == nil {
+						s.RefKeys = modules.Row{}
+					}
+					if key := raw[2+len(t.Columns)+i]; key != nil {
+						s.RefKeys[c.Name] = modules.Text(string(key))
+					}
+				}
+			}
+			return rows.Err()
+		})
+}
+
+// queueStates queues the read of what is remembered of records.
+func queueStates(batch *pgx.Batch, t *modules.Table, ids []int64, byID map[int64]*decide.Subject) {
+	batch.Queue(`
+		SELECT record_id, state, message, code, review, attempts, `+dueNow+`, failed_at, identity, replacing, unconfirmed
+		FROM iasql_internal.record_state WHERE table_name = $1 AND record_id = ANY ($2)`, t.Name, ids).
+		Query(func(rows pgx.Rows) error {
+			defer rows.Close()
+			for rows.Next() {
+				var id int64
+				var identity []byte
+				st := &decide.State{}
+				if err := rows.Scan(&id, &st.Name, &st.Message, &st.Code, &st.Review, &st.Attempts, &st.Due, &st.FailedAt, &identity, &st.Replacing, &st.Unconfirmed); err != nil {
+					return err
+				}
+				var err error
+				if st.Identity, err = auditlog.Row(t, identity); err != nil {
+					return err
+				}
+				byID[id].State = st
+			}
+			return rows.Err()
+		})
+}
+
+// queueResolutions queues the read of people's words on conflicts. It comes after
+// [queueStates].
+func queueResolutions(batch *pgx.Batch, t *modules.Table, ids []int64, byID map[int64]*decide.Subject) {
+	batch.Queue(`
+		SELECT c.record_id, c.resolved FROM public.iasql_conflicts c
+		WHERE c.table_name = $1 AND c.record_id = ANY ($2) AND c.resolved IN ('database', 'cloud')
+		  AND EXISTS (SELECT FROM public.iasql_audit_log l WHERE l.id = c.audit_id AND NOT l.settled)
+		ORDER BY c.id`, t.Name, ids).
+		Query(func(rows pgx.Rows) error {
+			var id int64
+			var resolved string
+			_, err := pgx.ForEachRow(rows, []any{&id, &resolved}, func() error {
+				if s := byID[id]; s.State != nil {
+					s.State.Resolution = resolved
+				}
+				return nil
+			})
+			return err
+		})
+}
+
 // queueSecrets queues the read of secrets that wait to be pushed: the newest of
 // each column of a record that still asks for it.
-func queueSecrets(batch *pgx.Batch, t *modules.Table, ids []int64, secrets []string, byID map[int64]*sync.Subject) {
+func queueSecrets(batch *pgx.Batch, t *modules.Table, ids []int64, secrets []string, byID map[int64]*decide.Subject) {
 	var asked []string
 	for _, name := range secrets {
 		asked = append(asked, fmt.Sprintf("v.column_name = %s AND t.%s IS NOT NULL", literal(name), quote(name)))
@@ -388,12 +285,8 @@ func queueSecrets(batch *pgx.Batch, t *modules.Table, ids []int64, secrets []str
 		})
 }
 
-// dueNow tells whether the time of next_attempt_at has come. One that is further
-// away than any backoff lasts was set before the server's clock was put back.
-const dueNow = `(next_attempt_at <= now() OR next_attempt_at > now() + interval '20 minutes' AND next_attempt_at < 'infinity')`
-
-// Garbage implements [sync.Database].
-func (d *Database) Garbage(ctx context.Context, account string) ([]*sync.Subject, error) {
+// Deposed implements [store.Store].
+func (d *Database) Deposed(ctx context.Context, account string) ([]*decide.Subject, error) {
 	rows, err := d.Pool.Query(ctx, `
 		SELECT table_name, record_id, identity, state, message, code, review, attempts, `+dueNow+`
 		FROM iasql_internal.garbage WHERE account = $1 ORDER BY id`, account)
@@ -401,11 +294,11 @@ func (d *Database) Garbage(ctx context.Context, account string) ([]*sync.Subject
 		return nil, err
 	}
 	defer rows.Close()
-	var subjects []*sync.Subject
+	var subjects []*decide.Subject
 	for rows.Next() {
 		var table string
 		var identity []byte
-		s := &sync.Subject{Garbage: true, State: &sync.State{}}
+		s := &decide.Subject{Deposed: true, State: &decide.State{}}
 		if err := rows.Scan(&table, &s.RecordID, &identity, &s.State.Name, &s.State.Message, &s.State.Code, &s.State.Review, &s.State.Attempts, &s.State.Due); err != nil {
 			return nil, err
 		}
@@ -420,8 +313,8 @@ func (d *Database) Garbage(ctx context.Context, account string) ([]*sync.Subject
 	return subjects, rows.Err()
 }
 
-// Dependents implements [sync.Database].
-func (d *Database) Dependents(ctx context.Context, table string, ids []int64) ([]sync.RecordRef, error) {
+// Dependents implements [store.Store].
+func (d *Database) Dependents(ctx context.Context, table string, ids []int64) ([]decide.RecordRef, error) {
 	installed, err := d.installed(ctx)
 	if err != nil {
 		return nil, err
@@ -445,13 +338,13 @@ func (d *Database) Dependents(ctx context.Context, table string, ids []int64) ([
 	if err != nil {
 		return nil, err
 	}
-	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (sync.RecordRef, error) {
-		var r sync.RecordRef
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (decide.RecordRef, error) {
+		var r decide.RecordRef
 		return r, row.Scan(&r.Table, &r.ID)
 	})
 }
 
-// Count implements [sync.Database].
+// Count implements [store.Store].
 func (d *Database) Count(ctx context.Context, table, account string) (n int, err error) {
 	err = d.Pool.QueryRow(ctx, fmt.Sprintf(`SELECT count(*) FROM public.%s WHERE account = $1`, quote(table)), account).Scan(&n)
 	return n, err

@@ -7,8 +7,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"iasql/internal/decide"
 	"iasql/internal/modules"
-	"iasql/internal/sync"
 )
 
 // shape holds the SQL fragments of a table, made once from its description.
@@ -62,8 +62,8 @@ func quote(name string) string { return pgx.Identifier{name}.Sanitize() }
 
 // scanRow reads the select list "id, xmin, columns…" of a shape; skip columns
 // come before it.
-func (s *shape) scanRow(raw [][]byte) (*sync.Record, error) {
-	record := &sync.Record{Version: string(raw[1]), Row: make(modules.Row, len(s.table.Columns))}
+func (s *shape) scanRow(raw [][]byte) (*decide.Record, error) {
+	record := &decide.Record{Version: string(raw[1]), Row: make(modules.Row, len(s.table.Columns))}
 	record.ID = modules.Text(string(raw[0])).Int()
 	for i := range s.table.Columns {
 		c := &s.table.Columns[i]

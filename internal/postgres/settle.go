@@ -2,37 +2,28 @@ package postgres
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/jackc/pgx/v5"
 
 	"iasql/internal/auditlog"
-	"iasql/internal/sync"
+	"iasql/internal/decide"
+	"iasql/internal/store"
 )
 
-// Settle implements [sync.Database].
-func (d *Database) Settle(ctx context.Context, lease sync.Lease, settlements []sync.Settlement) error {
+// Settle implements [store.Store].
+func (d *Database) Settle(ctx context.Context, lease store.Lease, settlements []store.Settlement) error {
 	return d.fencedBatch(ctx, lease, nil, func(batch *pgx.Batch) error { return d.queueSettlements(batch, settlements) })
 }
 
 // queueSettlements queues settlements, all of a kind in one statement. Of two
 // about one record the later counts.
-func (d *Database) queueSettlements(batch *pgx.Batch, settlements []sync.Settlement) error {
+func (d *Database) queueSettlements(batch *pgx.Batch, settlements []store.Settlement) error {
 	var (
 		audit    []int64
-		states   = map[sync.RecordRef]sync.Settlement{}
-		order    []sync.RecordRef // of states
-		forget   refs
-		remember stateRows
+		states   = map[decide.RecordRef]store.Settlement{}
+		order    []decide.RecordRef // of states
 		resolved refs
 	)
-	note := func(s sync.Settlement) {
-		ref := s.Subject.Ref()
-		if _, again := states[ref]; !again {
-			order = append(order, ref)
-		}
-		states[ref] = s
-	}
 	for _, s := range settlements {
 		sub := s.Subject
 		if s.Settle && sub.Change != nil {
@@ -40,25 +31,54 @@ func (d *Database) queueSettlements(batch *pgx.Batch, settlements []sync.Settlem
 		}
 		d.queueConflicts(batch, sub, s.Conflicts)
 		switch {
-		case s.Keep:
-		case sub.Garbage && s.State == nil && s.Settle:
-			key, _ := sub.Table.Key(sub.State.Identity)
-			batch.Queue(`DELETE FROM iasql_internal.garbage WHERE table_name = $1 AND account = $2 AND region = $3 AND key = $4`,
-				sub.Table.Name, sub.Scope.Account, sub.Scope.Region, key)
-		case sub.Garbage && s.State != nil:
-			key, _ := sub.Table.Key(sub.State.Identity)
-			batch.Queue(`
-				UPDATE iasql_internal.garbage SET state = $5, message = $6, code = $7, review = $8, attempts = $9, next_attempt_at = `+nextAttempt("$10::double precision", "$8")+`
-				WHERE table_name = $1 AND account = $2 AND region = $3 AND key = $4`,
-				sub.Table.Name, sub.Scope.Account, sub.Scope.Region, key, s.State.Name, s.State.Message, s.State.Code, s.State.Review,
-				s.State.Attempts, s.State.Backoff.Seconds())
-		case s.State == nil && sub.State != nil, s.State != nil && sub.RecordID != 0:
-			note(s)
+		case sub.Deposed:
+			queueDeposed(batch, s)
+		case s.Forget && sub.State != nil, s.State != nil && sub.RecordID != 0:
+			if _, again := states[sub.Ref()]; !again {
+				order = append(order, sub.Ref())
+			}
+			states[sub.Ref()] = s
 		}
-		if s.Settle && sub.State != nil && sub.State.Name == sync.StateConflict {
+		if s.Settle && sub.State != nil && sub.State.Name == decide.StateConflict {
 			resolved.add(sub.Ref())
 		}
 	}
+	if err := queueRemembered(batch, order, states); err != nil {
+		return err
+	}
+	if len(resolved.ids) > 0 {
+		batch.Queue(`
+			UPDATE public.iasql_conflicts c SET resolved = 'pulled', resolved_at = clock_timestamp(), resolved_by = current_user
+			FROM unnest($1::text[], $2::bigint[]) v (table_name, record_id)
+			WHERE c.table_name = v.table_name AND c.record_id = v.record_id AND c.resolved IS NULL`, resolved.tables, resolved.ids)
+	}
+	if len(audit) > 0 {
+		batch.Queue(settleQuery, audit)
+	}
+	return nil
+}
+
+// queueDeposed queues what is remembered of a deposed object, or that it is gone.
+func queueDeposed(batch *pgx.Batch, s store.Settlement) {
+	sub := s.Subject
+	key, _ := sub.Table.Key(sub.State.Identity)
+	switch {
+	case s.Forget:
+		batch.Queue(`DELETE FROM iasql_internal.garbage WHERE table_name = $1 AND account = $2 AND region = $3 AND key = $4`,
+			sub.Table.Name, sub.Scope.Account, sub.Scope.Region, key)
+	case s.State != nil:
+		batch.Queue(`
+			UPDATE iasql_internal.garbage SET state = $5, message = $6, code = $7, review = $8, attempts = $9, next_attempt_at = `+nextAttempt("$10::double precision", "$8")+`
+			WHERE table_name = $1 AND account = $2 AND region = $3 AND key = $4`,
+			sub.Table.Name, sub.Scope.Account, sub.Scope.Region, key, s.State.Name, s.State.Message, s.State.Code, s.State.Review,
+			s.State.Attempts, s.State.Backoff.Seconds())
+	}
+}
+
+// queueRemembered queues what is remembered of records, and what is forgotten.
+func queueRemembered(batch *pgx.Batch, order []decide.RecordRef, states map[decide.RecordRef]store.Settlement) error {
+	var forget refs
+	var remember stateRows
 	for _, ref := range order {
 		s := states[ref]
 		if s.State == nil {
@@ -72,15 +92,6 @@ func (d *Database) queueSettlements(batch *pgx.Batch, settlements []sync.Settlem
 			WHERE r.table_name = v.table_name AND r.record_id = v.record_id`, forget.tables, forget.ids)
 	}
 	remember.queue(batch)
-	if len(resolved.ids) > 0 {
-		batch.Queue(`
-			UPDATE public.iasql_conflicts c SET resolved = 'pulled', resolved_at = clock_timestamp(), resolved_by = current_user
-			FROM unnest($1::text[], $2::bigint[]) v (table_name, record_id)
-			WHERE c.table_name = v.table_name AND c.record_id = v.record_id AND c.resolved IS NULL`, resolved.tables, resolved.ids)
-	}
-	if len(audit) > 0 {
-		batch.Queue(auditlog.SettleQuery, audit)
-	}
 	return nil
 }
 
@@ -90,15 +101,8 @@ type refs struct {
 	ids    []int64
 }
 
-func (r *refs) add(ref sync.RecordRef) {
+func (r *refs) add(ref decide.RecordRef) {
 	r.tables, r.ids = append(r.tables, ref.Table), append(r.ids, ref.ID)
-}
-
-// nextAttempt computes next_attempt_at of the expressions of the backoff in
-// seconds and of review; a record that needs a person and has no backoff is not
-// tried again.
-func nextAttempt(backoff, review string) string {
-	return fmt.Sprintf(`CASE WHEN %s > 0 THEN clock_timestamp() + make_interval(secs => %s) WHEN %s THEN 'infinity'::timestamptz ELSE now() END`, backoff, backoff, review)
 }
 
 // stateRows are rows of record_state, as parallel parameters.
@@ -112,7 +116,7 @@ type stateRows struct {
 	identities, keys                          []*string
 }
 
-func (r *stateRows) add(s *sync.Subject, st *sync.State) error {
+func (r *stateRows) add(s *decide.Subject, st *decide.State) error {
 	identity, err := identityJSON(s.Table, st.Identity)
 	if err != nil {
 		return err
@@ -156,7 +160,7 @@ func (r *stateRows) queue(batch *pgx.Batch) {
 		r.backoffs, r.failedAt, r.identities, r.keys, r.replacing, r.unconfirmed)
 }
 
-func (d *Database) queueConflicts(batch *pgx.Batch, s *sync.Subject, conflicts []sync.Conflict) {
+func (d *Database) queueConflicts(batch *pgx.Batch, s *decide.Subject, conflicts []decide.Conflict) {
 	for _, c := range conflicts {
 		var name *string
 		var have, cloud, base []byte

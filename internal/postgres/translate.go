@@ -9,8 +9,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"iasql/internal/decide"
 	"iasql/internal/modules"
-	"iasql/internal/sync"
 )
 
 // referenceColumns returns the columns that reference records by id.
@@ -55,12 +55,12 @@ func (n named) current(ref *modules.Reference, parent *modules.Table) string {
 
 func literal(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 
-// ToDatabase implements [sync.Database].
+// ToDatabase implements [store.Store].
 func (d *Database) ToDatabase(ctx context.Context, t *modules.Table, scope modules.Scope, objects []modules.Row) ([]map[string]bool, error) {
-	stranded := make([]map[string]bool, len(objects))
+	dangling := make([]map[string]bool, len(objects))
 	refs := referenceColumns(t)
 	if len(refs) == 0 || len(objects) == 0 {
-		return stranded, nil
+		return dangling, nil
 	}
 	batch := &pgx.Batch{}
 	for _, c := range refs {
@@ -68,37 +68,9 @@ func (d *Database) ToDatabase(ctx context.Context, t *modules.Table, scope modul
 		if len(keys) == 0 {
 			continue
 		}
-		parent := d.Registry.Table(c.References.Table)
-		name := namedBy(c.References, parent)
-		where, args := `p.account = $2`, []any{keys, scope.Account}
-		if parent.Reach == modules.PerRegion && !c.References.AnyScope {
-			where, args = where+` AND p.region = $3`, append(args, scope.Region)
-		}
-		query := fmt.Sprintf(`
-			SELECT %[1]s, p.id, 0 FROM %[2]s p WHERE p.%[3]s = ANY ($1::text[]) AND %[4]s
-			UNION ALL SELECT %[6]s, s.record_id, CASE WHEN EXISTS (SELECT FROM %[2]s p WHERE p.id = s.record_id) THEN 1 ELSE 3 END FROM iasql_internal.record_state s
-			WHERE s.table_name = %[5]s AND %[6]s = ANY ($1) AND s.account = $2
-			UNION ALL SELECT %[7]s, g.record_id, 2 FROM iasql_internal.garbage g WHERE g.table_name = %[5]s AND %[7]s = ANY ($1) AND g.account = $2
-			UNION ALL SELECT %[8]s, l.record_id, 3 FROM public.iasql_audit_log l
-			WHERE NOT l.settled AND l.table_name = %[5]s AND l.change_type = 'DELETE' AND %[8]s = ANY ($1) AND l.account = $2
-			ORDER BY 3`,
-			name.row, shapeOf(parent).name, quote(c.References.Key), where, literal(parent.Name), name.state, name.garbage, name.log)
+		query, args := d.recordsNamed(c.References, scope, keys)
 		batch.Queue(query, args...).Query(func(rows pgx.Rows) error {
-			// An object that a record took over from one that a user deleted, and
-			// that it has replaced since, is the former's.
-			type hit struct {
-				id   int64
-				rank int // from 2 on it is on its way out
-			}
-			ids := map[string]hit{}
-			var key string
-			var h hit
-			_, err := pgx.ForEachRow(rows, []any{&key, &h.id, &h.rank}, func() error {
-				if _, known := ids[key]; !known {
-					ids[key] = h
-				}
-				return nil
-			})
+			named, err := firstNamed(rows)
 			if err != nil {
 				return err
 			}
@@ -107,27 +79,71 @@ func (d *Database) ToDatabase(ctx context.Context, t *modules.Table, scope modul
 				if !ok || v.IsNull() {
 					continue
 				}
-				switch h, known := ids[v.String()]; {
+				switch r, known := named[v.String()]; {
 				case !known:
 					delete(o, c.Name)
-				case h.rank >= 2:
-					delete(o, c.Name)
-					o[c.Name] = modules.Text(sync.Outgoing + strconv.FormatInt(h.id, 10))
-					if stranded[i] == nil {
-						stranded[i] = map[string]bool{}
+				case r.leaving():
+					o[c.Name] = decide.Outgoing(r.id)
+					if dangling[i] == nil {
+						dangling[i] = map[string]bool{}
 					}
-					stranded[i][c.Name] = true
+					dangling[i][c.Name] = true
 				default:
-					o[c.Name] = modules.Int(h.id)
+					o[c.Name] = modules.Int(r.id)
 				}
 			}
 			return nil
 		})
 	}
 	if batch.Len() == 0 {
-		return stranded, nil
+		return dangling, nil
 	}
-	return stranded, d.Pool.SendBatch(ctx, batch).Close()
+	return dangling, d.Pool.SendBatch(ctx, batch).Close()
+}
+
+// recordsNamed returns the query of the records that the cloud names by the keys: by
+// their rows, their states, as deposed objects, or before users deleted them.
+func (d *Database) recordsNamed(ref *modules.Reference, scope modules.Scope, keys []string) (query string, args []any) {
+	parent := d.Registry.Table(ref.Table)
+	name := namedBy(ref, parent)
+	where, args := `p.account = $2`, []any{keys, scope.Account}
+	if parent.Reach == modules.PerRegion && !ref.AnyScope {
+		where, args = where+` AND p.region = $3`, append(args, scope.Region)
+	}
+	return fmt.Sprintf(`
+		SELECT %[1]s, p.id, 0 FROM %[2]s p WHERE p.%[3]s = ANY ($1::text[]) AND %[4]s
+		UNION ALL SELECT %[6]s, s.record_id, CASE WHEN EXISTS (SELECT FROM %[2]s p WHERE p.id = s.record_id) THEN 1 ELSE 3 END FROM iasql_internal.record_state s
+		WHERE s.table_name = %[5]s AND %[6]s = ANY ($1) AND s.account = $2
+		UNION ALL SELECT %[7]s, g.record_id, 2 FROM iasql_internal.garbage g WHERE g.table_name = %[5]s AND %[7]s = ANY ($1) AND g.account = $2
+		UNION ALL SELECT %[8]s, l.record_id, 3 FROM public.iasql_audit_log l
+		WHERE NOT l.settled AND l.table_name = %[5]s AND l.change_type = 'DELETE' AND %[8]s = ANY ($1) AND l.account = $2
+		ORDER BY 3, 2`,
+		name.row, shapeOf(parent).name, quote(ref.Key), where, literal(parent.Name), name.state, name.garbage, name.log), args
+}
+
+// namedRecord is a record that the cloud names.
+type namedRecord struct {
+	id   int64
+	rank int // see [Database.recordsNamed]
+}
+
+// leaving reports whether the record is on its way out.
+func (r namedRecord) leaving() bool { return r.rank >= 2 }
+
+// firstNamed reads the rows of [Database.recordsNamed]: of several records of one
+// name the first. An object that a record took over from one that a user deleted,
+// and that it has replaced since, is the former's.
+func firstNamed(rows pgx.Rows) (map[string]namedRecord, error) {
+	named := map[string]namedRecord{}
+	var key string
+	var r namedRecord
+	_, err := pgx.ForEachRow(rows, []any{&key, &r.id, &r.rank}, func() error {
+		if _, known := named[key]; !known {
+			named[key] = r
+		}
+		return nil
+	})
+	return named, err
 }
 
 func distinct(rows []modules.Row, name string) []string {
@@ -143,7 +159,7 @@ func distinct(rows []modules.Row, name string) []string {
 	return list
 }
 
-// ToCloud implements [sync.Database]. What names a deleted record in the cloud
+// ToCloud implements [store.Store]. What names a deleted record in the cloud
 // is in the audit log: a child may have to be looked for after its parent's
 // deletion has been settled.
 func (d *Database) ToCloud(ctx context.Context, t *modules.Table, rows []modules.Row) error {

@@ -8,8 +8,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"iasql/internal/decide"
 	"iasql/internal/modules"
-	"iasql/internal/sync"
 )
 
 // written says what became of a row that a pull was to write.
@@ -49,9 +49,9 @@ func (e *triggerError) remedy() string {
 // userTriggers names the triggers of users that can change what a pull writes:
 // BEFORE ROW ones that fire on its kind of write (PostgreSQL manual, "pg_trigger":
 // tgtype's bits are those of src/include/catalog/pg_trigger.h).
-func userTriggers(ctx context.Context, tx pgx.Tx, t *modules.Table, action sync.Action) ([]string, error) {
+func userTriggers(ctx context.Context, tx pgx.Tx, t *modules.Table, action decide.Action) ([]string, error) {
 	const row, before, insert, remove, update = 1, 2, 4, 8, 16
-	event := map[sync.Action]int{sync.InsertRecord: insert, sync.UpdateRecord: update, sync.DeleteRecord: remove}[action]
+	event := map[decide.Action]int{decide.InsertRecord: insert, decide.UpdateRecord: update, decide.DeleteRecord: remove}[action]
 	rows, err := tx.Query(ctx, `
 		SELECT t.tgname FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid
 		WHERE t.tgrelid = $1::text::regclass AND NOT t.tgisinternal AND t.tgenabled IN ('O', 'A')

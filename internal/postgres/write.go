@@ -13,8 +13,9 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"iasql/internal/auditlog"
+	"iasql/internal/decide"
 	"iasql/internal/modules"
-	"iasql/internal/sync"
+	"iasql/internal/store"
 )
 
 // leaseLost is the SQLSTATE of iasql_internal.hold_lease.
@@ -25,12 +26,12 @@ const leaseLost = "IA090"
 //
 // Its commit does not wait for the disk (manual, section 30.4): should the server
 // crash within the next moment, what f wrote is as if the engine had died before
-// it, and the next cycle finds out anew, from the journal or the cloud. Only what
-// that relies on is waited for: the journal's entries (R6) and the lease (R15).
+// it, and the next cycle finds out anew, from the intent log or the cloud. Only what
+// that relies on is waited for: the intent log's entries (R6) and the lease (R15).
 //
 // It fails with what [refusesCode] tells if to write the tables would run code
 // of somebody who has not the engine's rights (R20).
-func (d *Database) fenced(ctx context.Context, lease sync.Lease, tables []string, f func(pgx.Tx) error) error {
+func (d *Database) fenced(ctx context.Context, lease store.Lease, tables []string, f func(pgx.Tx) error) error {
 	return pgx.BeginFunc(ctx, d.Pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, holdLease, lease.Account, lease.Fence, tables); err != nil {
 			return fenceError(err)
@@ -54,14 +55,14 @@ func refusesCode(err error) bool {
 func fenceError(err error) error {
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) && pg.Code == leaseLost {
-		return sync.ErrLeaseLost
+		return store.ErrLeaseLost
 	}
 	return err
 }
 
 // fencedBatch does the same with statements that need nothing of each other's
 // results: all of them go to the server at once, and are one transaction.
-func (d *Database) fencedBatch(ctx context.Context, lease sync.Lease, tables []string, queue func(*pgx.Batch) error) error {
+func (d *Database) fencedBatch(ctx context.Context, lease store.Lease, tables []string, queue func(*pgx.Batch) error) error {
 	batch := &pgx.Batch{}
 	batch.Queue(holdLease, lease.Account, lease.Fence, tables)
 	if err := queue(batch); err != nil {
@@ -70,20 +71,10 @@ func (d *Database) fencedBatch(ctx context.Context, lease sync.Lease, tables []s
 	return fenceError(d.Pool.SendBatch(ctx, batch).Close())
 }
 
-// Finish implements [sync.Database].
-func (d *Database) Finish(ctx context.Context, lease sync.Lease, outcomes []sync.Outcome) error {
-	return d.finish(ctx, lease, outcomes)
-}
-
-// Resolve implements [sync.Database].
-func (d *Database) Resolve(ctx context.Context, lease sync.Lease, found []sync.Outcome) error {
-	return d.finish(ctx, lease, found)
-}
-
-// finish writes outcomes. A user's constraint or trigger may refuse what goes to
+// Finish implements [store.Store]. A user's constraint or trigger may refuse what goes to
 // the records, or somebody may have locked their table: then once more, without
 // the rows at fault.
-func (d *Database) finish(ctx context.Context, lease sync.Lease, outcomes []sync.Outcome) error {
+func (d *Database) Finish(ctx context.Context, lease store.Lease, outcomes []store.Outcome) error {
 	records := assignedWrites(outcomes)
 	err := d.fencedBatch(ctx, lease, tablesOf(records), func(batch *pgx.Batch) error {
 		for _, w := range records {
@@ -114,19 +105,19 @@ func (d *Database) finish(ctx context.Context, lease sync.Lease, outcomes []sync
 	})
 }
 
-// queueOutcomes queues what the journal and the states are to say.
-func (d *Database) queueOutcomes(batch *pgx.Batch, account string, outcomes []sync.Outcome) error {
+// queueOutcomes queues what the intent log and the states are to say.
+func (d *Database) queueOutcomes(batch *pgx.Batch, account string, outcomes []store.Outcome) error {
 	var (
 		calls   []int64
 		results []string
 		errs    []*string
 		keys    []*string
-		states  []sync.Settlement
+		states  []store.Settlement
 	)
 	for _, o := range outcomes {
 		if o.ByName { // of other calls the subject may not be known
 			secrets := o.Subject.Table.ColumnFlags().WriteOnly
-			batch.Queue(`UPDATE public.iasql_operations SET columns = columns - $2::text[] WHERE id = ANY ($1)`, o.Calls, secrets)
+			batch.Queue(`UPDATE public.iasql_operations SET columns = columns - $2::text[] WHERE id = ANY ($1)`, o.IDs, secrets)
 		}
 		var text, key *string
 		if o.Err != nil {
@@ -138,13 +129,13 @@ func (d *Database) queueOutcomes(batch *pgx.Batch, account string, outcomes []sy
 				key = &k
 			}
 		}
-		for _, id := range o.Calls {
+		for _, id := range o.IDs {
 			calls, results, errs, keys = append(calls, id), append(results, string(o.Result)), append(errs, text), append(keys, key)
 		}
 		if o.State != nil && o.Subject.RecordID != 0 {
-			states = append(states, sync.Settlement{Subject: o.Subject, State: o.State})
+			states = append(states, store.Settlement{Subject: o.Subject, State: o.State})
 		}
-		if o.Result == sync.ResultOK && o.Kind == sync.OpCreate && o.Replaces {
+		if o.Result == decide.ResultOK && o.Kind == decide.OpCreate && o.Replaces {
 			if err := queueGarbage(batch, o.Subject); err != nil {
 				return err
 			}
@@ -199,14 +190,14 @@ func (d *Database) refusesTable(ctx context.Context, t *modules.Table) bool {
 
 // assignedWrites are the writes of what the cloud has assigned, or no longer
 // has.
-func assignedWrites(outcomes []sync.Outcome) (writes []recordWrite) {
+func assignedWrites(outcomes []store.Outcome) (writes []recordWrite) {
 	var (
 		tables  []*modules.Table
-		created = map[*modules.Table][]sync.Outcome{}
+		created = map[*modules.Table][]store.Outcome{}
 		cleared = map[*modules.Table][]int64{}
 	)
 	for _, o := range outcomes {
-		if o.Result != sync.ResultOK {
+		if o.Result != decide.ResultOK {
 			continue
 		}
 		t := o.Subject.Table
@@ -214,9 +205,9 @@ func assignedWrites(outcomes []sync.Outcome) (writes []recordWrite) {
 			tables = append(tables, t)
 		}
 		switch {
-		case o.Kind == sync.OpCreate:
+		case o.Kind == decide.OpCreate:
 			created[t] = append(created[t], o)
-		case o.Kind == sync.OpDelete && o.Replaces:
+		case o.Kind == decide.OpDelete && o.Replaces:
 			cleared[t] = append(cleared[t], o.Subject.RecordID)
 		}
 	}
@@ -232,7 +223,7 @@ func assignedWrites(outcomes []sync.Outcome) (writes []recordWrite) {
 }
 
 // queueGarbage makes the predecessor of a replaced object garbage.
-func queueGarbage(batch *pgx.Batch, s *sync.Subject) error {
+func queueGarbage(batch *pgx.Batch, s *decide.Subject) error {
 	key, ok := s.Table.Key(s.Object)
 	if !ok {
 		return nil
@@ -251,7 +242,7 @@ func queueGarbage(batch *pgx.Batch, s *sync.Subject) error {
 // recordCreated writes what the cloud assigned to new objects to their
 // records. A record that somebody's open transaction holds is left for the next
 // pass: its state knows the identity.
-func recordCreated(t *modules.Table, outcomes []sync.Outcome) *recordWrite {
+func recordCreated(t *modules.Table, outcomes []store.Outcome) *recordWrite {
 	var (
 		rows []modules.Row
 		ids  []int64
@@ -370,8 +361,8 @@ func identityJSON(t *modules.Table, row modules.Row) ([]byte, error) {
 	return json.Marshal(image)
 }
 
-// Imported implements [sync.Database].
-func (d *Database) Imported(ctx context.Context, lease sync.Lease, tables []string) error {
+// Imported implements [store.Store].
+func (d *Database) Imported(ctx context.Context, lease store.Lease, tables []string) error {
 	return d.fencedBatch(ctx, lease, nil, func(batch *pgx.Batch) error {
 		batch.Queue(`INSERT INTO iasql_internal.imported (account, table_name) SELECT $1, unnest($2::text[]) ON CONFLICT DO NOTHING`, lease.Account, tables)
 		return nil

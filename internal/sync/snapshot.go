@@ -1,52 +1,53 @@
 package sync
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
 
-	"iasql/internal/modules"
+	"iasql/internal/decide"
 )
 
 // snapshot loads the subjects that have something to be done about: pending
-// changes, states, garbage. With all false those that back off are left out.
-func (c *cycle) snapshot(ctx context.Context, all bool) ([]*Subject, error) {
-	refs, err := c.Database.Due(ctx, c.lease.Account)
+// changes, states, deposed objects. With all false those that back off are left
+// out, and those always about which nothing can be decided in this cycle.
+func (c *cycle) snapshot(ctx context.Context, all bool) ([]*decide.Subject, error) {
+	refs, err := c.Store.Due(ctx, c.lease.Account)
 	if err != nil {
 		return nil, fmt.Errorf("read pending changes: %w", err)
 	}
 	byTable := map[string][]int64{}
 	for _, ref := range refs {
-		if _, installed := c.rank[ref.Table]; installed {
+		if c.catalog.has(ref.Table) {
 			byTable[ref.Table] = append(byTable[ref.Table], ref.ID)
 		} else if err := c.leftFor(ref.Table); err != nil {
 			return nil, err
 		}
 	}
-	var subjects []*Subject
-	for _, t := range c.tables {
+	var loaded []*decide.Subject
+	for _, t := range c.catalog.tables {
 		for ids := range slices.Chunk(byTable[t.Name], 1000) {
-			loaded, err := c.Database.Load(ctx, t, ids)
+			found, err := c.Store.Load(ctx, t, ids)
 			if err != nil {
 				return nil, fmt.Errorf("load records of %s: %w", t.Name, err)
 			}
-			for _, s := range loaded {
-				if all || s.due() {
-					c.complete(s)
-					subjects = append(subjects, s)
-				}
-			}
+			loaded = append(loaded, found...)
 		}
 	}
-	garbage, err := c.Database.Garbage(ctx, c.lease.Account)
+	deposed, err := c.Store.Deposed(ctx, c.lease.Account)
 	if err != nil {
-		return nil, fmt.Errorf("read garbage: %w", err)
+		return nil, fmt.Errorf("read deposed objects: %w", err)
 	}
-	for _, s := range garbage {
-		if c.locked[s.Table.Name] != nil {
-			c.report.Locked = true
-		} else if all || s.due() {
+	for _, s := range deposed {
+		if c.catalog.locked[s.Table.Name] != nil {
+			c.report.locked()
+		} else {
+			loaded = append(loaded, s)
+		}
+	}
+	var subjects []*decide.Subject
+	for _, s := range loaded {
+		if (all || s.Due()) && !c.doubts.undecidable(s) {
 			c.complete(s)
 			subjects = append(subjects, s)
 		}
@@ -54,86 +55,16 @@ func (c *cycle) snapshot(ctx context.Context, all bool) ([]*Subject, error) {
 	return subjects, nil
 }
 
-// complete fills in what a subject has from the registry and from this
-// engine's own writes.
-func (c *cycle) complete(s *Subject) {
-	res := c.Registry.Resource(s.Table.Name)
-	can := modules.Can(res)
-	s.CanCreate, s.CanUpdate, s.CanDelete = can.Create, can.Update, can.Delete
-	identity, named := s.Identity()
-	if named {
-		s.Scope = s.Table.Scope(identity)
-	} else if s.Record != nil {
-		s.Scope = s.Table.Scope(s.Record.Row)
-	} else if s.Change != nil && s.Change.Last != nil {
-		s.Scope = s.Table.Scope(s.Change.Last)
-	}
-	s.Own = c.own.of(s, identity)
-}
-
-// ownIndex finds own writes by record and by object.
-type ownIndex struct {
-	byRecord map[RecordRef][]LoggedWrite
-	byObject map[objectRef][]LoggedWrite
-}
-
-func indexOwn(writes []LoggedWrite) ownIndex {
-	ix := ownIndex{map[RecordRef][]LoggedWrite{}, map[objectRef][]LoggedWrite{}}
-	for _, w := range writes {
-		if w.Record.ID != 0 {
-			ix.byRecord[w.Record] = append(ix.byRecord[w.Record], w)
-		}
-		if w.Key != "" {
-			ref := objectRef{w.Record.Table, w.Scope, w.Key}
-			ix.byObject[ref] = append(ix.byObject[ref], w)
-		}
-	}
-	return ix
-}
-
-// add adds the writes of another index that are not in this one.
-func (ix ownIndex) add(other ownIndex) {
-	for ref, writes := range other.byRecord {
-		ix.byRecord[ref] = addWrites(ix.byRecord[ref], writes)
-	}
-	for ref, writes := range other.byObject {
-		ix.byObject[ref] = addWrites(ix.byObject[ref], writes)
-	}
-}
-
-func addWrites(have, more []LoggedWrite) []LoggedWrite {
-	for _, w := range more {
-		if !slices.ContainsFunc(have, func(h LoggedWrite) bool { return h.ID == w.ID }) {
-			have = append(have, w)
-		}
-	}
-	return have
-}
-
-// of returns the own writes to the subject's object, oldest first. Writes to
-// another object of the same record (the predecessor in a replacement) do not
-// count.
-func (ix ownIndex) of(s *Subject, identity modules.Row) []OwnWrite {
-	if len(ix.byRecord) == 0 && len(ix.byObject) == 0 {
+// leftFor notes that something is to be done with a table that is left out. A
+// batch is committed as a whole or not at all.
+func (c *cycle) leftFor(table string) error {
+	err := c.catalog.locked[table]
+	if err == nil {
 		return nil
 	}
-	var found []LoggedWrite
-	key, named := s.Table.Key(identity)
-	if named {
-		found = append(found, ix.byObject[objectRef{s.Table.Name, s.Scope, key}]...)
+	if c.lease.Batch != 0 {
+		return fmt.Errorf("there are changes of %s to be committed: %w", table, err)
 	}
-	if s.RecordID != 0 && !s.Garbage {
-		for _, w := range ix.byRecord[s.Ref()] {
-			if !named && w.Kind != OpDelete && w.Key == "" || named && w.Key == key && w.Scope != s.Scope {
-				found = append(found, w)
-			}
-		}
-	}
-	slices.SortFunc(found, func(a, b LoggedWrite) int { return cmp.Compare(a.ID, b.ID) })
-	own := make([]OwnWrite, len(found))
-	for i := range found {
-		own[i] = found[i].OwnWrite
-		own[i].Other = found[i].Record != s.Ref()
-	}
-	return own
+	c.report.locked()
+	return nil
 }

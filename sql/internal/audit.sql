@@ -129,7 +129,8 @@ BEGIN
                        'original', CASE WHEN managed.write_only = '{}' THEN original ELSE iasql_internal.mask(original, managed.write_only) END,
                        'change', CASE WHEN managed.write_only = '{}' THEN change ELSE iasql_internal.mask(change, managed.write_only) END),
                    batch, CASE WHEN by_engine THEN 'engine' ELSE 'user' END,
-                   CASE WHEN change ?| managed.identity THEN iasql_internal.key(o, managed.identity) END,
+                   -- A record that moves leaves an object behind, too.
+                   CASE WHEN change ?| managed.identity OR managed.regional AND change ? 'region' THEN iasql_internal.key(o, managed.identity) END,
                    done, CASE WHEN done THEN at END, hides AND staged ? (n ->> 'id')
             FROM (SELECT *, settled OR NOT change ?| managed.columns AS done FROM diff) d
             RETURNING iasql_audit_log.record_id, iasql_audit_log.account, iasql_audit_log.change -> 'change' AS change, iasql_audit_log.settled

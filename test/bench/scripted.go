@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/url"
 	"slices"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"iasql/internal/modules"
 	"iasql/internal/platform"
 	"iasql/internal/postgres"
+	"iasql/internal/store"
 	"iasql/internal/sync"
 )
 
@@ -63,7 +63,7 @@ func newBench(ctx context.Context, url string, n int) (*bench, error) {
 		return nil, err
 	}
 	b.database = &postgres.Database{Pool: b.pool, Registry: registry}
-	b.cycle = &sync.Engine{Database: b.database, Registry: registry, Log: slog.New(slog.DiscardHandler)}
+	b.cycle = &sync.Engine{Store: b.database, Registry: registry}
 	_, err = platform.Install(ctx, b.pool, registry, []string{"bench"})
 	return b, err
 }
@@ -102,9 +102,9 @@ func (b *bench) measure(ctx context.Context) error {
 	n := b.n
 	var took time.Duration
 	var memory uint64
-	var r sync.Report
+	var r store.Report
 	full := func() (err error) {
-		took, memory, r, err = b.run(ctx, sync.Full)
+		took, memory, r, err = b.run(ctx, store.Full)
 		return err
 	}
 	if err := profiled("import", n, full); err != nil {
@@ -137,12 +137,12 @@ func (b *bench) measure(ctx context.Context) error {
 }
 
 // run times a cycle, and returns the most memory the process had meanwhile.
-func (b *bench) run(ctx context.Context, kind sync.Kind) (time.Duration, uint64, sync.Report, error) {
+func (b *bench) run(ctx context.Context, kind store.Kind) (time.Duration, uint64, store.Report, error) {
 	resetResident()
 	begun := time.Now()
 	lease, err := b.database.Acquire(ctx, "main", "bench", postgres.CycleOptions{Kind: string(kind)})
 	if err != nil {
-		return 0, 0, sync.Report{}, err
+		return 0, 0, store.Report{}, err
 	}
 	r, err := b.cycle.Cycle(ctx, lease.Lease, kind)
 	err = errors.Join(err, lease.Release(r, err))

@@ -1,0 +1,195 @@
+package decide
+
+import (
+	"maps"
+	"sort"
+
+	"iasql/internal/modes"
+	"iasql/internal/modules"
+)
+
+// MaxUnconfirmed is how often a value is pushed that the cloud accepts and
+// does not keep, before a person is asked.
+const MaxUnconfirmed = 3
+
+// decideColumns: record and object are both there; the decision falls column
+// by column.
+func decideColumns(s *Subject, p Policy) Decision {
+	cs := columns{s: s, policy: p, rules: p.Rules.Any(), d: Decision{Pull: modules.Row{}}, given: modules.Row{}}
+	for i := range s.Table.Columns {
+		if c := &s.Table.Columns[i]; !c.Local && c.Name != modules.ColumnAccount {
+			cs.look(c)
+		}
+	}
+	return cs.conclude()
+}
+
+// columns gathers what each column asks for.
+type columns struct {
+	s       *Subject
+	policy  Policy
+	rules   bool // there are any
+	d       Decision
+	given   modules.Row // what the cloud has in columns that a user has left to it
+	replace bool        // a column is to be pushed that is fixed at creation
+	stale   bool        // a column was read as it was before this engine's own write
+	held    bool        // a column waits for a person's word
+	unnamed string      // a column that is to be pulled, and names an object without a record
+}
+
+// mode returns the mode of a column.
+func (cs *columns) mode(c *modules.Column) modes.Mode {
+	m := modes.Normal
+	if cs.rules {
+		m = cs.policy.Rules.Of(cs.s.Table.Name, cs.s.RecordID, c.Name)
+	}
+	if m.DatabaseWins() && !cs.policy.Imported { // the record may have been made without what it names, which came later
+		m = modes.Normal
+	}
+	return m
+}
+
+// look looks at one column.
+func (cs *columns) look(c *modules.Column) {
+	s, m := cs.s, cs.mode(c)
+	have := s.Record.Row[c.Name] // D
+	if c.WriteOnly {
+		cs.secret(c, m, have)
+		return
+	}
+	cloud, unrecorded, known := s.cloudValue(c, m, have) // C
+	if !known {
+		return
+	}
+	v, base := compare(s, c, m, have, cloud, cs.policy.HoldConflicts)
+	if unrecorded && v == verdictPull {
+		return // the cloud may choose it, and the row has no word for it
+	}
+	if (v == verdictPush || v == verdictPushConflict) && !s.Follows && s.sameName(c) {
+		v = verdictStale // somebody has adopted what it names since the record was read
+	}
+	conflict := Conflict{Column: c.Name, Database: have, Cloud: cloud, Base: base}
+	switch v {
+	case verdictPull:
+		if m.LogDecides() && s.leftToCloud(c, have) {
+			cs.given[c.Name] = cloud
+		} else {
+			cs.d.Pull[c.Name] = cloud
+		}
+	case verdictPush:
+		cs.push(c)
+	case verdictPushConflict:
+		cs.d.Conflicts = append(cs.d.Conflicts, conflict)
+		cs.push(c)
+	case verdictPullConflict:
+		if unrecorded { // it may have one before long
+			cs.unnamed = c.Name
+			return
+		}
+		conflict.PulledAnyway = true
+		cs.d.Conflicts = append(cs.d.Conflicts, conflict)
+		cs.d.Pull[c.Name] = cloud
+	case verdictHold:
+		conflict.Open = true
+		cs.d.Conflicts = append(cs.d.Conflicts, conflict)
+		cs.held = true
+	case verdictStale:
+		cs.stale = true
+	}
+}
+
+// push notes that a column is to be pushed.
+func (cs *columns) push(c *modules.Column) {
+	cs.d.Push = append(cs.d.Push, c.Name)
+	cs.replace = cs.replace || c.CreateOnly
+}
+
+// secret looks at a column that can be written and not read. A secret waits in
+// its row until it has been pushed, and is blanked then (R16).
+func (cs *columns) secret(c *modules.Column, m modes.Mode, have modules.Value) {
+	switch {
+	case have.IsNull():
+	case cs.s.secretPushed(c):
+		cs.d.Pull[c.Name] = modules.Null
+	case !m.CloudWins():
+		cs.d.Push = append(cs.d.Push, c.Name)
+	}
+}
+
+// conclude says what all columns together come to.
+func (cs *columns) conclude() Decision {
+	s, d := cs.s, cs.d
+	sort.Strings(d.Push)
+	if len(d.Push) > 0 {
+		return cs.concludePush(d)
+	}
+	if !cs.stale && !cs.held {
+		// Not before the rest is there, for the cloud may then choose anew: a
+		// route that is given a NAT gateway gives up its internet gateway.
+		maps.Copy(d.Pull, cs.given)
+	}
+	switch {
+	case cs.held:
+		d.State, d.Review, d.Reason, d.Wait = StateConflict, true, "changed on both sides", true
+	case cs.stale:
+		d.State, d.Reason, d.Wait = StateUpdating, "pushed, not visible yet", true
+	case cs.unnamed != "":
+		d.State, d.Reason, d.Wait = StateWaiting, "its object's "+cs.unnamed+" is fixed, and is "+s.Cloud[cs.unnamed].String()+", which has no record", true
+	case len(d.Pull) > 0:
+		d.Action, d.Reason, d.Settle = UpdateRecord, "changed in the cloud", true
+	default:
+		d.Settle = true
+	}
+	return d
+}
+
+// concludePush says how columns are pushed: by an update or by a replacement,
+// unless neither can be.
+func (cs *columns) concludePush(d Decision) Decision {
+	s := cs.s
+	switch {
+	case s.State != nil && s.State.Unconfirmed >= MaxUnconfirmed && s.Change.Latest() <= s.State.FailedAt:
+		return d.refuse("the cloud accepts " + d.Push[0] + " but does not keep it")
+	case cs.replace && !(s.Can.Create && s.Can.Delete), !cs.replace && !s.Can.Update:
+		return d.refuse("column " + d.Push[0] + " of " + s.Table.Name + " cannot be changed from here")
+	case cs.replace && cs.policy.Rules.Of(s.Table.Name, s.RecordID, "").CloudWins():
+		return d.refuse("changing " + d.Push[0] + " replaces the object, and the record is tracked")
+	case cs.replace:
+		d.Action, d.State, d.Reason = Replace, StateReplacing, "a column that is fixed at creation changed"
+	default:
+		d.Action, d.State, d.Reason = Update, StateUpdating, "changed here"
+		if s.Change == nil {
+			d.Reason = "ENFORCE: changed in the cloud"
+		}
+	}
+	return d
+}
+
+// refuse turns the decision into one that a person has to look at; what was to
+// be pulled is kept, with the conflicts that remember what it overwrites.
+func (d Decision) refuse(reason string) Decision {
+	pulled, _ := d.SplitConflicts()
+	return Decision{Pull: d.Pull, Conflicts: pulled, Wait: true, State: StateUpdatingFailed, Review: true, Reason: reason}
+}
+
+// leftToCloud reports whether a user has set the column to NULL, so that the
+// cloud chooses. What it has now, pulled while other changes of the record are
+// pending, would pass for what the user asks for (R4).
+func (s *Subject) leftToCloud(c *modules.Column, have modules.Value) bool {
+	if !c.Chosen || !have.IsNull() || s.Change == nil || s.Change.Insert {
+		return false
+	}
+	_, pending := s.Change.Base[c.Name]
+	return pending
+}
+
+// secretPushed reports whether the intent log shows that the newest secret of the
+// record has gone out.
+func (s *Subject) secretPushed(c *modules.Column) bool {
+	for _, i := range s.Own {
+		if _, ok := i.Columns[c.Name]; ok && !i.Unsure() && i.Record == s.Ref() && i.UpTo >= s.Change.Latest() {
+			return true
+		}
+	}
+	return false
+}

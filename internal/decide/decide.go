@@ -1,0 +1,175 @@
+package decide
+
+import (
+	"fmt"
+
+	"iasql/internal/modes"
+)
+
+// Decide says what to do about a subject: the tables of docs/design.md, §3. It is
+// pure.
+func Decide(s *Subject, p Policy) Decision {
+	mode := p.Rules.Of(s.Table.Name, s.RecordID, "")
+	if s.Deposed {
+		return decideDeposed(s, mode)
+	}
+	switch {
+	case s.Record == nil && s.Change != nil && !s.Change.Delete:
+		return Decision{Settle: true, Reason: "the record is gone"}
+	case s.Record == nil && s.Change != nil:
+		return decideDeleted(s, mode)
+	case s.Record == nil && s.RecordID != 0: // of which there is only a state left
+		return Decision{Settle: true, Reason: "the record is gone"}
+	case s.Record == nil:
+		return decideUnrecorded(s, p, mode)
+	case s.Presence == Present && s.deletedLast():
+		// A read that still shows what this engine deleted a moment ago (R13). It
+		// is no proof that the cloud has nothing of that name, if the cloud wins.
+		if mode.CloudWins() {
+			return Decision{Wait: true, State: StateReplacing, Reason: "deleted a moment ago"}
+		}
+		return decideAbsent(s, mode)
+	case s.Presence == Unknown:
+		return Decision{Wait: true, State: StateCheckPresentFailed, Reason: "the cloud could not be read"}
+	case s.Presence == Absent:
+		return decideAbsent(s, mode)
+	case s.ownerGoing() != "":
+		return Decision{Wait: true, Reason: "goes along with its " + s.ownerGoing()}
+	case s.showsPredecessor():
+		return Decision{Wait: true, State: StateReplacing, Reason: "replaced, not visible yet"}
+	}
+	return decideColumns(s, p)
+}
+
+// decideDeposed: the old object of a replacement.
+func decideDeposed(s *Subject, mode modes.Mode) Decision {
+	if s.Claim.By != 0 {
+		return Decision{Settle: true, Reason: "a user wants to keep it"}
+	}
+	switch s.Presence {
+	case Present:
+		if s.deletedLast() {
+			return Decision{Wait: true, State: StateReplacing, Reason: "deletion under way"}
+		}
+		if mode.CloudWins() {
+			return Decision{Wait: true, State: StateReplacing, Reason: "replaced, and left in the cloud while its record is tracked"}
+		}
+		return Decision{Action: Delete, State: StateReplacing, Reason: "replaced by a new object"}
+	case Absent:
+		if s.CreatedLast() { // not visible yet (R13)
+			return Decision{Wait: true, State: StateReplacing, Reason: "created a moment ago, not visible yet"}
+		}
+		return Decision{Settle: true}
+	}
+	return Decision{Wait: true, State: StateReplacing, Reason: "the cloud could not be read"}
+}
+
+// decideDeleted: a user deleted the record, and that is not settled.
+func decideDeleted(s *Subject, mode modes.Mode) Decision {
+	if _, named := s.Identity(); !named {
+		return Decision{Settle: true, Reason: "was never created"}
+	}
+	if s.Change.Insert && !s.everStood() {
+		// An object of that name is somebody else's.
+		return Decision{Settle: true, Reason: "was inserted and deleted before anything was done about it"}
+	}
+	if s.Claim.By != 0 && s.Claim.Pending {
+		return Decision{Wait: true, State: StateRemoving, Reason: fmt.Sprintf("record %d is taking its object over", s.Claim.By)}
+	}
+	if s.Claim.By != 0 {
+		return Decision{Settle: true, Reason: fmt.Sprintf("record %d has taken its object over", s.Claim.By)}
+	}
+	switch s.Presence {
+	case Unknown:
+		return Decision{Wait: true, State: StateCheckAbsentFailed, Reason: "the cloud could not be read"}
+	case Absent:
+		if s.CreatedLast() && !s.Unnameable && !s.Cascaded { // not visible yet (R13)
+			return Decision{Wait: true, State: StateRemoving, Reason: "created a moment ago, not visible yet"}
+		}
+		return Decision{Settle: true, Reason: "is gone"}
+	}
+	if mode.CloudWins() {
+		if s.deletedLast() {
+			return Decision{Wait: true, State: StateRemoving, Reason: "deletion under way"}
+		}
+		if s.parentless() {
+			return Decision{Wait: true, State: StateWaiting, Reason: "what its object belongs to has no record"}
+		}
+		return Decision{Action: InsertRecord, Pull: s.pullable(), Settle: true, Reason: "TRACK: the cloud wins"}
+	}
+	if s.deletedLast() {
+		return Decision{Wait: true, State: StateRemoving, Reason: "deletion under way"}
+	}
+	if d, part := decidePart(s); part {
+		return d
+	}
+	if !s.Can.Delete {
+		return Decision{Wait: true, State: StateRemovingFailed, Review: true,
+			Reason: "objects of " + s.Table.Name + " cannot be deleted from here"}
+	}
+	return Decision{Action: Delete, State: StateRemoving, Reason: "deleted here"}
+}
+
+// decideUnrecorded: an object without a record, and nobody deleted one.
+func decideUnrecorded(s *Subject, p Policy, mode modes.Mode) Decision {
+	if s.Presence != Present {
+		return Decision{}
+	}
+	for _, w := range s.Own {
+		switch w.Kind {
+		case OpDelete: // a stale listing still shows what was just deleted (R13)
+			return Decision{Wait: true, Reason: "deleted a moment ago"}
+		case OpCreate: // its record is about to learn its identity
+			return Decision{Wait: true, Reason: "created a moment ago"}
+		}
+	}
+	if mode.DatabaseWins() && p.Imported && s.Can.Delete && s.Protected == "" {
+		return Decision{Action: Delete, State: StateRemoving, Reason: "ENFORCE: no record asks for it"}
+	}
+	if s.parentless() {
+		return Decision{Wait: true, Reason: "what it belongs to has no record yet"}
+	}
+	return Decision{Action: InsertRecord, Pull: s.pullable(), Reason: "found in the cloud"}
+}
+
+// decideAbsent: a record whose object is proven not to exist.
+func decideAbsent(s *Subject, mode modes.Mode) Decision {
+	if s.CreatedLast() { // not visible yet (R13)
+		return Decision{Wait: true, State: StateCreating, Reason: "created, not visible yet"}
+	}
+	wasCreated := s.bound() && s.Table.AssignedIdentity()
+	switch {
+	case mode.CloudWins():
+		return Decision{Action: DeleteRecord, Settle: true, Reason: "TRACK: the cloud has no such object"}
+	case s.replacing():
+		return createOrRefuse(s, StateReplacing, "replacing")
+	case s.inserted() && !wasCreated:
+		if _, named := s.Identity(); named && s.Table.AssignedIdentity() {
+			return Decision{Wait: true, State: StateCreatingFailed, Review: true,
+				Reason: "the cloud has no object with the identity given by the INSERT; delete the row, or insert it without " + s.Table.Identity()[0]}
+		}
+		return createOrRefuse(s, StateCreating, "inserted here")
+	case mode.DatabaseWins():
+		return createOrRefuse(s, StateCreating, "ENFORCE: gone from the cloud")
+	case s.inserted(), s.Change != nil && len(s.Change.Base) > 0:
+		// Here inserted means created and gone again before both sides were
+		// seen to agree: that is as little settled as an update.
+		switch s.resolution() {
+		case "database":
+			return createOrRefuse(s, StateCreating, "conflict resolved in favour of the database")
+		case "cloud":
+			return Decision{Action: DeleteRecord, Settle: true, Reason: "conflict resolved in favour of the cloud"}
+		}
+		return Decision{Wait: true, State: StateConflict, Review: true, Conflicts: []Conflict{{Open: true}},
+			Reason: "deleted in the cloud while it was changed here"}
+	}
+	return Decision{Action: DeleteRecord, Settle: true, Reason: "gone from the cloud"}
+}
+
+func createOrRefuse(s *Subject, state StateName, reason string) Decision {
+	if !s.Can.Create {
+		return Decision{Wait: true, State: StateCreatingFailed, Review: true,
+			Reason: "objects of " + s.Table.Name + " cannot be created from here"}
+	}
+	return Decision{Action: Create, State: state, Reason: reason}
+}

@@ -1,0 +1,179 @@
+package decide
+
+import (
+	"time"
+
+	"iasql/internal/auditlog"
+	"iasql/internal/modes"
+	"iasql/internal/modules"
+)
+
+// Subject is the unit of deciding: everything both sides know about one
+// identity.
+type Subject struct {
+	Table    *modules.Table
+	Scope    modules.Scope
+	RecordID int64 // 0 for an object nobody has a record of
+
+	// What the database has.
+	Record *Record          // nil: there is none
+	Change *auditlog.Change // nil: nothing is pending
+	State  *State           // nil: nothing is remembered
+	// RefKeys holds, for every column that references a record by id, the
+	// cloud's name for the record it references now; NULL while that has none.
+	RefKeys modules.Row
+
+	// What the cloud has, and the calls by which this engine has changed it within
+	// the consistency window, oldest first.
+	Observation
+	Own []*Intent
+	Can modules.Abilities
+
+	// What else bears on the subject.
+	Claim Claim
+	// Deposed: a replacement has put another object in this one's place, and it
+	// has to go.
+	Deposed bool
+	// Follows: the subject is looked at because a record it references is to be
+	// replaced.
+	Follows bool
+}
+
+// RecordRef names a record.
+type RecordRef struct {
+	Table string
+	ID    int64
+}
+
+// Ref returns the record's name.
+func (s *Subject) Ref() RecordRef { return RecordRef{s.Table.Name, s.RecordID} }
+
+// Record is a row of a managed table as the cycle read it.
+type Record struct {
+	ID int64
+	// Version changes with every write to the row; a pull is applied only to
+	// the version it was decided on (R3).
+	Version string
+	Row     modules.Row // database terms
+}
+
+// Presence is what is known of an object's existence.
+type Presence int
+
+// The presences. Unknown causes neither delete nor insert (R5).
+const (
+	Unknown Presence = iota
+	Present
+	Absent // proven: a direct read said not found
+)
+
+// Observation is what a read of the cloud has shown.
+type Observation struct {
+	Presence Presence
+	Fault    error       // why Presence is Unknown
+	Object   modules.Row // database terms; nil unless Present
+	Cloud    modules.Row // the same object in cloud terms
+	// Dangling are the reference columns by which the object names one whose
+	// record is on its way out (see dangling.go).
+	Dangling map[string]bool
+	// Protected says why the object must not be deleted, or "".
+	Protected string
+	// Unnameable: the identity names a record that is gone, so that there is no
+	// name by which the object could be read.
+	Unnameable bool
+	// Cascaded: this engine has deleted the owner of the object, which went along
+	// with it.
+	Cascaded bool
+}
+
+// Claim is another record's ownership claim: By its row stands for the object that
+// the subject names. Either a user has deleted the subject's record, or the
+// replacement has deposed its object, and a user has inserted the other record; or
+// the subject's record names the object beside its row, and has lost it.
+type Claim struct {
+	By      int64 // the record that claims the object, 0 for none
+	Pending bool  // that record has changes that are not settled yet
+}
+
+// Lost reports whether the subject's record has lost its object to another record.
+func (s *Subject) Lost() bool { return s.Record != nil && s.Claim.By != 0 }
+
+// Policy is what the decisions depend on besides the subject.
+type Policy struct {
+	Rules modes.Rules
+	// HoldConflicts: conflict_policy is hold.
+	HoldConflicts bool
+	// Imported: a full import of the table has completed once, so that ENFORCE
+	// may delete what has no record (R7).
+	Imported bool
+}
+
+// State is what is remembered of a record between cycles, beyond its audit
+// rows: a row of iasql_internal.record_state, which exists only while there is
+// something to remember.
+type State struct {
+	Name     StateName
+	Message  string
+	Code     string
+	Review   bool // a person is needed
+	Attempts int
+	// Backoff is how long to leave the record alone; it is written, never read.
+	// 0 with Review means until a user changes something.
+	Backoff time.Duration
+	// Due is false while the record backs off; it is read, never written.
+	Due bool
+	// FailedAt is the newest audit row there was when the record failed for
+	// good; a newer one makes it due again.
+	FailedAt int64
+	// Resolution is a person's word on the record's open conflicts:
+	// "database" or "cloud", "" for none yet. It is read, never written.
+	Resolution string
+	Binding
+}
+
+// Due reports whether the subject may be acted upon now: it does not back off.
+func (s *Subject) Due() bool { return s.State == nil || s.State.Due }
+
+// attempts returns how often the subject has been tried, this time included.
+func (s *Subject) attempts() int {
+	if s.State == nil {
+		return 1
+	}
+	return s.State.Attempts + 1
+}
+
+// resolution returns a person's word on the subject's open conflicts.
+func (s *Subject) resolution() string {
+	if s.State == nil {
+		return ""
+	}
+	return s.State.Resolution
+}
+
+// StateName is a state of docs/design.md, §5, as iasql_status shows it.
+type StateName string
+
+// The states.
+const (
+	StatePresent            StateName = "Present"
+	StateCreating           StateName = "Creating"
+	StateCreatingFailed     StateName = "CreatingFailed"
+	StateUpdating           StateName = "Updating"
+	StateUpdatingFailed     StateName = "UpdatingFailed"
+	StateReplacing          StateName = "Replacing"
+	StateRemoving           StateName = "Removing"
+	StateRemovingFailed     StateName = "RemovingFailed"
+	StateCheckPresentFailed StateName = "CheckPresentFailed"
+	StateCheckAbsentFailed  StateName = "CheckAbsentFailed"
+	StateWaiting            StateName = "WaitingForDependencies"
+	StateConflict           StateName = "Conflict"
+)
+
+// stands reports whether a record of that state stands for an object.
+func (n StateName) stands() bool {
+	switch n {
+	case StateUpdating, StateUpdatingFailed, StateReplacing, StateConflict, StateRemoving, StateRemovingFailed:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,48 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"iasql/internal/decide"
+)
+
+// A record that backs off has the time of its next attempt in next_attempt_at, by
+// the server's clock; 'infinity' is for one that waits for a person. How long a
+// record backs off is for package decide to say.
+
+// nextAttempt computes next_attempt_at of the expressions of the backoff in
+// seconds and of review; a record that needs a person and has no backoff is not
+// tried again.
+func nextAttempt(backoff, review string) string {
+	return fmt.Sprintf(`CASE WHEN %s > 0 THEN clock_timestamp() + make_interval(secs => %s) WHEN %s THEN 'infinity'::timestamptz ELSE now() END`, backoff, backoff, review)
+}
+
+// putBack tells that an attempt was planned before the server's clock was put back.
+func putBack(clock string) string {
+	return fmt.Sprintf(`(next_attempt_at > %s + interval '%d seconds' AND next_attempt_at < 'infinity')`, clock, int(decide.LongestBackoff.Seconds()))
+}
+
+// dueNow tells whether the time of next_attempt_at has come.
+var dueNow = `(next_attempt_at <= now() OR ` + putBack("now()") + `)`
+
+// NextAttempt returns how long it is until a record of the account that backs off,
+// or an intent in doubt, is due, and whether there is one.
+func (d *Database) NextAttempt(ctx context.Context, account string) (wait time.Duration, waits bool, err error) {
+	var seconds *float64
+	err = d.Pool.QueryRow(ctx, `
+		SELECT extract(epoch FROM min(at) - clock_timestamp())::double precision FROM (
+			SELECT min(CASE WHEN `+putBack("clock_timestamp()")+` THEN clock_timestamp() ELSE next_attempt_at END) AS at
+			FROM (SELECT account, next_attempt_at FROM iasql_internal.record_state
+			      UNION ALL SELECT account, next_attempt_at FROM iasql_internal.garbage) waiting
+			WHERE account = $1 AND next_attempt_at < 'infinity'
+			UNION ALL
+			SELECT clock_timestamp() + min(greatest(iasql_internal.setting('consistency_window')::interval - make_interval(secs => greatest(coalesce($2 - elapsed, 0), 0)), '1 second'))
+			FROM public.iasql_operations WHERE account = $1 AND ended IS NULL AND kind <> 'call'
+		) due`, account, d.clocks.now(account)).Scan(&seconds)
+	if err != nil || seconds == nil {
+		return 0, false, err
+	}
+	return time.Duration(*seconds * float64(time.Second)), true, nil
+}

@@ -1,0 +1,139 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"iasql/internal/decide"
+	"iasql/internal/modules"
+	"iasql/internal/store"
+)
+
+// Match implements [store.Store].
+func (d *Database) Match(ctx context.Context, t *modules.Table, scope modules.Scope, objects []modules.Row) ([]store.Match, error) {
+	m := matching{table: t, scope: scope, matches: make([]store.Match, len(objects)), keys: make([]string, len(objects)), byKey: map[string][]int{}, byID: map[int64][]int{}}
+	for i, o := range objects {
+		m.keys[i], _ = t.Key(o)
+		m.byKey[m.keys[i]] = append(m.byKey[m.keys[i]], i)
+	}
+	err := d.snapshot(ctx, func(tx pgx.Tx) error {
+		first := &pgx.Batch{}
+		m.queueRecords(first, objects)
+		m.queueKeys(first)
+		if err := tx.SendBatch(ctx, first).Close(); err != nil || len(m.byID) == 0 {
+			return err
+		}
+		second := &pgx.Batch{}
+		m.queueIDs(second)
+		return tx.SendBatch(ctx, second).Close()
+	})
+	return m.matches, err
+}
+
+// matching gathers what the database has for objects of one table and scope.
+type matching struct {
+	table   *modules.Table
+	scope   modules.Scope
+	matches []store.Match
+	keys    []string         // of the objects
+	byKey   map[string][]int // places in matches
+	byID    map[int64][]int  // and those by record
+}
+
+// queueRecords queues the read of the records that have the objects' identities.
+func (m *matching) queueRecords(batch *pgx.Batch, objects []modules.Row) {
+	sh := shapeOf(m.table)
+	args := []any{m.scope.Account}
+	where := `t.account = $1`
+	if m.table.Reach == modules.PerRegion {
+		args = append(args, m.scope.Region)
+		where += ` AND t.region = $2`
+	}
+	var unnest, names, joins []string
+	for i, name := range m.table.Identity() {
+		c := m.table.Column(name)
+		values := column(objects, name)
+		if c.References != nil && !c.References.ByKey {
+			// What names a record that is on its way out belongs to no record.
+			for j, v := range values {
+				if v != nil && decide.IsOutgoing(*v) {
+					values[j] = nil
+				}
+			}
+		}
+		args = append(args, values)
+		unnest = append(unnest, fmt.Sprintf("$%d::text[]", len(args)))
+		alias := "k" + strconv.Itoa(i)
+		names = append(names, alias)
+		joins = append(joins, fmt.Sprintf("t.%s = %s", quote(name), fromText("k."+alias, c)))
+	}
+	query := fmt.Sprintf(`SELECT k.ord::text, t.id::text, t.xmin::text, %s FROM unnest(%s) WITH ORDINALITY k (%s, ord) JOIN %s t ON %s AND %s`,
+		sh.columns, strings.Join(unnest, ", "), strings.Join(names, ", "), sh.name, strings.Join(joins, " AND "), where)
+	batch.Queue(query, args...).Query(func(rows pgx.Rows) error {
+		defer rows.Close()
+		for rows.Next() {
+			raw := rows.RawValues()
+			ord, err := strconv.Atoi(string(raw[0]))
+			if err != nil {
+				return err
+			}
+			record, err := sh.scanRow(raw[1:])
+			if err != nil {
+				return err
+			}
+			m.matches[ord-1].Record = record
+			m.byID[record.ID] = append(m.byID[record.ID], ord-1)
+		}
+		return rows.Err()
+	})
+}
+
+// queueKeys queues the read of what else speaks of the objects' keys. It comes
+// after [matching.queueRecords]: what another record once was, or is to be, does not
+// matter to an object that has a record.
+func (m *matching) queueKeys(batch *pgx.Batch) {
+	mark := func(what func(*store.Match)) func(pgx.Rows) error {
+		return func(rows pgx.Rows) error {
+			found, err := pgx.CollectRows(rows, pgx.RowTo[string])
+			for _, key := range found {
+				for _, i := range m.byKey[key] {
+					what(&m.matches[i])
+				}
+			}
+			return err
+		}
+	}
+	batch.Queue(`SELECT key FROM public.iasql_audit_log WHERE NOT settled AND table_name = $1 AND key = ANY ($2) AND account = $3`,
+		m.table.Name, m.keys, m.scope.Account).Query(mark(func(match *store.Match) { match.Pending = match.Pending || match.Record == nil }))
+	batch.Queue(`SELECT key FROM iasql_internal.record_state WHERE table_name = $1 AND key = ANY ($2) AND account = $3`,
+		m.table.Name, m.keys, m.scope.Account).Query(mark(func(match *store.Match) { match.Remembered = match.Remembered || match.Record == nil }))
+	batch.Queue(`SELECT key FROM iasql_internal.garbage WHERE table_name = $1 AND key = ANY ($2) AND account = $3 AND region = $4`,
+		m.table.Name, m.keys, m.scope.Account, m.scope.Region).Query(mark(func(match *store.Match) { match.Deposed = true }))
+}
+
+// queueIDs queues the read of what is pending and remembered of the records.
+func (m *matching) queueIDs(batch *pgx.Batch) {
+	ids := make([]int64, 0, len(m.byID))
+	for id := range m.byID {
+		ids = append(ids, id)
+	}
+	mark := func(what func(*store.Match)) func(pgx.Rows) error {
+		return func(rows pgx.Rows) error {
+			found, err := pgx.CollectRows(rows, pgx.RowTo[int64])
+			for _, id := range found {
+				for _, i := range m.byID[id] {
+					what(&m.matches[i])
+				}
+			}
+			return err
+		}
+	}
+	batch.Queue(`SELECT DISTINCT record_id FROM public.iasql_audit_log WHERE NOT settled AND table_name = $1 AND record_id = ANY ($2)`,
+		m.table.Name, ids).Query(mark(func(match *store.Match) { match.Pending = true }))
+	batch.Queue(`SELECT record_id FROM iasql_internal.record_state WHERE table_name = $1 AND record_id = ANY ($2)`,
+		m.table.Name, ids).Query(mark(func(match *store.Match) { match.Remembered = true }))
+}

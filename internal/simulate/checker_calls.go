@@ -1,0 +1,145 @@
+package simulate
+
+import (
+	"slices"
+
+	"iasql/internal/decide"
+	"iasql/internal/modes"
+	"iasql/internal/modules"
+)
+
+// What the checker says of calls.
+
+// calling: a mutating call is about to take effect.
+func (c *checker) calling(r *run, call *decide.Intent) {
+	if r.spec.Do == Preview {
+		c.w.violate("R9", "a preview made a call: %s %v", call.Kind, call.Record)
+	}
+	if call.Kind != decide.OpUpdate && r.rules.Of(call.Record.Table, call.Record.ID, "") == modes.Track && modes.New(c.w.db.rules).Of(call.Record.Table, call.Record.ID, "") == modes.Track {
+		c.w.violate("R9", "a call for the tracked %v: %s", call.Record, call.Kind)
+	}
+}
+
+// creating: an object is about to be created.
+func (c *checker) creating(r *run, call *decide.Intent, want modules.Row) {
+	at := call.Record
+	t := registry.Table(at.Table)
+	if t.Creation == modules.ByToken && slices.ContainsFunc(c.w.cloud.objects, func(o *object) bool { return o.table == t && o.token == call.Token }) {
+		return // changes nothing, even if the object is gone since
+	}
+	if call.Replaces { // what it replaces is deposed from now on
+		r.deletes++
+	}
+	live := 0
+	for o := range c.owned[at] {
+		if o.now() != nil && o.by == at && !c.isDeposed(o) && !c.claimed(o, at) {
+			live++
+		}
+	}
+	limit := 0
+	if call.Replaces {
+		for _, s := range c.w.db.load(t, []int64{at.ID}) {
+			identity, _ := s.Identity()
+			if key, ok := t.Key(identity); ok {
+				if o := c.w.cloud.live(t, t.Scope(identity), key); o != nil {
+					c.replaced[o] = c.w.now
+				}
+			}
+		}
+		limit = 1
+	}
+	if live > limit && t.Creation != modules.ByName {
+		c.w.violate("R6", "%v: created again while %d objects of it exist", at, live)
+	}
+	for _, op := range c.w.db.ops {
+		if op.Token == call.Token && op.Record == at && op.started < r.started {
+			return // a repetition, to find out
+		}
+	}
+	if !c.asked(at, r.started, "", "INSERT", "UPDATE") && !c.enforced(r, at, "") && !call.Replaces && !c.replacing(at) {
+		c.w.violate("R2", "%v: nobody asked for the object that was created", at)
+	}
+}
+
+func (c *checker) replacing(at decide.RecordRef) bool {
+	st := c.w.db.states[at]
+	return st != nil && st.Replacing
+}
+
+// updating: an object is about to be changed.
+func (c *checker) updating(r *run, call *decide.Intent, o *object, have, set modules.Row) {
+	at := call.Record
+	c.own(at, o)
+	for n, v := range set {
+		col := o.table.Column(n)
+		if !col.WriteOnly && col.Same(have[n], v) {
+			c.w.violate("R1", "%v: %s was pushed and is equal: %q", at, n, v)
+		}
+		if r.rules.Of(at.Table, at.ID, n) == modes.Track && modes.New(c.w.db.rules).Of(at.Table, at.ID, n) == modes.Track {
+			c.w.violate("R9", "%v: the tracked column %s was pushed", at, n)
+		}
+		if col.Assigned || col.CreateOnly {
+			c.w.violate("contract", "%v: %s cannot be updated", at, n)
+		}
+		// (A secret still in its row has not gone out; TRACK may have held it. And
+		// what was made anew has to become as its record is, by a call that is late
+		// as well.)
+		if col.References == nil && !col.WriteOnly && !r.made && !c.made(at, o) && !c.enforced(r, at, n) && !c.asked(at, r.started, n, "INSERT", "UPDATE") {
+			c.w.violate("R4", "%v: nobody asked for %s = %q", at, n, v)
+		}
+	}
+}
+
+// made reports whether the object was made for the record, and the two have not
+// been seen to agree. What bears the name of an object that was made for a record
+// is taken for it, since nothing tells whether somebody else has made it, or made
+// it once more. (What an INSERT meets is adopted instead.)
+func (c *checker) made(at decide.RecordRef, o *object) bool {
+	st := c.w.db.states[at]
+	if st == nil || st.Identity == nil {
+		return false
+	}
+	inserted := slices.ContainsFunc(c.w.db.pending[at], func(a *auditRow) bool { return a.Type == "INSERT" })
+	return o.by == at || !inserted && st.key == o.key && o.table.Scope(st.Identity) == o.scope
+}
+
+// removed: an object was deleted.
+func (c *checker) removed(r *run, call *decide.Intent, o *object) {
+	at := call.Record
+	if c.isDeposed(o) { // counted when its successor was made
+		return
+	}
+	r.deletes++
+	if call.Replaces {
+		return
+	}
+	for owner := range c.owned {
+		if c.owned[owner][o] && c.asked(owner, r.started, "", "DELETE") {
+			return
+		}
+	}
+	if c.enforced(r, decide.RecordRef{Table: o.table.Name}, "") {
+		if !c.w.importedOnce[o.table.Name] {
+			c.w.violate("R7", "ENFORCE deleted %s before a full import", o.key)
+		}
+		return
+	}
+	c.w.violate("R8", "%v: nobody asked to delete %s", at, o.key)
+}
+
+// imported: the engine takes a table's import for complete.
+func (c *checker) imported(r *run, t *modules.Table) {
+	c.w.importedOnce[t.Name] = true
+	scopes := []modules.Scope{{Account: account}}
+	if t.Reach == modules.PerRegion {
+		scopes = nil
+		for _, region := range regions {
+			scopes = append(scopes, modules.Scope{Account: account, Region: region})
+		}
+	}
+	for _, s := range scopes {
+		if !r.listed[objectKey{t, s, ""}] {
+			c.w.violate("R7", "%s counts as imported without a complete listing of %s", t.Name, s)
+		}
+	}
+}

@@ -1,0 +1,496 @@
+package simulate
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"time"
+
+	"iasql/internal/auditlog"
+	"iasql/internal/decide"
+	"iasql/internal/modes"
+	"iasql/internal/modules"
+	"iasql/internal/store"
+)
+
+// row is a committed version of a record; it is never changed in place.
+type row struct {
+	id      int64
+	version int64
+	vals    modules.Row
+	// byUser: a user wrote this version.
+	byUser bool
+}
+
+// auditRow is a row of the audit log that a user wrote.
+type auditRow struct {
+	auditlog.Entry
+	table   *modules.Table
+	key     string // as iasql_audit_log.key, "" for NULL
+	change  modules.Row
+	at      time.Duration
+	settled bool
+	// settledAt is when it was settled.
+	settledAt time.Duration
+	committed time.Duration
+}
+
+// deletion is what the audit log says of a record's deletion.
+type deletion struct {
+	audit int64
+	key   string
+}
+
+type stateRow struct {
+	decide.State
+	scope modules.Scope
+	key   string
+	next  time.Duration
+}
+
+type deposedRow struct {
+	decide.State
+	table  *modules.Table
+	scope  modules.Scope
+	key    string
+	record int64
+	next   time.Duration
+}
+
+type conflictRow struct {
+	decide.Conflict
+	record   decide.RecordRef
+	audit    int64
+	resolved string
+}
+
+type opRow struct {
+	decide.Intent
+	id             int64
+	started, ended time.Duration
+	at             time.Duration // its last sign of life: it began, succeeded, or its answer was lost
+}
+
+// never is the next attempt of what waits for a person.
+const never = time.Duration(1<<63 - 1)
+
+// database has the semantics of package postgres: its methods are what one
+// statement or one transaction there does, and sees only what is committed.
+type database struct {
+	w         *world
+	nextID    map[string]int64
+	rows      map[string]map[int64]*row
+	version   int64
+	nextAudit int64
+	log       map[decide.RecordRef][]*auditRow // committed, by id
+	pending   map[decide.RecordRef][]*auditRow // of these, not settled
+	deleted   map[decide.RecordRef]deletion    // the newest of each that had an identity
+	txs       map[int]*tx
+	rules     []modes.Rule
+	hold      bool
+	limits    decide.DeleteLimits
+	imported  map[string]bool
+	states    map[decide.RecordRef]*stateRow
+	deposed   []*deposedRow
+	conflicts []*conflictRow
+	ops       []*opRow
+	fence     int64
+	// batch is the open batch, 0 for none; the world opens none.
+	batch, lastBatch int64
+	// writes counts what the engine wrote, for R12; lastWrite says what.
+	writes    int
+	lastWrite string
+}
+
+func newDatabase(w *world) *database {
+	db := &database{
+		w: w, nextID: map[string]int64{}, rows: map[string]map[int64]*row{}, log: map[decide.RecordRef][]*auditRow{},
+		pending: map[decide.RecordRef][]*auditRow{}, deleted: map[decide.RecordRef]deletion{}, txs: map[int]*tx{}, imported: map[string]bool{},
+		states: map[decide.RecordRef]*stateRow{}, limits: decide.DeleteLimits{Max: 100, Ratio: 1, Floor: 5},
+	}
+	for _, t := range tables {
+		db.rows[t.Name] = map[int64]*row{}
+	}
+	return db
+}
+
+func (db *database) wrote(what string) {
+	db.writes++
+	db.lastWrite = what
+	db.w.trace("      db: %s", what)
+	if r := db.w.check.run(); r != nil && r.lease.Fence != db.fence {
+		db.w.violate("R15", "an engine whose lease was taken over wrote: %s", what)
+	}
+}
+
+// ids returns the ids of a table's committed rows, ascending.
+func (db *database) ids(t *modules.Table) []int64 {
+	list := make([]int64, 0, len(db.rows[t.Name]))
+	for id := range db.rows[t.Name] {
+		list = append(list, id)
+	}
+	slices.Sort(list)
+	return list
+}
+
+func (db *database) refs() []decide.RecordRef {
+	seen := map[decide.RecordRef]bool{}
+	var list []decide.RecordRef
+	add := func(r decide.RecordRef) {
+		if !seen[r] {
+			seen[r] = true
+			list = append(list, r)
+		}
+	}
+	for r := range db.pending {
+		add(r)
+	}
+	for r := range db.states {
+		add(r)
+	}
+	slices.SortFunc(list, func(a, b decide.RecordRef) int {
+		return cmp.Or(cmp.Compare(a.Table, b.Table), cmp.Compare(a.ID, b.ID))
+	})
+	return list
+}
+
+func (db *database) byKey(t *modules.Table, scope modules.Scope, key string) *row {
+	for _, r := range db.rows[t.Name] {
+		if k, ok := t.Key(r.vals); ok && k == key && t.Scope(r.vals) == scope {
+			return r
+		}
+	}
+	return nil
+}
+
+func (db *database) records(t *modules.Table, scope modules.Scope, each func(id int64, key string) error) error {
+	for _, id := range db.ids(t) {
+		row := db.rows[t.Name][id]
+		if key, ok := t.Key(row.vals); ok && t.Scope(row.vals) == scope {
+			if err := each(id, key); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// keyOf returns the cloud's name for a record: its row's, or its state's, unless
+// another record stands for that object by its row.
+func (db *database) keyOf(t *modules.Table, id int64) (string, bool) {
+	r := db.rows[t.Name][id]
+	if r == nil {
+		return "", false
+	}
+	if k, ok := t.Key(r.vals); ok {
+		return k, true
+	}
+	if st := db.states[ref(t, id)]; st != nil && st.key != "" && db.byKey(t, t.Scope(r.vals), st.key) == nil {
+		return st.key, true
+	}
+	return "", false
+}
+
+func (db *database) settings() store.Settings {
+	s := store.Settings{Rules: modes.New(db.rules), HoldConflicts: db.hold, Deletes: db.limits, ConsistencyWindow: window, Imported: map[string]bool{}}
+	for t := range db.imported {
+		s.Imported[t] = true
+	}
+	return s
+}
+
+func (db *database) match(t *modules.Table, scope modules.Scope, objects []modules.Row) []store.Match {
+	matches := make([]store.Match, len(objects))
+	for i, o := range objects {
+		key, ok := t.Key(o)
+		if !ok {
+			continue
+		}
+		m := &matches[i]
+		if r := db.byKey(t, scope, key); r != nil {
+			m.Record = record(t, r)
+			m.Pending = len(db.pending[ref(t, r.id)]) > 0
+			m.Remembered = db.states[ref(t, r.id)] != nil
+		} else {
+			m.Pending = scope.Account == account && db.pendingKey(t, key, nil)
+			for at, st := range db.states {
+				m.Remembered = m.Remembered || at.Table == t.Name && st.key == key && st.scope.Account == scope.Account
+			}
+		}
+		for _, d := range db.deposed {
+			m.Deposed = m.Deposed || d.table == t && d.scope == scope && d.key == key
+		}
+	}
+	return matches
+}
+
+// pendingKey reports whether an unsettled audit row took the key from a
+// record; those of except do not count.
+func (db *database) pendingKey(t *modules.Table, key string, except []int64) bool {
+	for at, list := range db.pending {
+		if at.Table != t.Name {
+			continue
+		}
+		for _, a := range list {
+			if a.key == key && !slices.Contains(except, a.ID) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// record returns a record as it is read. Its row has no secrets: see load.
+func record(t *modules.Table, r *row) *decide.Record {
+	vals := r.vals.Clone()
+	for i := range t.Columns {
+		if c := &t.Columns[i]; c.WriteOnly {
+			vals[c.Name] = modules.Null
+		}
+	}
+	return &decide.Record{ID: r.id, Version: strconv.FormatInt(r.version, 10), Row: vals}
+}
+
+// waitingSecret returns the secret that waits to be pushed: what the newest
+// pending change of the column set. Once that is settled nobody can read it.
+func (db *database) waitingSecret(at decide.RecordRef, column string) (v modules.Value) {
+	for _, a := range db.pending[at] {
+		if set, ok := a.change[column]; ok {
+			v = set
+		}
+	}
+	return v
+}
+
+func (db *database) load(t *modules.Table, ids []int64) []*decide.Subject {
+	var subjects []*decide.Subject
+	for _, id := range ids {
+		at := ref(t, id)
+		s := &decide.Subject{Table: t, RecordID: id}
+		if r := db.rows[t.Name][id]; r != nil {
+			s.Record = record(t, r)
+			for i := range t.Columns {
+				if c := &t.Columns[i]; c.WriteOnly && !r.vals[c.Name].IsNull() {
+					s.Record.Row[c.Name] = db.waitingSecret(at, c.Name)
+				}
+			}
+			s.RefKeys = modules.Row{}
+			for i := range t.Columns {
+				c := &t.Columns[i]
+				if c.References == nil || r.vals[c.Name].IsNull() {
+					continue
+				}
+				if key, ok := db.keyOf(registry.Table(c.References.Table), r.vals[c.Name].Int()); ok {
+					s.RefKeys[c.Name] = modules.Text(key)
+				}
+			}
+		}
+		for _, a := range db.pending[at] {
+			s.Change = s.Change.Fold(t, a.Entry)
+		}
+		if st := db.states[at]; st != nil {
+			c := st.State
+			c.Due = st.next <= db.w.now
+			c.Backoff = 0
+			for _, conflict := range db.conflicts {
+				if conflict.record == at && (conflict.resolved == "database" || conflict.resolved == "cloud") && db.unsettled(at, conflict.audit) {
+					c.Resolution = conflict.resolved
+				}
+			}
+			s.State = &c
+		}
+		if s.Record == nil && s.Change == nil && s.State == nil {
+			continue
+		}
+		if s.State != nil && s.Change.Latest() > s.State.FailedAt {
+			s.State.Due = true
+			s.State.Unconfirmed = 0
+		}
+		subjects = append(subjects, s)
+	}
+	return subjects
+}
+
+func (db *database) unsettled(at decide.RecordRef, audit int64) bool {
+	return slices.ContainsFunc(db.pending[at], func(a *auditRow) bool { return a.ID == audit })
+}
+
+func (db *database) deposedSubjects() []*decide.Subject {
+	var list []*decide.Subject
+	for _, g := range db.deposed {
+		st := g.State
+		st.Due, st.Backoff = g.next <= db.w.now, 0
+		list = append(list, &decide.Subject{Deposed: true, Table: g.table, RecordID: g.record, State: &st})
+	}
+	return list
+}
+
+func (db *database) dependents(table string, ids []int64) []decide.RecordRef {
+	var list []decide.RecordRef
+	for _, t := range tables {
+		for _, id := range db.ids(t) {
+			for i := range t.Columns {
+				c := &t.Columns[i]
+				if v := db.rows[t.Name][id].vals[c.Name]; c.References != nil && c.References.Table == table && !v.IsNull() && slices.Contains(ids, v.Int()) {
+					if r := ref(t, id); len(list) == 0 || list[len(list)-1] != r {
+						list = append(list, r)
+					}
+				}
+			}
+		}
+	}
+	return list
+}
+
+func (db *database) toDatabase(t *modules.Table, scope modules.Scope, rows []modules.Row) []map[string]bool {
+	dangling := make([]map[string]bool, len(rows))
+	for i := range t.Columns {
+		c := &t.Columns[i]
+		if c.References == nil {
+			continue
+		}
+		parent := registry.Table(c.References.Table)
+		for j, o := range rows {
+			v, ok := o[c.Name]
+			if !ok || v.IsNull() {
+				continue
+			}
+			id, leaving, known := db.recordOf(parent, scope, v.String())
+			switch {
+			case !known:
+				delete(o, c.Name)
+			case leaving:
+				o[c.Name] = decide.Outgoing(id)
+				if dangling[j] == nil {
+					dangling[j] = map[string]bool{}
+				}
+				dangling[j][c.Name] = true
+			default:
+				o[c.Name] = modules.Int(id)
+			}
+		}
+	}
+	return dangling
+}
+
+func (db *database) recordOf(t *modules.Table, scope modules.Scope, key string) (id int64, leaving, known bool) {
+	if scope.Account != account {
+		return 0, false, false
+	}
+	if r := db.byKey(t, scope, key); r != nil {
+		return r.id, false, true
+	}
+	// Of several that the object may be known by, the one with the lowest id.
+	var gone, by int64             // a record that is no more; one that has replaced its object
+	for _, at := range db.refs() { // in the order of ids
+		if st := db.states[at]; st != nil && at.Table == t.Name && st.key == key {
+			if db.rows[t.Name][at.ID] != nil {
+				return at.ID, false, true
+			}
+			if gone == 0 {
+				gone = at.ID
+			}
+		}
+		for _, a := range db.pending[at] {
+			if gone == 0 && at.Table == t.Name && a.Type == "DELETE" && a.key == key {
+				gone = at.ID
+			}
+		}
+	}
+	for _, g := range db.deposed {
+		if g.table == t && g.key == key {
+			if !leaving || g.record < by {
+				by = g.record
+			}
+			leaving = true
+		}
+	}
+	if leaving {
+		return by, true, true
+	}
+	return gone, gone != 0, gone != 0
+}
+
+func (db *database) toCloud(t *modules.Table, rows []modules.Row) {
+	for i := range t.Columns {
+		c := &t.Columns[i]
+		if c.References == nil {
+			continue
+		}
+		parent := registry.Table(c.References.Table)
+		for _, r := range rows {
+			if v := r[c.Name]; !v.IsNull() {
+				if key, ok := db.keyOf(parent, v.Int()); ok {
+					r[c.Name] = modules.Text(key)
+				} else if key := db.lastKey(parent, v.Int()); key != "" {
+					r[c.Name] = modules.Text(key)
+				} else {
+					r[c.Name] = modules.Null
+				}
+			}
+		}
+	}
+}
+
+// lastKey returns the identity a deleted record had, whoever deleted it.
+func (db *database) lastKey(t *modules.Table, id int64) string {
+	if db.rows[t.Name][id] != nil {
+		return ""
+	}
+	return db.deleted[ref(t, id)].key
+}
+
+// logDeletion notes the identity that a record had when an audit row of its
+// deletion was written.
+func (db *database) logDeletion(at decide.RecordRef, audit int64, key string) {
+	if key != "" && audit > db.deleted[at].audit {
+		db.deleted[at] = deletion{audit, key}
+	}
+}
+
+func (db *database) recent() []*decide.Intent {
+	var list []*decide.Intent
+	for _, op := range db.ops {
+		unsure := op.Key != "" && op.Unsure()
+		if (op.Result == decide.ResultOK || unsure) && op.at > db.w.now-window {
+			list = append(list, &decide.Intent{IDs: []int64{op.id}, Record: op.Record, Scope: op.Scope, Kind: op.Kind, Key: op.Key,
+				Columns: op.Columns, UpTo: op.UpTo, Result: op.Result})
+		}
+	}
+	return list
+}
+
+func (op *opRow) open() bool { return op.Result == "" || op.Result == decide.ResultUnknown }
+
+func (db *database) inDoubt() []decide.Intent {
+	type group struct {
+		record decide.RecordRef
+		kind   decide.OpKind
+		scope  modules.Scope
+		token  string
+		key    string // but of creations
+	}
+	index := map[group]int{}
+	var list []decide.Intent
+	for _, op := range db.ops {
+		if !op.open() {
+			continue
+		}
+		g := group{op.Record, op.Kind, op.Scope, op.Token, op.Key}
+		if op.Kind == decide.OpCreate {
+			g.key = ""
+		}
+		i, ok := index[g]
+		if !ok {
+			i = len(list)
+			index[g] = i
+			list = append(list, decide.Intent{Record: op.Record, Scope: op.Scope, Kind: op.Kind, Token: op.Token, Columns: op.Columns, Expired: true})
+		}
+		o := &list[i]
+		o.IDs = append(o.IDs, op.id)
+		o.Key = max(o.Key, op.Key)
+		o.UpTo, o.Replaces = max(o.UpTo, op.UpTo), o.Replaces || op.Replaces
+		o.Expired = o.Expired && op.at < db.w.now-2*window
+	}
+	return list
+}

@@ -1,0 +1,418 @@
+package simulate
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"iasql/internal/decide"
+	"iasql/internal/modes"
+	"iasql/internal/modules"
+	"iasql/internal/store"
+	"iasql/internal/sync"
+)
+
+var (
+	// errDead is what everything answers an engine that was killed: nothing it
+	// does reaches anyone.
+	errDead = errors.New("killed")
+	// errHiccup is a database connection that broke.
+	errHiccup = errors.New("connection reset")
+	// errLocked is what a table that somebody has locked says.
+	errLocked = errors.New("the table is locked")
+)
+
+// run is one cycle of one engine.
+type run struct {
+	w       *world
+	spec    *Action
+	rng     *rand.Rand
+	lease   store.Lease
+	started time.Duration
+	calls   int
+	dead    bool
+	depth   int
+	rules   modes.Rules // as the cycle read them
+	begun   *decide.Intent
+	made    bool // the object of that call was the record's own, not yet seen to agree, when it began
+	// What this cycle saw, for the checker.
+	listed  map[objectKey]bool // complete listings, by table and scope
+	failed  map[objectKey]bool // failed ones
+	missing map[objectKey]bool // objects a direct read did not find
+	deletes int
+	wanted  chan struct{}
+	locked  *string // the table that somebody has locked, "" for none; nil: not asked yet
+}
+
+// quietCalls are left out of histories.
+var quietCalls = map[string]bool{"Tables": true, "Settings": true, "Recent": true, "InDoubt": true, "Regions": true, "List": true, "Match": true,
+	"ToDatabase": true, "ToCloud": true, "Keys": true, "Deposed": true, "Due": true}
+
+type runKey struct{}
+
+func runOf(ctx context.Context) *run { return ctx.Value(runKey{}).(*run) }
+
+// cycle runs one cycle to its end, or to the engine's.
+func (w *world) cycle(spec *Action, depth int) error {
+	w.db.fence++
+	r := &run{
+		w: w, spec: spec, rng: rand.New(rand.NewPCG(spec.Seed, 7)), depth: depth, started: w.now,
+		lease:  store.Lease{Account: account, Fence: w.db.fence, Cycle: w.db.fence},
+		listed: map[objectKey]bool{}, failed: map[objectKey]bool{}, missing: map[objectKey]bool{}, wanted: make(chan struct{}, 1),
+	}
+	w.runs = append(w.runs, r)
+	e := &sync.Engine{Store: r, Registry: registry, Serial: true, Random: r.rng.Float64, ReadOnly: spec.Do == Preview, Preempt: r.wanted}
+	kind := store.Full
+	if spec.Push {
+		kind = store.Push
+	}
+	calls, writes := w.cloud.calls, w.db.writes
+	ctx := context.WithValue(context.Background(), runKey{}, r)
+	report, err := e.Cycle(ctx, r.lease, kind)
+	w.runs = w.runs[:len(w.runs)-1]
+	if spec.Do == Preview && len(spec.Inject) == 0 && (calls != w.cloud.calls || writes != w.db.writes) {
+		w.violate("R9", "a preview wrote (%s)", w.db.lastWrite)
+	}
+	if r.deletes > w.db.limits.Max && depth == 0 {
+		w.violate("R7", "a cycle deleted %d objects, max_deletes is %d", r.deletes, w.db.limits.Max)
+	}
+	w.report = report
+	w.trace("cycle %s fence %d: passes %d pushed %d pulled %d settled %d failed %d stopped %q err %v", kind, r.lease.Fence, report.Passes, report.Pushed, report.Pulled, report.Settled, report.Failed, report.Stopped, err)
+	for _, e := range report.Errors {
+		w.trace("   error %v: %v", e.Record, e.Err)
+	}
+	return err
+}
+
+func (r *run) chance(p float64) bool { return p > 0 && r.rng.Float64() < p }
+
+// boundary is passed before every call to the database or the cloud: there
+// time goes on, others act, and the engine may be killed.
+func (r *run) boundary(what string) error {
+	if r.dead {
+		return errDead
+	}
+	r.calls++
+	r.w.now += 10 * time.Millisecond
+	if name, _, _ := strings.Cut(what, " "); !quietCalls[name] {
+		r.w.trace("   %d.%d %s", r.lease.Fence, r.calls, what)
+	}
+	for i := range r.spec.Inject {
+		in := &r.spec.Inject[i]
+		if in.At != r.calls {
+			continue
+		}
+		switch in.Do {
+		case Kill:
+			r.w.trace("   killed")
+			r.dead = true
+			return errDead
+		case Hiccup:
+			r.w.trace("   hiccup")
+			return errHiccup
+		case Wake:
+			select {
+			case r.wanted <- struct{}{}:
+			default:
+			}
+		case Cycle:
+			if r.depth == 0 { // another engine takes over; this one is a zombie from now on
+				_ = r.w.cycle(in, r.depth+1)
+			}
+		default:
+			r.w.do(in)
+		}
+	}
+	return nil
+}
+
+// after is passed after every write to the database: it is done, and the
+// engine may not live to know.
+func (r *run) after() error {
+	for i := range r.spec.Inject {
+		if in := &r.spec.Inject[i]; in.At == r.calls {
+			switch in.Do {
+			case KillAfter:
+				r.w.trace("   killed after")
+				r.dead = true
+				return errDead
+			case HiccupAfter:
+				r.w.trace("   hiccup after")
+				return errHiccup
+			}
+		}
+	}
+	return nil
+}
+
+// call is the boundary of a call to the cloud; a database's hiccup is none of
+// its business.
+func (r *run) call(what string) error {
+	if err := r.boundary(what); err != nil && !errors.Is(err, errHiccup) {
+		return err
+	}
+	return nil
+}
+
+func (r *run) readFault(scope modules.Scope) error {
+	if scope.Region != "" && scope.Region == r.spec.Region {
+		return failure(modules.Denied, "OptInRequired")
+	}
+	if r.chance(r.spec.Faults) {
+		return failure([]modules.Class{modules.Transient, modules.Throttled, modules.Denied}[r.rng.IntN(3)], "ReadFault")
+	}
+	return nil
+}
+
+func (r *run) failedListing(t *modules.Table, scope modules.Scope) {
+	r.failed[objectKey{t, scope, ""}] = true
+}
+
+// look reads an object, perhaps as it was a while ago.
+func (r *run) look(o *object) modules.Row {
+	if r.chance(r.spec.Stale) {
+		return o.asOf(r.w.now - time.Duration(r.rng.Float64()*float64(lag)))
+	}
+	return o.now()
+}
+
+// mutate is a call of the transport: through modules.Mutate, with faults
+// before and after the effect.
+func (r *run) mutate(ctx context.Context, action string, t *modules.Table, effect func(*decide.Intent) error) error {
+	return modules.Mutate(ctx, modules.Call{Service: "Sim", Action: action + t.Name}, func(context.Context) error {
+		began := r.w.now
+		if err := r.call(action + " " + t.Name); err != nil {
+			return err
+		}
+		if r.w.now-began > window/2 { // as modules.Late has it, in the time of this world
+			r.begun = nil
+			return failure(modules.Throttled, "Late")
+		}
+		if r.begun == nil {
+			r.w.violate("R6", "%s of %s without an intent", action, t.Name)
+			return errDead
+		}
+		call := r.begun
+		r.begun = nil
+		if r.chance(r.spec.Faults) {
+			switch r.rng.IntN(4) {
+			case 0:
+				return failure(modules.Throttled, "Throttling")
+			case 1:
+				return failure(modules.Transient, "ServiceUnavailable")
+			case 2:
+				return failure(modules.MayHaveHappened, "RequestTimeout")
+			}
+			return failure(modules.Denied, "AccessDenied")
+		}
+		r.w.cloud.calls++
+		r.w.check.calling(r, call)
+		err := effect(call)
+		r.w.trace("      %s %v: %v", action, call.Record, err)
+		if aerr := r.after(); errors.Is(aerr, errDead) {
+			return aerr
+		}
+		if err == nil && r.chance(r.spec.Faults) {
+			return failure(modules.MayHaveHappened, "ConnectionReset")
+		}
+		return err
+	})
+}
+
+// The methods of store.Store: boundaries around those of database.
+
+// Tables implements store.Store.
+func (r *run) Tables(context.Context) ([]store.InstalledTable, error) {
+	if r.locked == nil {
+		r.locked = new(string)
+		rng := rand.New(rand.NewPCG(r.spec.Seed, 11)) // its own: a lock does not change what else happens
+		if rng.Float64() < r.spec.Faults {
+			*r.locked = tables[rng.IntN(len(tables))].Name
+			r.w.trace("   %s is locked", *r.locked)
+		}
+	}
+	var installed []store.InstalledTable
+	for _, t := range tables {
+		table := store.InstalledTable{Name: t.Name}
+		if t.Name == *r.locked {
+			table.Locked = errLocked
+		}
+		installed = append(installed, table)
+	}
+	return installed, r.boundary("Tables")
+}
+
+// touches notes that a cycle reads or writes a table, together with those that it
+// refers to: it would wait for whoever has locked one of them.
+func (r *run) touches(t *modules.Table) {
+	if r.locked == nil || *r.locked == "" {
+		return
+	}
+	if t.Name == *r.locked || slices.Contains(t.Parents(), *r.locked) {
+		r.w.violate("R8", "a cycle touches %s while %s is locked", t.Name, *r.locked)
+	}
+}
+
+// Regions implements store.Store.
+func (r *run) Regions(context.Context, string, string) ([]string, error) {
+	return regions, r.boundary("Regions")
+}
+
+// Settings implements store.Store.
+func (r *run) Settings(context.Context, string) (store.Settings, error) {
+	err := r.boundary("Settings")
+	s := r.w.db.settings()
+	r.rules = s.Rules
+	return s, err
+}
+
+// Match implements store.Store.
+func (r *run) Match(_ context.Context, t *modules.Table, scope modules.Scope, identities []modules.Row) ([]store.Match, error) {
+	r.touches(t)
+	if err := r.boundary("Match " + t.Name); err != nil {
+		return nil, err
+	}
+	return r.w.db.match(t, scope, identities), nil
+}
+
+// Keys implements store.Store.
+func (r *run) Keys(_ context.Context, t *modules.Table, scope modules.Scope, each func(int64, string) error) error {
+	r.touches(t)
+	if err := r.boundary("Keys " + t.Name); err != nil {
+		return err
+	}
+	return r.w.db.records(t, scope, each)
+}
+
+// Due implements store.Store.
+func (r *run) Due(context.Context, string) ([]decide.RecordRef, error) {
+	err := r.boundary("Due")
+	return r.w.db.refs(), err
+}
+
+// Load implements store.Store.
+func (r *run) Load(_ context.Context, t *modules.Table, ids []int64) ([]*decide.Subject, error) {
+	r.touches(t)
+	if err := r.boundary("Load " + t.Name); err != nil {
+		return nil, err
+	}
+	return r.w.db.load(t, ids), nil
+}
+
+// Deposed implements store.Store.
+func (r *run) Deposed(context.Context, string) ([]*decide.Subject, error) {
+	err := r.boundary("Deposed")
+	return r.w.db.deposedSubjects(), err
+}
+
+// Dependents implements store.Store.
+func (r *run) Dependents(_ context.Context, table string, ids []int64) ([]decide.RecordRef, error) {
+	err := r.boundary("Dependents")
+	return r.w.db.dependents(table, ids), err
+}
+
+// Count implements store.Store.
+func (r *run) Count(_ context.Context, table, _ string) (int, error) {
+	err := r.boundary("Count")
+	return len(r.w.db.rows[table]), err
+}
+
+// ToDatabase implements store.Store.
+func (r *run) ToDatabase(_ context.Context, t *modules.Table, scope modules.Scope, rows []modules.Row) ([]map[string]bool, error) {
+	r.touches(t)
+	if err := r.boundary("ToDatabase " + t.Name); err != nil {
+		return nil, err
+	}
+	return r.w.db.toDatabase(t, scope, rows), nil
+}
+
+// ToCloud implements store.Store.
+func (r *run) ToCloud(_ context.Context, t *modules.Table, rows []modules.Row) error {
+	r.touches(t)
+	if err := r.boundary("ToCloud " + t.Name); err != nil {
+		return err
+	}
+	r.w.db.toCloud(t, rows)
+	return nil
+}
+
+// Recent implements store.Store.
+func (r *run) Recent(context.Context, string) ([]*decide.Intent, error) {
+	err := r.boundary("Recent")
+	return r.w.db.recent(), err
+}
+
+// InDoubt implements store.Store.
+func (r *run) InDoubt(context.Context, string) ([]decide.Intent, error) {
+	err := r.boundary("InDoubt")
+	return r.w.db.inDoubt(), err
+}
+
+// Begin implements store.Store.
+func (r *run) Begin(_ context.Context, lease store.Lease, call decide.Intent) (int64, error) {
+	if err := r.boundary("Begin"); err != nil {
+		return 0, err
+	}
+	id, err := r.w.db.begin(lease, call)
+	if err != nil {
+		return 0, err
+	}
+	t := registry.Table(call.Record.Table)
+	o := r.w.cloud.live(t, call.Scope, call.Key)
+	r.made = o != nil && r.w.check.made(call.Record, o)
+	if err := r.after(); err != nil {
+		return 0, err
+	}
+	r.begun = &call
+	return id, nil
+}
+
+// Finish implements store.Store.
+func (r *run) Finish(_ context.Context, lease store.Lease, outcomes []store.Outcome) error {
+	return r.write("Finish", func() error { return r.w.db.finish(lease, outcomes) })
+}
+
+// Pull implements store.Store.
+func (r *run) Pull(_ context.Context, lease store.Lease, pulls []store.Pull) (results []store.PullResult, err error) {
+	for _, p := range pulls {
+		r.touches(p.Subject.Table)
+		if r.locked != nil && p.Action == decide.DeleteRecord && *r.locked != "" && slices.Contains(registry.Table(*r.locked).Parents(), p.Subject.Table.Name) {
+			r.w.violate("R8", "a cycle deletes a record of %s while %s is locked", p.Subject.Table.Name, *r.locked)
+		}
+	}
+	err = r.write("Pull", func() error {
+		results, err = r.w.db.pull(lease, pulls, func() error { return r.boundary("Pull next") })
+		return err
+	})
+	return results, err
+}
+
+// Settle implements store.Store.
+func (r *run) Settle(_ context.Context, lease store.Lease, settlements []store.Settlement) error {
+	return r.write("Settle", func() error { return r.w.db.settleFor(lease, settlements) })
+}
+
+// Imported implements store.Store.
+func (r *run) Imported(_ context.Context, lease store.Lease, names []string) error {
+	return r.write("Imported", func() error {
+		if lease.Fence == r.w.db.fence {
+			for _, n := range names {
+				r.w.check.imported(r, registry.Table(n))
+			}
+		}
+		return r.w.db.importedFor(lease, names)
+	})
+}
+
+func (r *run) write(what string, f func() error) error {
+	if err := r.boundary(what); err != nil {
+		return err
+	}
+	if err := f(); err != nil {
+		return err
+	}
+	return r.after()
+}

@@ -1,0 +1,377 @@
+package simulate
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"time"
+
+	"iasql/internal/decide"
+	"iasql/internal/modes"
+	"iasql/internal/modules"
+	"iasql/internal/store"
+)
+
+// Account is the account of the simulated world, the only one.
+const Account = account
+
+// Window is the consistency window of the simulated world.
+const Window = window
+
+// Regions returns the regions of the account.
+func Regions() []string { return slices.Clone(regions) }
+
+// Tables returns the tables of the simulated cloud.
+func Tables() []*modules.Table { return slices.Clone(tables) }
+
+// Value returns one of the values that people write into a column.
+func Value(column string, pick int) modules.Value { return value(column, pick) }
+
+// Store is the simulated database by itself: without engines, cloud and checker.
+// Besides [store.Store] it has what people do to a database. Package storetest
+// compares it with PostgreSQL.
+//
+// A method that takes a slot acts in the transaction of that slot, which it
+// begins if need be; slot 0 commits after each statement. A statement that
+// would wait for another transaction is refused.
+type Store struct{ w *world }
+
+var _ store.Store = (*Store)(nil)
+
+// NewStore returns an empty database whose account nobody has a lease of.
+func NewStore() *Store {
+	w := &world{now: time.Hour, trackedTables: map[string]bool{}, importedOnce: map[string]bool{}}
+	w.db, w.cloud = newDatabase(w), newCloud(w)
+	return &Store{w}
+}
+
+// Close ends the store.
+func (s *Store) Close() {}
+
+// Constrain adds a constraint of a user's: column note of table net must not be
+// [RefusedNote].
+func (s *Store) Constrain(context.Context) error {
+	s.w.constrained = true
+	return nil
+}
+
+// RefusedNote is what the constraint does not allow.
+const RefusedNote = refusedNote
+
+// Take takes the lease of the account over from whoever has it.
+func (s *Store) Take(context.Context) (store.Lease, error) {
+	s.w.db.fence++
+	return store.Lease{Account: account, Fence: s.w.db.fence, Cycle: s.w.db.fence}, nil
+}
+
+// Insert is INSERT; id 0 takes the next one. It returns the record's id, and
+// whether the statement was accepted.
+func (s *Store) Insert(_ context.Context, slot int, table string, id int64, row modules.Row) (int64, bool, error) {
+	tx := s.w.db.tx(slot)
+	ok := s.w.db.insert(tx, registry.Table(table), id, row.Clone())
+	if ok {
+		id = tx.audit[len(tx.audit)-1].RecordID
+	}
+	s.ended(slot)
+	return id, ok, nil
+}
+
+// Update is UPDATE of one record. It returns whether anything was changed.
+func (s *Store) Update(_ context.Context, slot int, table string, id int64, set modules.Row) (bool, error) {
+	defer s.ended(slot)
+	return s.w.db.update(s.w.db.tx(slot), registry.Table(table), id, set), nil
+}
+
+// Delete is DELETE of one record. It returns whether it was deleted.
+func (s *Store) Delete(_ context.Context, slot int, table string, id int64) (bool, error) {
+	defer s.ended(slot)
+	return s.w.db.remove(s.w.db.tx(slot), registry.Table(table), id), nil
+}
+
+func (s *Store) ended(slot int) {
+	if slot == 0 {
+		s.w.db.commit(0)
+	}
+}
+
+// Commit commits the transaction of a slot.
+func (s *Store) Commit(_ context.Context, slot int) error {
+	s.w.db.commit(slot)
+	return nil
+}
+
+// Rollback rolls the transaction of a slot back.
+func (s *Store) Rollback(_ context.Context, slot int) error {
+	s.w.db.rollback(slot)
+	return nil
+}
+
+// AddRule inserts into iasql_mode. It returns whether the rule was accepted.
+func (s *Store) AddRule(_ context.Context, r modes.Rule) (bool, error) {
+	db := s.w.db
+	t := registry.Table(r.Table)
+	switch {
+	case r.Table == "" && (r.RecordID != 0 || r.Column != ""), r.Table != "" && t == nil:
+		return false, nil
+	case r.Column != "" && t.Column(r.Column) == nil, r.RecordID != 0 && db.rows[r.Table][r.RecordID] == nil:
+		return false, nil
+	case db.ruleAt(r) >= 0:
+		return false, nil
+	}
+	db.rules = append(slices.Clone(db.rules), r)
+	return true, nil
+}
+
+// DropRule deletes the rule of that target from iasql_mode. It returns whether
+// there was one.
+func (s *Store) DropRule(_ context.Context, r modes.Rule) (bool, error) {
+	i := s.w.db.ruleAt(r)
+	if i < 0 {
+		return false, nil
+	}
+	s.w.db.rules = slices.Delete(slices.Clone(s.w.db.rules), i, i+1)
+	return true, nil
+}
+
+// ruleAt returns the index of the rule of a target, -1 if there is none.
+func (db *database) ruleAt(r modes.Rule) int {
+	return slices.IndexFunc(db.rules, func(o modes.Rule) bool {
+		return o.Table == r.Table && o.RecordID == r.RecordID && o.Column == r.Column
+	})
+}
+
+// Set updates iasql_settings. It returns whether the value was accepted.
+func (s *Store) Set(_ context.Context, name, value string) (bool, error) {
+	db := s.w.db
+	n, notInt := strconv.Atoi(value)
+	f, notFloat := strconv.ParseFloat(value, 64)
+	switch name {
+	case "conflict_policy":
+		if value != "push" && value != "hold" {
+			return false, nil
+		}
+		db.hold = value == "hold"
+	case "max_deletes":
+		if notInt != nil || n < 0 {
+			return false, nil
+		}
+		db.limits.Max = n
+	case "delete_ratio_floor":
+		if notInt != nil || n < 0 {
+			return false, nil
+		}
+		db.limits.Floor = n
+	case "max_delete_ratio":
+		if notFloat != nil || f < 0 || f > 1 {
+			return false, nil
+		}
+		db.limits.Ratio = f
+	default:
+		return false, nil
+	}
+	db.settingChanged()
+	return true, nil
+}
+
+// OpenBatch opens a batch and returns its id, 0 if one is open already.
+func (s *Store) OpenBatch(context.Context) (int64, error) {
+	db := s.w.db
+	if db.batch != 0 {
+		return 0, nil
+	}
+	db.lastBatch++
+	db.batch = db.lastBatch
+	return db.batch, nil
+}
+
+// CloseBatch closes the open batch. It returns false if there is none, or if
+// somebody is still editing in it.
+func (s *Store) CloseBatch(context.Context) (bool, error) {
+	db := s.w.db
+	for _, tx := range db.txs {
+		if tx.inBatch {
+			return false, nil
+		}
+	}
+	open := db.batch != 0
+	db.batch = 0
+	return open, nil
+}
+
+// Decide resolves the n-th conflict in favour of "database" or "cloud". It returns
+// whether it was open.
+func (s *Store) Decide(_ context.Context, n int, how string) (bool, error) {
+	db := s.w.db
+	if n >= len(db.conflicts) || db.conflicts[n].resolved != "" {
+		return false, nil
+	}
+	db.resolveConflict(db.conflicts[n], how)
+	return true, nil
+}
+
+// Retry is iasql_retry.
+func (s *Store) Retry(_ context.Context, table string, id int64) (bool, error) {
+	return s.w.db.retry(decide.RecordRef{Table: table, ID: id}), nil
+}
+
+// Pass lets time pass.
+func (s *Store) Pass(_ context.Context, d time.Duration) error {
+	s.w.now += d
+	return nil
+}
+
+// Rows returns what SELECT shows of a table, by id.
+func (s *Store) Rows(_ context.Context, table string) ([]*decide.Record, error) {
+	t := registry.Table(table)
+	var list []*decide.Record
+	for _, id := range s.w.db.ids(t) {
+		r := record(t, s.w.db.rows[table][id])
+		for i := range t.Columns {
+			if c := &t.Columns[i]; c.WriteOnly && !s.w.db.rows[table][id].vals[c.Name].IsNull() {
+				r.Row[c.Name] = modules.Text(mask)
+			}
+		}
+		list = append(list, r)
+	}
+	return list, nil
+}
+
+// ConflictRow is a row of iasql_conflicts.
+type ConflictRow struct {
+	decide.Conflict
+	Record   decide.RecordRef
+	Audit    int64
+	Resolved string
+}
+
+// Conflicts returns iasql_conflicts, oldest first. Open and PulledAnyway are what
+// Resolved says, and not filled in.
+func (s *Store) Conflicts(context.Context) ([]ConflictRow, error) {
+	var list []ConflictRow
+	for _, c := range s.w.db.conflicts {
+		row := ConflictRow{Conflict: c.Conflict, Record: c.record, Audit: c.audit, Resolved: c.resolved}
+		row.Open, row.PulledAnyway = false, false
+		list = append(list, row)
+	}
+	return list, nil
+}
+
+// The methods of store.Store.
+
+// Tables implements [store.Store].
+func (s *Store) Tables(context.Context) ([]store.InstalledTable, error) {
+	var list []store.InstalledTable
+	for _, t := range tables {
+		list = append(list, store.InstalledTable{Name: t.Name})
+	}
+	return list, nil
+}
+
+// Regions implements [store.Store].
+func (s *Store) Regions(_ context.Context, provider, of string) ([]string, error) {
+	if of != account || provider != tables[0].Provider {
+		return nil, nil
+	}
+	return Regions(), nil
+}
+
+// Settings implements [store.Store].
+func (s *Store) Settings(context.Context, string) (store.Settings, error) {
+	return s.w.db.settings(), nil
+}
+
+// Match implements [store.Store].
+func (s *Store) Match(_ context.Context, t *modules.Table, scope modules.Scope, identities []modules.Row) ([]store.Match, error) {
+	return s.w.db.match(t, scope, identities), nil
+}
+
+// Keys implements [store.Store].
+func (s *Store) Keys(_ context.Context, t *modules.Table, scope modules.Scope, each func(int64, string) error) error {
+	return s.w.db.records(t, scope, each)
+}
+
+// Due implements [store.Store].
+func (s *Store) Due(_ context.Context, of string) ([]decide.RecordRef, error) {
+	if of != account {
+		return nil, nil
+	}
+	return s.w.db.refs(), nil
+}
+
+// Load implements [store.Store].
+func (s *Store) Load(_ context.Context, t *modules.Table, ids []int64) ([]*decide.Subject, error) {
+	return s.w.db.load(t, ids), nil
+}
+
+// Deposed implements [store.Store].
+func (s *Store) Deposed(_ context.Context, of string) ([]*decide.Subject, error) {
+	if of != account {
+		return nil, nil
+	}
+	return s.w.db.deposedSubjects(), nil
+}
+
+// Dependents implements [store.Store].
+func (s *Store) Dependents(_ context.Context, table string, ids []int64) ([]decide.RecordRef, error) {
+	return s.w.db.dependents(table, ids), nil
+}
+
+// Count implements [store.Store].
+func (s *Store) Count(_ context.Context, table, of string) (int, error) {
+	if of != account {
+		return 0, nil
+	}
+	return len(s.w.db.rows[table]), nil
+}
+
+// ToDatabase implements [store.Store].
+func (s *Store) ToDatabase(_ context.Context, t *modules.Table, scope modules.Scope, rows []modules.Row) ([]map[string]bool, error) {
+	return s.w.db.toDatabase(t, scope, rows), nil
+}
+
+// ToCloud implements [store.Store].
+func (s *Store) ToCloud(_ context.Context, t *modules.Table, rows []modules.Row) error {
+	s.w.db.toCloud(t, rows)
+	return nil
+}
+
+// Recent implements [store.Store].
+func (s *Store) Recent(_ context.Context, of string) ([]*decide.Intent, error) {
+	if of != account {
+		return nil, nil
+	}
+	return s.w.db.recent(), nil
+}
+
+// InDoubt implements [store.Store].
+func (s *Store) InDoubt(_ context.Context, of string) ([]decide.Intent, error) {
+	if of != account {
+		return nil, nil
+	}
+	return s.w.db.inDoubt(), nil
+}
+
+// Begin implements [store.Store].
+func (s *Store) Begin(_ context.Context, lease store.Lease, intent decide.Intent) (int64, error) {
+	return s.w.db.begin(lease, intent)
+}
+
+// Finish implements [store.Store].
+func (s *Store) Finish(_ context.Context, lease store.Lease, outcomes []store.Outcome) error {
+	return s.w.db.finish(lease, outcomes)
+}
+
+// Pull implements [store.Store].
+func (s *Store) Pull(_ context.Context, lease store.Lease, pulls []store.Pull) ([]store.PullResult, error) {
+	return s.w.db.pull(lease, pulls, func() error { return nil })
+}
+
+// Settle implements [store.Store].
+func (s *Store) Settle(_ context.Context, lease store.Lease, settlements []store.Settlement) error {
+	return s.w.db.settleFor(lease, settlements)
+}
+
+// Imported implements [store.Store].
+func (s *Store) Imported(_ context.Context, lease store.Lease, names []string) error {
+	return s.w.db.importedFor(lease, names)
+}

@@ -1,0 +1,56 @@
+package store
+
+import (
+	"iasql/internal/decide"
+	"iasql/internal/modules"
+)
+
+// Lease is the right to run cycles of an account.
+type Lease struct {
+	Account string
+	// Fence is the fencing token: it is greater than that of every earlier lease of
+	// the account, and a write under an older one fails.
+	Fence int64
+	Cycle int64 // row of iasql_cycles
+	// Batch is the batch being committed under the lease, 0 for none.
+	Batch int64
+	// Reviewed: a person has seen the plan, so that R7 does not stop it.
+	Reviewed bool
+}
+
+// Kind is how much a cycle looks at.
+type Kind string
+
+// The kinds of cycles.
+const (
+	Full Kind = "full" // everything: finds what changed in the cloud
+	Push Kind = "push" // only records with pending changes or a state
+)
+
+// Report is what a cycle did.
+type Report struct {
+	Passes  int
+	Listed  int // objects listed
+	Read    int // objects read directly
+	Calls   int // mutating calls in the intent log
+	Pushed  int // operations that succeeded
+	Pulled  int // record writes
+	Settled int
+	Failed  int
+	Errors  []RecordError // capped at MaxErrors
+	Steps   []decide.Step // of a read-only cycle
+	Stopped string        // why R7 stopped the cycle, "" if it did not
+	More    bool          // there may be more to do at once, by another cycle
+	Locked  bool          // something is to be done with tables that are locked
+}
+
+// MaxErrors bounds the errors a report carries.
+const MaxErrors = 1000
+
+// RecordError is an error and where it happened; ID is 0 when it was a whole
+// listing (Scope says which) or an object without record.
+type RecordError struct {
+	Record decide.RecordRef
+	Scope  modules.Scope
+	Err    error
+}

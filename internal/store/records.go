@@ -1,0 +1,85 @@
+package store
+
+import (
+	"time"
+
+	"iasql/internal/decide"
+	"iasql/internal/modes"
+	"iasql/internal/modules"
+)
+
+// InstalledTable is a table as the database has it.
+type InstalledTable struct {
+	Name string
+	// Locked says who keeps the engine from it; nil if nobody does.
+	Locked error
+}
+
+// Settings are what the cycle needs of iasql_settings and iasql_mode.
+type Settings struct {
+	Rules             modes.Rules
+	HoldConflicts     bool
+	Deletes           decide.DeleteLimits
+	ConsistencyWindow time.Duration
+	Imported          map[string]bool // by table
+}
+
+// Match is what the database has for the identity of an object.
+type Match struct {
+	// Record has the identity; nil if none has.
+	Record *decide.Record
+	// Pending and Remembered: the record has a pending change, or a state. Without a
+	// record: one had the identity before a pending change, or has it by its state.
+	Pending, Remembered bool
+	// Deposed: a replacement has put another object in this one's place.
+	Deposed bool
+}
+
+// Attended reports whether more than the record's row speaks of the identity: what
+// is to be done about it is decided by what is loaded, not by what is listed.
+func (m Match) Attended() bool { return m.Pending || m.Remembered || m.Deposed }
+
+// Free reports whether nothing speaks of the identity.
+func (m Match) Free() bool { return m.Record == nil && !m.Attended() }
+
+// Outcome is how an operation ended, and what follows from it.
+type Outcome struct {
+	// Intent is the operation as the intent log has it, with its result.
+	decide.Intent
+	Subject *decide.Subject
+	Err     error
+	// Object is what a creation made: at least its identity (database terms).
+	Object modules.Row
+	// ByName: the object was found by its name alone and need not be the one that
+	// the creation was to make. The log then no longer says that the creation has
+	// sent secrets.
+	ByName bool
+	State  *decide.State // what to remember of the record; nil leaves it
+}
+
+// Pull is a write to a record.
+type Pull struct {
+	Subject *decide.Subject
+	Action  decide.Action // InsertRecord, UpdateRecord or DeleteRecord
+	Row     modules.Row   // database terms
+	Settle  bool
+	// Conflicts are recorded with it.
+	Conflicts []decide.Conflict
+}
+
+// PullResult is what became of a pull.
+type PullResult struct {
+	Applied bool  // false: the record had changed, or is locked; look again
+	Err     error // the database refused it: a constraint of the user's
+}
+
+// Settlement is what a decision leaves behind besides operations and pulls.
+type Settlement struct {
+	Subject   *decide.Subject
+	Settle    bool
+	Conflicts []decide.Conflict
+	// State replaces what is remembered of the record, and Forget forgets it; with
+	// neither it is left as it is.
+	State  *decide.State
+	Forget bool
+}

@@ -1,0 +1,118 @@
+package store
+
+import (
+	"context"
+	"errors"
+
+	"iasql/internal/decide"
+	"iasql/internal/modules"
+)
+
+// Store is the database side of the cycle.
+//
+// Reads that return subjects are consistent: a subject's record, its pending
+// change and its state come from one snapshot. Writes belong to a lease and
+// fail with [ErrLeaseLost] once another engine has taken the account over
+// (R15).
+type Store interface {
+	Catalog
+	Subjects
+	References
+	IntentLog
+	Records
+}
+
+// Catalog says what there is to be looked at, and by which rules.
+type Catalog interface {
+	// Tables returns the installed synchronized tables, and which of them cannot
+	// be read or written now. Its error is that nothing can.
+	Tables(ctx context.Context) ([]InstalledTable, error)
+	// Regions returns the account's regions that are to be looked at.
+	Regions(ctx context.Context, provider, account string) ([]string, error)
+	// Settings returns the rules and settings that hold now, and by table
+	// whether a full import has completed.
+	Settings(ctx context.Context, account string) (Settings, error)
+}
+
+// Subjects reads what the database has.
+type Subjects interface {
+	// Match returns, for each of the identities (database terms) of objects
+	// just listed, what the database has for it. The result is parallel to
+	// identities.
+	Match(ctx context.Context, table *modules.Table, scope modules.Scope, identities []modules.Row) ([]Match, error)
+	// Keys streams the ids of the scope's records that name an object, and
+	// their keys, in any order.
+	Keys(ctx context.Context, table *modules.Table, scope modules.Scope, each func(id int64, key string) error) error
+	// Due returns the records of the account that have a pending change or a
+	// state. Those that back off are among them, with State.Due false.
+	Due(ctx context.Context, account string) ([]decide.RecordRef, error)
+	// Load returns the subjects of records, without their objects. A record
+	// that neither exists nor has anything pending is left out.
+	Load(ctx context.Context, table *modules.Table, ids []int64) ([]*decide.Subject, error)
+	// Deposed returns the objects that replacements have left to be deleted, as
+	// subjects without record.
+	Deposed(ctx context.Context, account string) ([]*decide.Subject, error)
+	// Dependents returns the records that reference one of the records.
+	Dependents(ctx context.Context, table string, ids []int64) ([]decide.RecordRef, error)
+	// Count returns the number of the account's records in a table.
+	Count(ctx context.Context, table, account string) (int, error)
+}
+
+// References translates between the two vocabularies: a row of the database
+// references a record by its id, the cloud an object by its name.
+type References interface {
+	// ToDatabase translates the references of objects of one table and scope
+	// into database terms, in place. A reference whose target has no record is
+	// left out of its row; one whose target's record is on its way out becomes
+	// [decide.Outgoing], and its column is among those returned for the row.
+	// Of several records that an object may be known by, one by its row comes before
+	// one by its state, and of one kind the one with the lowest id counts.
+	ToDatabase(ctx context.Context, table *modules.Table, scope modules.Scope, rows []modules.Row) (dangling []map[string]bool, err error)
+	// ToCloud translates the references of rows of one table into cloud terms,
+	// in place. A reference whose target has no name in the cloud is NULL.
+	ToCloud(ctx context.Context, table *modules.Table, rows []modules.Row) error
+}
+
+// IntentLog is where a mutating call is committed before it is made (R6).
+type IntentLog interface {
+	// Recent returns the calls by which this and other engines have changed the
+	// account's objects within the consistency window, or may have, of objects of a
+	// known key; each entry of the log by itself, oldest first.
+	Recent(ctx context.Context, account string) ([]*decide.Intent, error)
+	// InDoubt returns the intents whose end is not known: the engine died, or the
+	// answer was lost. Calls of one kind for one record are one operation if they
+	// have the same token or, where they create nothing, if they are about the same
+	// key.
+	InDoubt(ctx context.Context, account string) ([]decide.Intent, error)
+	// Begin writes the entry of a call that is about to be made. It returns
+	// [ErrRefused] when the mode of the record, or for an update that of one of
+	// its columns, is TRACK, or a batch is open that the lease does not belong
+	// to, and [ErrLeaseLost] when the lease was lost. Any other error leaves open
+	// whether the entry is there.
+	Begin(ctx context.Context, lease Lease, intent decide.Intent) (id int64, err error)
+	// Finish records how operations ended, with all that follows from it for
+	// their records, in one transaction.
+	Finish(ctx context.Context, lease Lease, outcomes []Outcome) error
+}
+
+// Records writes records and what is remembered of them.
+type Records interface {
+	// Pull writes to records what was found in the cloud, and settles. Each
+	// write is applied only to the version it was decided on; a skipped one is
+	// not an error. The result is parallel to pulls.
+	Pull(ctx context.Context, lease Lease, pulls []Pull) ([]PullResult, error)
+	// Settle marks changes as dealt with, records conflicts, and remembers or
+	// forgets states. It writes nothing that is so already.
+	Settle(ctx context.Context, lease Lease, settlements []Settlement) error
+	// Imported notes that a table's full listing was complete.
+	Imported(ctx context.Context, lease Lease, tables []string) error
+}
+
+var (
+	// ErrLeaseLost is returned by writes of a cycle whose account another
+	// engine has taken over. The cycle ends; nothing is lost.
+	ErrLeaseLost = errors.New("another engine has taken the account over")
+	// ErrRefused is returned by Begin when the operation must not be made now:
+	// the record became TRACK, or a batch was opened.
+	ErrRefused = errors.New("the operation is not permitted now")
+)

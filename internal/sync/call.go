@@ -1,0 +1,118 @@
+package sync
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	gosync "sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"iasql/internal/decide"
+	"iasql/internal/modules"
+	"iasql/internal/store"
+)
+
+// journal writes the calls of one operation into the intent log.
+type journal struct {
+	c      *cycle
+	intent decide.Intent
+	lock   gosync.Mutex
+	ids    []int64
+	err    error // a refusal or a failure of the log itself
+}
+
+// Begin implements [modules.Journal].
+func (j *journal) Begin(ctx context.Context, call modules.Call) (func(error), error) {
+	intent := j.intent
+	intent.Call = call
+	id, err := j.c.Store.Begin(ctx, j.c.lease, intent)
+	j.lock.Lock()
+	defer j.lock.Unlock()
+	if err != nil {
+		j.err = err
+		return nil, err
+	}
+	j.ids = append(j.ids, id)
+	j.c.report.count(func(r *store.Report) { r.Calls++ })
+	return func(error) {}, nil
+}
+
+// leastToSend is how long a call may always wait for its turn. A window that is
+// shorter than twice that is for clouds that are not loaded.
+const leastToSend = 5 * time.Second
+
+// call makes the calls of one operation and notes how it ended.
+func (c *cycle) call(ctx context.Context, r *running, ops map[*decide.Op]*running) {
+	for _, before := range r.After {
+		if b := ops[before]; !b.succeeded() {
+			on := b.Subject.Ref()
+			r.ending, r.waiting = blocked, decide.Waiting{Subject: r.Subject, On: on, Reason: fmt.Sprintf("waits for %s %d, which failed", on.Table, on.ID)}
+			return
+		}
+	}
+	j := &journal{c: c, intent: r.Intent()}
+	if r.Kind == decide.OpCreate {
+		if j.intent.Token = r.token; r.token == "" {
+			j.intent.Token = uuid.NewString()
+		}
+	}
+	// Half of the window in which it is to have its effect (see
+	// [decide.Intent.Expired]) is for sending it.
+	ctx = modules.SendWithin(modules.WithMutations(ctx, j), max(c.settings.ConsistencyWindow/2, leastToSend))
+	object, err := c.send(ctx, r, ops, j.intent)
+	if err != nil && j.err != nil && len(j.ids) == 0 && (errors.Is(j.err, store.ErrRefused) || errors.Is(j.err, store.ErrLeaseLost)) {
+		r.ending = refused
+		return
+	}
+	r.ending, r.outcome = called, store.Outcome{Intent: j.intent, Subject: r.Subject}
+	r.outcome.IDs = j.ids
+	if err == nil {
+		c.succeed(r, object)
+		return
+	}
+	r.unlogged = j.err != nil
+	c.fail(r, err)
+}
+
+// send makes the operation's calls, and returns what a creation has made.
+func (c *cycle) send(ctx context.Context, r *running, ops map[*decide.Op]*running, intent decide.Intent) (modules.Row, error) {
+	s := r.Subject
+	res := c.Registry.Resource(s.Table.Name)
+	switch r.Kind {
+	case decide.OpCreate:
+		return res.(modules.Creator).Create(ctx, intent.Scope, r.want(ops), intent.Token)
+	case decide.OpUpdate:
+		return nil, res.(modules.Updater).Update(ctx, intent.Scope, s.Cloud, r.want(ops), r.Columns)
+	}
+	return nil, res.(modules.Deleter).Delete(ctx, intent.Scope, s.Cloud)
+}
+
+// want returns what the record asks for, in cloud terms: parents created by
+// this very plan included.
+func (r *running) want(ops map[*decide.Op]*running) modules.Row {
+	s := r.Subject
+	want := s.Record.Row.Clone()
+	for i := range s.Table.Columns {
+		col := &s.Table.Columns[i]
+		ref := col.References
+		if ref == nil || ref.ByKey || want[col.Name].IsNull() {
+			continue
+		}
+		if slices.Contains(r.Omit, col.Name) {
+			want[col.Name] = modules.Null
+			continue
+		}
+		key := s.RefKeys[col.Name]
+		for _, before := range r.After {
+			b := ops[before]
+			if b.Kind == decide.OpCreate && b.Subject.Table.Name == ref.Table && b.Subject.RecordID == want[col.Name].Int() {
+				key = b.created[ref.Key]
+			}
+		}
+		want[col.Name] = key
+	}
+	return want
+}

@@ -1,0 +1,96 @@
+package sync
+
+import (
+	"context"
+	"fmt"
+
+	"iasql/internal/decide"
+	"iasql/internal/modules"
+	"iasql/internal/store"
+)
+
+// claim finds out which of the subjects name an object that another record
+// stands for: those that are gone, and those whose row does not say what
+// identity they have, or are to be renamed. The latter lose the object: a user
+// has adopted with another record what was created for this one, or has given
+// another record the name this one is to give up.
+func (c *cycle) claim(ctx context.Context, subjects []*decide.Subject) error {
+	named := map[place][]*decide.Subject{}
+	var order []place
+	for _, s := range subjects {
+		identity, ok := s.Identity()
+		if !ok {
+			continue
+		}
+		if s.Record != nil && !s.Deposed {
+			want, _ := s.Table.Key(identity)
+			if key, has := s.Table.Key(s.Record.Row); has && key == want {
+				continue
+			}
+		}
+		at := place{s.Table.Name, s.Scope}
+		if named[at] == nil {
+			order = append(order, at)
+		}
+		named[at] = append(named[at], s)
+	}
+	for _, at := range order {
+		if err := c.claimIn(ctx, at.scope, named[at]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// claimIn does so with subjects of one table and scope.
+func (c *cycle) claimIn(ctx context.Context, scope modules.Scope, subjects []*decide.Subject) error {
+	t := subjects[0].Table
+	identities := make([]modules.Row, len(subjects))
+	for i, s := range subjects {
+		identities[i], _ = s.Identity()
+	}
+	found, err := c.Store.Match(ctx, t, scope, identities)
+	if err != nil {
+		return fmt.Errorf("match identities of %s in %s: %w", t.Name, scope, err)
+	}
+	for i, s := range subjects {
+		if found[i].Record == nil || found[i].Record.ID == s.RecordID && !s.Deposed {
+			continue
+		}
+		// Its row may not say yet what has become of it: a successor, or a name
+		// that it only asks for.
+		claim, err := c.claimOf(ctx, t, found[i], identities[i])
+		if err != nil {
+			return err
+		}
+		s.Claim = claim
+		if s.Lost() {
+			if s.State != nil {
+				s.State.Identity = nil
+			}
+			c.complete(s)
+		}
+	}
+	return nil
+}
+
+// claimOf returns the claim of a record, found by its row, to the object of that
+// identity; none if it does not stand for the object.
+func (c *cycle) claimOf(ctx context.Context, t *modules.Table, found store.Match, identity modules.Row) (decide.Claim, error) {
+	id := found.Record.ID
+	if !found.Pending && !found.Remembered {
+		return decide.Claim{By: id}, nil
+	}
+	loaded, err := c.Store.Load(ctx, t, []int64{id})
+	if err != nil {
+		return decide.Claim{}, fmt.Errorf("load %s %d: %w", t.Name, id, err)
+	}
+	want, _ := t.Key(identity)
+	for _, s := range loaded {
+		has, _ := s.Identity()
+		if key, named := t.Key(has); named && key == want {
+			return decide.Claim{By: id, Pending: s.Change != nil}, nil
+		}
+	}
+	return decide.Claim{}, nil
+}

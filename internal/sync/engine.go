@@ -1,0 +1,59 @@
+package sync
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"iasql/internal/decide"
+	"iasql/internal/modules"
+	"iasql/internal/store"
+)
+
+// Engine runs cycles. Its fields must not change while it does.
+type Engine struct {
+	Store    store.Store
+	Registry *modules.Registry
+	// Concurrency bounds the operations of one cycle that are under way at
+	// once. 0 means 16.
+	Concurrency int
+	// Random returns a number in [0,1) for jitter; nil means math/rand.
+	Random decide.Jitter
+	// ReadOnly: cycles decide and plan but never apply; pulls are held back
+	// too, and Report.Steps lists everything that would have been done (R9,
+	// R10).
+	ReadOnly bool
+	// TimeSlice is how long a cycle goes on looking for more: where users never
+	// stop, others have their turn too. 0 means 5 s; a negative one has no end
+	// before MaxPasses.
+	TimeSlice time.Duration
+	// Serial: nothing runs concurrently, for reproducible simulation.
+	Serial bool
+	// Preempt, if not nil, asks a full cycle that is listing to push what users
+	// have committed since. It may be left unread: who asks has to look at it when
+	// the cycle has ended.
+	Preempt <-chan struct{}
+}
+
+func (e *Engine) jitter() float64 {
+	if e.Random != nil {
+		return e.Random()
+	}
+	return rand.Float64() // #nosec G404 -- jitter, no secret
+}
+
+func (e *Engine) timeSlice() time.Duration {
+	if e.TimeSlice > 0 {
+		return e.TimeSlice
+	}
+	return 5 * time.Second
+}
+
+func (e *Engine) concurrency() int {
+	switch {
+	case e.Serial:
+		return 1
+	case e.Concurrency > 0:
+		return e.Concurrency
+	}
+	return 16
+}

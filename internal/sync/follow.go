@@ -1,0 +1,124 @@
+package sync
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"iasql/internal/decide"
+	"iasql/internal/modules"
+)
+
+// followers gathers those who follow records that are replaced.
+type followers struct {
+	c       *cycle
+	steps   []decide.Step
+	at      map[decide.RecordRef]int  // places in steps
+	asked   map[decide.RecordRef]bool // whose dependents have been read
+	fetched map[decide.RecordRef]bool // only here, in this or an earlier round
+}
+
+// newFollowers returns the steps without those that records of locked tables may
+// have to follow.
+func (c *cycle) newFollowers(steps []decide.Step) *followers {
+	steps, left := c.catalog.withoutFollowers(steps)
+	if left {
+		c.report.locked()
+	}
+	f := &followers{c: c, steps: steps, at: map[decide.RecordRef]int{}, asked: map[decide.RecordRef]bool{}, fetched: map[decide.RecordRef]bool{}}
+	for i, step := range steps {
+		f.at[step.Subject.Ref()] = i
+	}
+	return f
+}
+
+// replaced returns the records that are replaced and whose dependents have not
+// been read, by table. Nothing has to follow a record that is not going to move in
+// this cycle.
+func (f *followers) replaced() map[string][]int64 {
+	replaced := map[string][]int64{}
+	for _, step := range f.steps {
+		s := step.Subject
+		if step.Decision.Action == decide.Replace && f.c.pushable(s) && !f.asked[s.Ref()] {
+			f.asked[s.Ref()] = true
+			replaced[s.Table.Name] = append(replaced[s.Table.Name], s.RecordID)
+		}
+	}
+	return replaced
+}
+
+// load loads the dependents of the replaced records that are not among the steps,
+// and returns by which columns each dependent may name one of those.
+func (f *followers) load(ctx context.Context, replaced map[string][]int64) (fresh []*decide.Subject, dangling map[decide.RecordRef][]string, err error) {
+	dangling = map[decide.RecordRef][]string{}
+	for _, table := range slices.Sorted(maps.Keys(replaced)) {
+		refs, err := f.c.Store.Dependents(ctx, table, replaced[table])
+		if err != nil {
+			return nil, nil, fmt.Errorf("read what depends on %s: %w", table, err)
+		}
+		byTable := map[string][]int64{}
+		for _, ref := range refs {
+			res := f.c.Registry.Resource(ref.Table)
+			if res == nil {
+				continue
+			}
+			dangling[ref] = append(dangling[ref], columnsTo(res.Table(), table)...)
+			if _, known := f.at[ref]; !known {
+				byTable[ref.Table] = append(byTable[ref.Table], ref.ID)
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(byTable)) {
+			loaded, err := f.c.Store.Load(ctx, f.c.Registry.Table(name), byTable[name])
+			if err != nil {
+				return nil, nil, fmt.Errorf("load records of %s: %w", name, err)
+			}
+			for _, s := range loaded {
+				f.c.complete(s)
+			}
+			fresh = append(fresh, loaded...)
+		}
+	}
+	return fresh, dangling, nil
+}
+
+// columnsTo returns the columns by which a table references another by id.
+func columnsTo(t *modules.Table, table string) (names []string) {
+	for i := range t.Columns {
+		if ref := t.Columns[i].References; ref != nil && ref.Table == table && !ref.ByKey {
+			names = append(names, t.Columns[i].Name)
+		}
+	}
+	return names
+}
+
+// decide adds the fresh subjects to the steps, and decides anew about the records
+// that depend on a replaced one: their references dangle as soon as that has another
+// object.
+func (f *followers) decide(fresh []*decide.Subject, replaced map[string][]int64, dangling map[decide.RecordRef][]string) {
+	for _, s := range fresh {
+		f.fetched[s.Ref()] = true
+		f.at[s.Ref()] = len(f.steps)
+		f.steps = append(f.steps, decide.Step{Subject: s})
+	}
+	for ref, columns := range dangling {
+		i, ok := f.at[ref]
+		if !ok {
+			continue
+		}
+		s := f.steps[i].Subject
+		s.Follows = true
+		if s.Dangling == nil {
+			s.Dangling = map[string]bool{}
+		}
+		for _, name := range columns {
+			if s.Record != nil && slices.Contains(replaced[s.Table.Column(name).References.Table], s.Record.Row[name].Int()) {
+				s.Dangling[name] = true
+			}
+		}
+		f.steps[i] = f.c.decide(s)
+		if f.fetched[ref] && !f.steps[i].Decision.Action.Pushes() {
+			f.steps[i].Decision = decide.Decision{} // the listing's: it knows whether it was complete (R5)
+		}
+	}
+}

@@ -1,0 +1,277 @@
+package sync
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	gosync "sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"iasql/internal/decide"
+	"iasql/internal/modules"
+)
+
+// list lists every table in every scope, pulls what changed in the cloud, and
+// returns the steps that push. Records with pending changes or states are left
+// to the snapshot, which reads them directly.
+func (c *cycle) list(ctx context.Context) ([]decide.Step, error) {
+	attended, stop := c.attend(ctx)
+	found, err := c.listTables(attended)
+	if failure := stop(); failure != nil {
+		return nil, failure
+	}
+	if err != nil {
+		return nil, err
+	}
+	pushes, err := c.standing(ctx, found.pushes)
+	if err != nil {
+		return nil, err
+	}
+	deletes, err := c.standing(ctx, found.deletes)
+	if err != nil {
+		return nil, err
+	}
+	if c.ReadOnly {
+		return append(pushes, deletes...), nil
+	}
+	deletes, left := c.catalog.withoutFollowers(deletes)
+	if left {
+		c.report.locked()
+	}
+	if _, err := c.pull(ctx, deletes); err != nil {
+		return nil, err
+	}
+	if len(found.imported) > 0 {
+		if err := c.Store.Imported(ctx, c.lease, found.imported); err != nil {
+			return nil, err
+		}
+	}
+	return pushes, nil
+}
+
+// findings are what a listing of all tables has found, besides what it has pulled
+// page by page.
+type findings struct {
+	lock     gosync.Mutex
+	pushes   []decide.Step
+	deletes  []decide.Step // of records: after all inserts, children first
+	imported []string      // tables that were listed completely for the first time
+}
+
+func (f *findings) add(steps []decide.Step) {
+	f.lock.Lock()
+	defer f.lock.Unlock()
+	for _, step := range steps {
+		if step.Decision.Action == decide.DeleteRecord {
+			f.deletes = append(f.deletes, step)
+		} else {
+			f.pushes = append(f.pushes, step)
+		}
+	}
+}
+
+// listTables lists the tables, one after the other: children need their parents'
+// ids.
+func (c *cycle) listTables(ctx context.Context) (*findings, error) {
+	found := &findings{}
+	for _, t := range c.catalog.tables {
+		complete, err := c.listTable(ctx, t, found)
+		if err != nil {
+			return nil, err
+		}
+		if complete && !c.imported(t) {
+			found.imported = append(found.imported, t.Name)
+		}
+	}
+	return found, nil
+}
+
+// imported reports whether a full import of the table has completed once.
+func (c *cycle) imported(t *modules.Table) bool {
+	c.preempt.gate.RLock()
+	defer c.preempt.gate.RUnlock()
+	return c.settings.Imported[t.Name]
+}
+
+// listTable lists a table in all its scopes, and reports whether every listing was
+// complete.
+func (c *cycle) listTable(ctx context.Context, t *modules.Table, found *findings) (complete bool, err error) {
+	scopes, err := c.scopes(ctx, t)
+	if err != nil {
+		return false, err
+	}
+	var lock gosync.Mutex
+	complete = true
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(c.concurrency())
+	for _, scope := range scopes {
+		g.Go(func() error {
+			steps, err := c.listScope(ctx, t, scope)
+			found.add(steps)
+			var listing *listingError
+			if errors.As(err, &listing) {
+				lock.Lock()
+				defer lock.Unlock()
+				complete = false
+				c.report.fail(decide.RecordRef{Table: t.Name}, scope, listing.err)
+				return nil
+			}
+			return err
+		})
+	}
+	err = g.Wait()
+	return complete, err
+}
+
+// scopes returns where the table has to be listed for the lease's account.
+func (c *cycle) scopes(ctx context.Context, t *modules.Table) ([]modules.Scope, error) {
+	account := modules.Scope{Account: c.lease.Account}
+	if t.Reach == modules.PerAccount {
+		return []modules.Scope{account}, nil
+	}
+	regions, err := c.Store.Regions(ctx, t.Provider, c.lease.Account)
+	if err != nil {
+		return nil, fmt.Errorf("read regions: %w", err)
+	}
+	scopes := make([]modules.Scope, len(regions))
+	for i, region := range regions {
+		scopes[i] = account
+		scopes[i].Region = region
+	}
+	return scopes, nil
+}
+
+// listingError is a listing that was not complete. It is no error of the cycle.
+type listingError struct{ err error }
+
+func (e *listingError) Error() string { return e.err.Error() }
+
+// listScope lists one table in one scope. It returns what cannot be done page
+// by page: pushes and deletions of records.
+func (c *cycle) listScope(ctx context.Context, t *modules.Table, scope modules.Scope) ([]decide.Step, error) {
+	l := &listing{c: c, table: t, scope: scope, seen: newSighting()}
+	c.preempt.begin(l)
+	defer c.preempt.end(l)
+	err := c.Registry.Resource(t.Name).List(ctx, scope, func(rows []modules.Row) error { return l.add(ctx, rows, 1000) })
+	if err == nil {
+		err = l.add(ctx, nil, 1)
+	}
+	switch {
+	case l.fatal != nil:
+		return nil, l.fatal
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err != nil:
+		return l.steps, &listingError{err}
+	}
+	gone, err := c.unseen(ctx, t, scope, l.seen)
+	return append(l.steps, gone...), err
+}
+
+// listing is one under way. It gathers small pages into large ones.
+type listing struct {
+	c     *cycle
+	table *modules.Table
+	scope modules.Scope
+	seen  *sighting
+	rows  []modules.Row // not looked at yet
+	steps []decide.Step
+	fatal error // no error of the listing
+}
+
+// add takes a page, and looks at what there is once it is so much.
+func (l *listing) add(ctx context.Context, rows []modules.Row, enough int) error {
+	leave, err := l.c.enter(ctx)
+	if err != nil {
+		l.fatal = err
+		return err
+	}
+	defer leave()
+	l.rows = append(l.rows, rows...)
+	if len(l.rows) < enough {
+		return nil
+	}
+	return l.match(ctx)
+}
+
+// match looks at what there is.
+func (l *listing) match(ctx context.Context) error {
+	rows := l.rows
+	l.rows = nil
+	if len(rows) == 0 {
+		return nil
+	}
+	steps, err := l.c.match(ctx, l.table, l.scope, rows, l.seen)
+	l.steps = append(l.steps, steps...)
+	l.fatal = err
+	return err
+}
+
+// unseen looks at the scope's records that a complete listing did not show:
+// each is read directly before it is taken for gone (R5).
+func (c *cycle) unseen(ctx context.Context, t *modules.Table, scope modules.Scope, seen *sighting) ([]decide.Step, error) {
+	var missing []int64
+	err := c.Store.Keys(ctx, t, scope, func(id int64, key string) error {
+		if !seen.has(id, key) {
+			missing = append(missing, id)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read records of %s in %s: %w", t.Name, scope, err)
+	}
+	var steps []decide.Step
+	for chunk := range slices.Chunk(missing, 200) {
+		found, err := c.unseenOf(ctx, t, chunk)
+		if err != nil {
+			return nil, err
+		}
+		steps = append(steps, found...)
+	}
+	return steps, nil
+}
+
+// unseenOf does so with some records.
+func (c *cycle) unseenOf(ctx context.Context, t *modules.Table, missing []int64) (steps []decide.Step, err error) {
+	leave, err := c.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	loaded, err := c.Store.Load(ctx, t, missing)
+	if err != nil {
+		return nil, fmt.Errorf("load records of %s: %w", t.Name, err)
+	}
+	var clean []*decide.Subject
+	for _, s := range loaded {
+		// Others are the snapshot's.
+		if s.Change == nil && s.State == nil && !c.doubts.about(s.Ref()) {
+			c.complete(s)
+			clean = append(clean, s)
+		}
+	}
+	if err := c.observe(ctx, clean); err != nil {
+		return nil, err
+	}
+	var pulls []decide.Step
+	for _, s := range clean {
+		step := c.decide(s)
+		switch step.Decision.Action {
+		case decide.UpdateRecord: // listed late
+			pulls = append(pulls, step)
+		case decide.Nothing:
+			if step.Decision.Wait {
+				pulls = append(pulls, step)
+			}
+		default:
+			steps = append(steps, step)
+		}
+	}
+	if c.ReadOnly {
+		return append(steps, pulls...), nil
+	}
+	_, err = c.pull(ctx, pulls)
+	return steps, err
+}
