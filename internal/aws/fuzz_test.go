@@ -139,24 +139,6 @@ func FuzzPolicy(f *testing.F) {
 	})
 }
 
-// A CIDR block's canonical text is its own.
-func FuzzCIDR(f *testing.F) {
-	f.Add("10.1.2.3/8")
-	f.Add("2600:1f18::/56")
-	f.Add("::ffff:10.0.0.0/104")
-	f.Fuzz(func(t *testing.T, text string) {
-		v, err := CIDR(&text)
-		if err != nil || v.IsNull() {
-			return
-		}
-		again, err := CIDR(v.Ptr())
-		column, err2 := modules.TypeCIDR.Canonical(text)
-		if err != nil || err2 != nil || again != v || column != v.String() {
-			t.Errorf("%q becomes %q, %q, %q %v %v", text, v, again, column, err, err2)
-		}
-	})
-}
-
 // What TagChanges says makes of the tags there are those that are wanted, and
 // leaves those alone that users do not see.
 func FuzzTags(f *testing.F) {

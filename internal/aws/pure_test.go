@@ -202,28 +202,6 @@ func TestSamePolicy(t *testing.T) {
 	}
 }
 
-func TestReadLeavesOutWhatHasGone(t *testing.T) {
-	items := []int{0, 1, 2, 3, 4}
-	rows, err := Read(t.Context(), items, func(_ context.Context, i int) (modules.Row, error) {
-		if i == 2 {
-			return nil, &modules.Error{Class: modules.NotFound}
-		}
-		return modules.Row{"i": modules.Int(i)}, nil
-	})
-	if err != nil || !slices.Equal(Column(rows, "i"), []string{"0", "1", "3", "4"}) {
-		t.Errorf("got %v, %v", rows, err)
-	}
-	broken := errors.New("broken")
-	if rows, err := Read(t.Context(), items, func(_ context.Context, i int) (modules.Row, error) {
-		if i == 2 {
-			return nil, broken
-		}
-		return modules.Row{}, nil
-	}); err != broken || rows != nil {
-		t.Errorf("got %v, %v", rows, err)
-	}
-}
-
 func TestEachStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var n atomic.Int32

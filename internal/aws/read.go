@@ -29,35 +29,6 @@ func Each[T any](ctx context.Context, limit int, items []T, fn func(ctx context.
 	return group.Wait()
 }
 
-// Read reads one row per item, [Breadth] at a time, in the order of the items.
-// An item that turns out not to exist is left out: it has gone since it was
-// listed.
-func Read[T any](ctx context.Context, items []T, fn func(ctx context.Context, item T) (modules.Row, error)) ([]modules.Row, error) {
-	rows := make([]modules.Row, len(items))
-	index := make([]int, len(items))
-	for i := range index {
-		index[i] = i
-	}
-	err := Each(ctx, Breadth, index, func(ctx context.Context, i int) error {
-		row, err := fn(ctx, items[i])
-		if IsNotFound(err) {
-			return nil
-		}
-		rows[i] = row
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	found := rows[:0]
-	for _, row := range rows {
-		if row != nil {
-			found = append(found, row)
-		}
-	}
-	return found, nil
-}
-
 // Together runs calls that do not depend on each other at the same time and
 // returns the first error, which ends the context of the others.
 func Together(ctx context.Context, calls ...func(ctx context.Context) error) error {
