@@ -319,6 +319,12 @@ func Classify(err error, mutates, sent bool) *modules.Error {
 	case e.Code != "" || status >= 300:
 		e.Class = classOf(e.Code, e.Message, status, lost)
 	}
+	return advise(e, mutates)
+}
+
+// advise adds to an error what its code alone says: what to do, when to try
+// again, and that a session that has expired did nothing.
+func advise(e *modules.Error, mutates bool) *modules.Error {
 	code := trimCode(e.Code)
 	if mutates && strings.HasPrefix(code, "ExpiredToken") { // nothing has happened, and the next session may
 		e.Class = modules.Transient

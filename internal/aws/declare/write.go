@@ -302,27 +302,8 @@ func (b *binding) bindUpdate(u *update) error {
 	named := len(u.columns) > 0
 	for i := range b.columns {
 		c := &b.columns[i]
-		if !c.changeable() || c.tagging != nil || named && !slices.Contains(u.columns, c.Name) || !named && b.updated(c.Name) {
-			continue
-		}
-		p := u.op.bind(c)
-		switch {
-		case u.name != "":
-			if _, key, ok, _, err := cutLast(c.member); err != nil || !ok || key == "" {
-				defects = append(defects, fmt.Errorf("column %s: %q is no attribute", c.Name, c.member))
-			}
-		case p == nil && named && !(len(u.op.edits) > 0):
-			defects = append(defects, fmt.Errorf("column %s: the input of %s does not have it", c.Name, u.op.name))
-			continue
-		case p == nil && !named:
-			continue
-		}
-		if !named {
-			u.columns = append(u.columns, c.Name)
-		}
-		u.targets = append(u.targets, target{column: c, path: p})
-		if !u.whole && u.unset == nil && u.name == "" && !c.settlesNull() && len(u.op.edits) == 0 {
-			defects = append(defects, fmt.Errorf("column %s: nothing says how %s makes it NULL (Unset, Chosen, Required, EmptyIsNull)", c.Name, u.op.name))
+		if c.changeable() && c.tagging == nil && (named && slices.Contains(u.columns, c.Name) || !named && !b.updated(c.Name)) {
+			defects = append(defects, u.bind(c, named))
 		}
 	}
 	if u.single { // in the order they are named in
@@ -342,6 +323,30 @@ func (b *binding) bindUpdate(u *update) error {
 		}
 	}
 	return errors.Join(defects...)
+}
+
+// bind finds a column in the input of the update's call. One that the update does
+// not name is none of its columns if it is not there.
+func (u *update) bind(c *Column, named bool) error {
+	p := u.op.bind(c)
+	switch {
+	case u.name != "":
+		if _, key, ok, _, err := cutLast(c.member); err != nil || !ok || key == "" {
+			return fmt.Errorf("column %s: %q is no attribute", c.Name, c.member)
+		}
+	case p == nil && !named:
+		return nil
+	case p == nil && len(u.op.edits) == 0:
+		return fmt.Errorf("column %s: the input of %s does not have it", c.Name, u.op.name)
+	}
+	if !named {
+		u.columns = append(u.columns, c.Name)
+	}
+	u.targets = append(u.targets, target{column: c, path: p})
+	if !u.whole && u.unset == nil && u.name == "" && !c.settlesNull() && len(u.op.edits) == 0 {
+		return fmt.Errorf("column %s: nothing says how %s makes it NULL (Unset, Chosen, Required, EmptyIsNull)", c.Name, u.op.name)
+	}
+	return nil
 }
 
 // bindMembers checks that the calls of an update take its members.
