@@ -9,14 +9,19 @@ var awsMemoryDB = Module{
 	Tables: []Table{
 		{
 			Name: "subnet_group", Identity: "subnet_group_name", ID: "subnets-$n",
-			Bound:   true, // its subnets
 			Insert:  `(subnet_group_name, subnets) VALUES ('$id', '{$subnet,$other_subnet}')`,
 			See:     `memorydb describe-subnet-groups --subnet-group-name $id`,
 			Create:  run(`memorydb create-subnet-group --subnet-group-name $id --subnet-ids $subnet $other_subnet`),
 			Delete:  run(`memorydb delete-subnet-group --subnet-group-name $id`),
 			Change:  []Change{tags(`memorydb list-tags --resource-arn $arn --query TagList`, `memorydb tag-resource --resource-arn $arn --tags Key=by,Value=cli`)},
 			Replace: Replace{Column: "subnet_group_name", SQL: `'subnets-other'`, ID: "subnets-other"},
-			Skip:    skipChanges("moto: no UpdateSubnetGroup", "description", "subnets"),
+			Skip: map[string]string{
+				move:                     "aws: its subnets are of one region",
+				"description by SQL":     "moto: no UpdateSubnetGroup",
+				"description by the CLI": "moto: no UpdateSubnetGroup",
+				"subnets by SQL":         "moto: no UpdateSubnetGroup",
+				"subnets by the CLI":     "moto: no UpdateSubnetGroup",
+			},
 		},
 		{
 			Name: "memory_db_cluster", Identity: "cluster_name", ID: "cluster-$n",
@@ -31,7 +36,7 @@ var awsMemoryDB = Module{
 				clusterOption("description", `'sql'`, "Description", `--description cli`, `'cli'`),
 				clusterOption("node_type", `'db.r6g.large'`, "NodeType", `--node-type db.r6g.xlarge`, `'db.r6g.xlarge'`),
 				clusterOption("num_shards", `2`, "NumberOfShards", `--shard-configuration ShardCount=3`, `3`),
-				clusterOption("engine_version", `'7.0'`, "EngineVersion", `--engine-version 6.2`, `'6.2'`),
+				clusterOption("engine_version", `'7.1'`, "EngineVersion", `--engine-version 6.2`, `'6.2'`),
 				clusterOption("acl_name", `'sql'`, "ACLName", `--acl-name cli`, `'cli'`),
 				clusterOption("parameter_group_name", `'sql'`, "ParameterGroupName", `--parameter-group-name cli`, `'cli'`),
 				clusterOption("maintenance_window", `'sun:23:00-mon:01:30'`, "MaintenanceWindow", `--maintenance-window mon:23:00-tue:01:30`, `'mon:23:00-tue:01:30'`),
