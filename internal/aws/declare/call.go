@@ -173,6 +173,19 @@ func Failed(look func(ctx context.Context, s *Step, err error) error) Option {
 	return func(o *Op) { o.failed = look }
 }
 
+// Heals has errors whose message holds the text wait and be tried again: what AWS
+// refuses as wrong and takes a little later, such as a role that it cannot assume
+// yet.
+func Heals(text string) Option {
+	return Failed(func(_ context.Context, _ *Step, err error) error {
+		var e *modules.Error
+		if errors.As(err, &e) && e.Class == modules.Invalid && strings.Contains(e.Message, text) {
+			return &modules.Error{Class: modules.Dependency, Code: e.Code, Message: e.Message, RetryAfter: e.RetryAfter, Err: err}
+		}
+		return err
+	})
+}
+
 // Checked has an answer looked at, for failures that it tells as a success.
 func Checked[Out any](look func(out *Out) error) Option {
 	return func(o *Op) {
@@ -309,6 +322,17 @@ func (t target) put(in reflect.Value, v modules.Value) error {
 	}
 	t.path.set(in, x)
 	return nil
+}
+
+// send puts what a call sends for a value that is not NULL into its input.
+func (t target) send(ctx context.Context, s *Step, in reflect.Value, v modules.Value) error {
+	if t.column.sent != nil {
+		var err error
+		if v, err = t.column.sent(ctx, s, v); err != nil {
+			return err
+		}
+	}
+	return t.put(in, v)
 }
 
 // clone copies a value so that nothing of it is shared: inputs are filled in

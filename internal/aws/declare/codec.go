@@ -109,6 +109,28 @@ func Trimmed(prefix, suffix string) Codec {
 	}
 }
 
+// Alike tells whether two JSON documents are the same structure of the SDK's, for
+// [Column.Same]: a member that is left out is as good as an empty one. fill adds
+// what AWS fills in by itself; nil where that is nothing.
+func Alike[T any](fill func(*T)) func(a, b string) bool {
+	read := func(text string) (string, error) {
+		var structure T
+		if err := aws.ParseDocument("", modules.Text(text), &structure); err != nil {
+			return "", err
+		}
+		if fill != nil {
+			fill(&structure)
+		}
+		document, err := aws.Document(structure)
+		return document.String(), err
+	}
+	return func(a, b string) bool {
+		x, err := read(a)
+		y, failed := read(b)
+		return err == nil && failed == nil && x == y || a == b
+	}
+}
+
 var timeType = reflect.TypeFor[time.Time]()
 
 // decodable reports why a member of type t cannot be read into a column.

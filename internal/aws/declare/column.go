@@ -1,6 +1,7 @@
 package declare
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -18,6 +19,7 @@ type Column struct {
 	inputs    []string
 	from      *Op // reads it, where the object does not have it
 	codec     *Codec
+	sent      func(ctx context.Context, s *Step, v modules.Value) (modules.Value, error)
 	usual     modules.Value // what it stands for that AWS leaves it out
 	hasUsual  bool
 	missing   modules.Value // what it is where AWS leaves the member out
@@ -84,6 +86,16 @@ func Ref(name, member, table, key, doc string) Column {
 	c := Of(modules.TypeBigint, name, member, doc)
 	c.References = &modules.Reference{Table: table, Key: key}
 	return c
+}
+
+// Role declares a reference to an IAM role by its name, where the API has the
+// role's ARN. A call that sends it asks IAM for the ARN, which has the role's path.
+func Role(name, member, doc string) Column {
+	return Ref(name, member, "iam_role", "role_name", doc).ByKey().As(LastPart("/")).
+		Sent(func(ctx context.Context, s *Step, v modules.Value) (modules.Value, error) {
+			arn, err := aws.RoleARN(ctx, s.Clients, s.Scope, v)
+			return modules.TextPtr(arn), err
+		})
 }
 
 // Policy declares the column policy: an access policy document.
@@ -222,6 +234,12 @@ func (c Column) From(op *Op) Column { c.from = op; return c }
 
 // As gives the column a codec.
 func (c Column) As(codec Codec) Column { c.codec = &codec; return c }
+
+// Sent says what a call sends for a value, where only a look at AWS tells.
+func (c Column) Sent(as func(ctx context.Context, s *Step, v modules.Value) (modules.Value, error)) Column {
+	c.sent = as
+	return c
+}
 
 // Usual says what AWS means by leaving the member out. A creation leaves it out,
 // too, where it is to have that value.

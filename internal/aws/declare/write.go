@@ -119,7 +119,7 @@ func (s *Step) Create(ctx context.Context) (modules.Row, error) {
 		if t.column.Column.Same(v, modules.Null) || t.column.hasUsual && t.column.Column.Same(v, t.column.usual) {
 			continue // AWS refuses many an empty list
 		}
-		if err := t.put(in, v); err != nil {
+		if err := t.send(ctx, s, in, v); err != nil {
 			return nil, err
 		}
 	}
@@ -588,7 +588,7 @@ func (r *Resource) send(ctx context.Context, s *Step, op *Op, u *update, changed
 		if v.IsNull() || t.path == nil {
 			continue
 		}
-		if err := t.put(in, v); err != nil {
+		if err := t.send(ctx, s, in, v); err != nil {
 			return err
 		}
 	}
@@ -604,7 +604,7 @@ func (r *Resource) send(ctx context.Context, s *Step, op *Op, u *update, changed
 			if v.IsNull() {
 				continue
 			}
-			if err := t.put(in, v); err != nil {
+			if err := t.send(ctx, s, in, v); err != nil {
 				return err
 			}
 		}
