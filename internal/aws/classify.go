@@ -38,6 +38,8 @@ var codes = map[string]modules.Class{
 	"TooManyRequests":                        modules.Throttled,
 	"TooManyRequestsException":               modules.Throttled,
 	"TransactionInProgressException":         modules.Throttled,
+	"APICallRateForCustomerExceeded":         modules.Throttled, // ElastiCache
+	"APICallRateForCustomerExceededFault":    modules.Throttled, // MemoryDB
 
 	// Not there.
 	"NotFound":            modules.NotFound, // S3, answers to HEAD
@@ -52,6 +54,7 @@ var codes = map[string]modules.Class{
 	"QueueAlreadyExists":         modules.Exists,
 	"InvalidSubnet.Conflict":     modules.Exists,
 	"Resource.AlreadyAssociated": modules.Exists,
+	"PipelineNameInUseException": modules.Exists, // CodePipeline
 	// Elastic Load Balancing.
 	"DuplicateListener":         modules.Exists,
 	"DuplicateLoadBalancerName": modules.Exists,
@@ -77,6 +80,13 @@ var codes = map[string]modules.Class{
 	"IncorrectModificationState":     modules.Dependency,
 	"VolumeModificationRateExceeded": modules.Dependency,
 	"InvalidBucketState":             modules.Dependency,
+	// Caches: ElastiCache, and those with Fault at the end MemoryDB.
+	"InvalidCacheClusterState":        modules.Dependency,
+	"InvalidCacheParameterGroupState": modules.Dependency,
+	"InvalidReplicationGroupState":    modules.Dependency,
+	"InvalidClusterStateFault":        modules.Dependency,
+	"InvalidParameterGroupStateFault": modules.Dependency,
+	"InvalidACLStateFault":            modules.Dependency,
 
 	// Not allowed.
 	"AccountProblem":                      modules.Denied,
@@ -122,6 +132,9 @@ var codes = map[string]modules.Class{
 	"InsufficientDBInstanceCapacity":     modules.Transient,
 	"InsufficientDBClusterCapacityFault": modules.Transient,
 	"InsufficientStorageClusterCapacity": modules.Transient,
+	// ElastiCache and MemoryDB: likewise.
+	"InsufficientCacheClusterCapacity": modules.Transient,
+	"InsufficientClusterCapacityFault": modules.Transient,
 
 	// The request was turned away, and will not be in a while: AWS looks at a new account, which takes up to four hours (page "Error
 	// codes for the Amazon EC2 API"); another change of the same is under way.
@@ -180,6 +193,7 @@ var patterns = []struct {
 	{prefix("InvalidDB"), modules.Dependency},       // RDS: InvalidDBInstanceState, InvalidDBSubnetGroupStateFault
 	{contains("LimitExceeded"), modules.Quota},      // VpcLimitExceeded; RequestLimitExceeded is above
 	{contains("QuotaExceeded"), modules.Quota},
+	{contains("QuotaFor"), modules.Quota},         // ClusterQuotaForCustomerExceeded, NodeQuotaForClusterExceededFault
 	{contains("AssociationLimit"), modules.Quota}, // Elastic Load Balancing
 	{elbLimit, modules.Quota},
 }
