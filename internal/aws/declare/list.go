@@ -67,6 +67,28 @@ func Once(op *Op, items string) *Listing {
 	}}
 }
 
+// Paged lists by an operation of which the SDK has no paginator: it is made again
+// with the token that its answer has for the next page.
+func Paged(op *Op, items string) *Listing {
+	return &Listing{Op: op, items: items, pages: func(client, in any) func(ctx context.Context) (any, bool, error) {
+		return func(ctx context.Context) (any, bool, error) {
+			out, err := op.call(ctx, client, in)
+			if err != nil {
+				return out, false, err
+			}
+			token, member := nextToken(reflect.ValueOf(out).Elem())
+			if token == "" {
+				return out, false, nil
+			}
+			p, err := resolve(op.in, member)
+			if err == nil {
+				p.set(reflect.ValueOf(in), reflect.ValueOf(&token))
+			}
+			return out, err == nil, err
+		}
+	}}
+}
+
 // tokens are what the API calls the token of the next page, in answers and, by
 // the same place, in inputs.
 var tokens = []struct{ out, in string }{
