@@ -9,6 +9,7 @@ import (
 var described = []Module{
 	awsAccount,
 	awsACM,
+	awsAutoScaling,
 	awsCloudWatch,
 	awsDynamo,
 	awsEC2,
