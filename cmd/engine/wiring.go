@@ -10,6 +10,7 @@ import (
 	"iasql/internal/modules"
 	"iasql/internal/modules/awsaccount"
 	"iasql/internal/modules/awsacm"
+	"iasql/internal/modules/awsapigateway"
 	"iasql/internal/modules/awsautoscaling"
 	"iasql/internal/modules/awscloudwatch"
 	"iasql/internal/modules/awsdynamo"
@@ -35,6 +36,7 @@ func allModules(c *aws.Clients) (*modules.Registry, error) {
 	return modules.NewRegistry(
 		awsaccount.Module(c),
 		awsacm.Module(c),
+		awsapigateway.Module(c),
 		awsautoscaling.Module(c),
 		awscloudwatch.Module(c),
 		awsdynamo.Module(c),

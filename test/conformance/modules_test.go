@@ -9,6 +9,7 @@ import (
 var described = []Module{
 	awsAccount,
 	awsACM,
+	awsAPIGateway,
 	awsAutoScaling,
 	awsCloudWatch,
 	awsDynamo,
