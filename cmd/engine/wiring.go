@@ -21,6 +21,7 @@ import (
 	"iasql/internal/modules/awselb"
 	"iasql/internal/modules/awsiam"
 	"iasql/internal/modules/awslambda"
+	"iasql/internal/modules/awsopensearch"
 	"iasql/internal/modules/awsrds"
 	"iasql/internal/modules/awsroute53"
 	"iasql/internal/modules/awss3"
@@ -47,6 +48,7 @@ func allModules(c *aws.Clients) (*modules.Registry, error) {
 		awselb.Module(c),
 		awsiam.Module(c),
 		awslambda.Module(c),
+		awsopensearch.Module(c),
 		awsrds.Module(c),
 		awsroute53.Module(c),
 		awss3.Module(c),

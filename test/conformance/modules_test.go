@@ -20,6 +20,7 @@ var described = []Module{
 	awsELB,
 	awsIAM,
 	awsLambda,
+	awsOpenSearch,
 	awsRDS,
 	awsRoute53,
 	awsS3,
