@@ -18,6 +18,7 @@ import (
 	"iasql/internal/modules/awsec2metadata"
 	"iasql/internal/modules/awsecr"
 	"iasql/internal/modules/awsecsfargate"
+	"iasql/internal/modules/awseks"
 	"iasql/internal/modules/awselb"
 	"iasql/internal/modules/awsiam"
 	"iasql/internal/modules/awslambda"
@@ -45,6 +46,7 @@ func allModules(c *aws.Clients) (*modules.Registry, error) {
 		awsec2metadata.Module(c),
 		awsecr.Module(c),
 		awsecsfargate.Module(c),
+		awseks.Module(c),
 		awselb.Module(c),
 		awsiam.Module(c),
 		awslambda.Module(c),

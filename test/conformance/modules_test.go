@@ -17,6 +17,7 @@ var described = []Module{
 	awsEC2Metadata,
 	awsECR,
 	awsECSFargate,
+	awsEKS,
 	awsELB,
 	awsIAM,
 	awsLambda,
