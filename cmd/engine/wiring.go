@@ -10,7 +10,9 @@ import (
 	"iasql/internal/modules"
 	"iasql/internal/modules/awsaccount"
 	"iasql/internal/modules/awsacm"
+	"iasql/internal/modules/awsapigateway"
 	"iasql/internal/modules/awsappsync"
+	"iasql/internal/modules/awsautoscaling"
 	"iasql/internal/modules/awscloudwatch"
 	"iasql/internal/modules/awscodebuild"
 	"iasql/internal/modules/awscodedeploy"
@@ -21,6 +23,7 @@ import (
 	"iasql/internal/modules/awsecr"
 	"iasql/internal/modules/awsecsfargate"
 	"iasql/internal/modules/awsefs"
+	"iasql/internal/modules/awseks"
 	"iasql/internal/modules/awselasticache"
 	"iasql/internal/modules/awselb"
 	"iasql/internal/modules/awseventbridge"
@@ -29,6 +32,7 @@ import (
 	"iasql/internal/modules/awskms"
 	"iasql/internal/modules/awslambda"
 	"iasql/internal/modules/awsmemorydb"
+	"iasql/internal/modules/awsopensearch"
 	"iasql/internal/modules/awsrds"
 	"iasql/internal/modules/awsroute53"
 	"iasql/internal/modules/awss3"
@@ -47,6 +51,8 @@ func allModules(c *aws.Clients) (*modules.Registry, error) {
 		awsaccount.Module(c),
 		awsacm.Module(c),
 		awsappsync.Module(c),
+		awsapigateway.Module(c),
+		awsautoscaling.Module(c),
 		awscloudwatch.Module(c),
 		awscodebuild.Module(c),
 		awscodedeploy.Module(c),
@@ -58,6 +64,7 @@ func allModules(c *aws.Clients) (*modules.Registry, error) {
 		awsecsfargate.Module(c),
 		awsefs.Module(c),
 		awselasticache.Module(c),
+		awseks.Module(c),
 		awselb.Module(c),
 		awseventbridge.Module(c),
 		awsiam.Module(c),
@@ -65,6 +72,7 @@ func allModules(c *aws.Clients) (*modules.Registry, error) {
 		awskms.Module(c),
 		awslambda.Module(c),
 		awsmemorydb.Module(c),
+		awsopensearch.Module(c),
 		awsrds.Module(c),
 		awsroute53.Module(c),
 		awss3.Module(c),

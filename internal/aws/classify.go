@@ -87,6 +87,11 @@ var codes = map[string]modules.Class{
 	"InvalidClusterStateFault":        modules.Dependency,
 	"InvalidParameterGroupStateFault": modules.Dependency,
 	"InvalidACLStateFault":            modules.Dependency,
+	// Auto Scaling: an activity or another change is under way.
+	"ScalingActivityInProgress": modules.Dependency,
+	"ResourceContention":        modules.Dependency,
+	// EKS: a role that it has made itself is not known everywhere yet.
+	"ResourcePropagationDelayException": modules.Dependency,
 
 	// Not allowed.
 	"AccountProblem":                      modules.Denied,
@@ -162,6 +167,7 @@ var sayings = []struct {
 }{
 	{"InvalidParameterCombination", "storage change is being optimized", modules.Dependency},      // RDS
 	{"InvalidParameterException", "Unable to assume the service linked role", modules.Dependency}, // ECS, which has just made it
+	{"ValidationError", "AutoScalingGroup name not found", modules.NotFound},                      // Auto Scaling
 	{"", "Too many concurrent attempts", modules.Throttled},                                       // ECS
 	{"MalformedPolicyDocument", "nvalid principal", modules.NotFound},                             // IAM
 	{"MalformedPolicyDocumentException", "nvalid principal", modules.NotFound},                    // KMS, Secrets Manager

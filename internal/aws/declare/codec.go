@@ -358,3 +358,12 @@ func refuse(column string, err error) error {
 	}
 	return &modules.Error{Class: modules.Invalid, Code: "InvalidValue", Message: column + ": " + err.Error(), Err: err}
 }
+
+// SameKey reports whether two names of KMS keys can be of the same, for
+// [Column.Same]: AWS answers with the ARN where it was given an id or an alias.
+func SameKey(a, b string) bool {
+	if len(a) > len(b) {
+		a, b = b, a
+	}
+	return a == b || strings.HasPrefix(b, "arn:") && (strings.HasSuffix(b, "/"+a) || strings.HasSuffix(b, ":"+a))
+}

@@ -97,7 +97,7 @@ func TestProtectedAndKeys(t *testing.T) {
 		t.Error("protects the wrong secrets")
 	}
 	arn := "arn:aws:kms:us-east-1:123456789012:"
-	if !sameKey("alias/a", arn+"alias/a") || !sameKey(arn+"key/1", "1") || sameKey("2", arn+"key/1") {
+	if !declare.SameKey("alias/a", arn+"alias/a") || !declare.SameKey(arn+"key/1", "1") || declare.SameKey("2", arn+"key/1") {
 		t.Error("takes keys for others")
 	}
 }

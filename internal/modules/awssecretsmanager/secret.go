@@ -3,7 +3,6 @@ package awssecretsmanager
 import (
 	"context"
 	"slices"
-	"strings"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
@@ -32,7 +31,7 @@ func newSecret(c *aws.Clients) *declare.Resource {
 			declare.Text("value", "", "A new value, up to 65536 bytes. It is passed on and then NULL again; NULL changes nothing.").
 				In("SecretString").WriteOnly().Length(1, 65536),
 			declare.Text("kms_key_id", "KmsKeyId", "The id, ARN or alias of the KMS key that encrypts it. NULL: that of Secrets Manager itself.").
-				Same(sameKey).Unset(modules.Text("")),
+				Same(declare.SameKey).Unset(modules.Text("")),
 			declare.Text("version_id", "SecretVersionsToStages", "The id of its current version, which changes with its value; NULL as long as it has none.").Assigned().As(current),
 			declare.ARN("arn", "ARN"),
 			declare.Text("owning_service", "OwningService", "The AWS service that manages it, such as rds; NULL if none does.").Assigned(),
@@ -63,15 +62,6 @@ func newSecret(c *aws.Clients) *declare.Resource {
 			return ""
 		},
 	})
-}
-
-// sameKey reports whether two names of keys can be of the same: AWS answers
-// with the ARN where it was given an id or an alias.
-func sameKey(a, b string) bool {
-	if len(a) > len(b) {
-		a, b = b, a
-	}
-	return a == b || strings.HasPrefix(b, "arn:") && (strings.HasSuffix(b, "/"+a) || strings.HasSuffix(b, ":"+a))
 }
 
 // current reads the id of the current version from the stages of all.

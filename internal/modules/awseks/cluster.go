@@ -1,0 +1,111 @@
+package awseks
+
+import (
+	"context"
+	"slices"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
+
+	"iasql/internal/aws"
+	"iasql/internal/aws/declare"
+	"iasql/internal/modules"
+)
+
+// newCluster declares the table eks_cluster. The limits are those of the page
+// CreateCluster of the Amazon EKS API Reference. UpdateClusterConfig takes one
+// kind of change a call.
+func newCluster(c *aws.Clients) *declare.Resource {
+	config := func(columns ...string) declare.Update {
+		return declare.Modify(declare.Call((*eks.Client).UpdateClusterConfig), columns...)
+	}
+	return declare.New(c, declare.Table[ekstypes.Cluster]{
+		Name:    "eks_cluster",
+		Doc:     "Kubernetes clusters of EKS. One that has node groups is not deleted: they have to go first.",
+		Service: declare.Service(eks.NewFromConfig),
+		Columns: []declare.Column{
+			declare.Name("cluster_name", "Name", "The cluster's name: up to 100 letters, digits, hyphens and underscores, a letter or digit first.").Matches("^[0-9A-Za-z][A-Za-z0-9_-]{0,99}$"),
+			declare.Role("role_name", "RoleArn", "The role as which the cluster acts.").Required().CreateOnly(),
+			declare.Text("version", "Version", "The version of Kubernetes, such as 1.33; AWS's default if left out. A later version updates the cluster.").Chosen().Matches(`^[0-9]+\.[0-9]+$`),
+			declare.Texts("subnets", "ResourcesVpcConfig.SubnetIds", "The ids of the subnets in which the cluster is reached, of two availability zones at least.").Required().Unordered(),
+			declare.Texts("security_group_ids", "ResourcesVpcConfig.SecurityGroupIds", "The ids of security groups that it has besides its own, up to 5.").Unordered().EmptyIsNull(),
+			declare.Bool("endpoint_public_access", "ResourcesVpcConfig.EndpointPublicAccess", "Whether it is reached from outside its VPC.").Default("true"),
+			declare.Bool("endpoint_private_access", "ResourcesVpcConfig.EndpointPrivateAccess", "Whether it is reached within its VPC.").Default("false"),
+			declare.Texts("public_access_cidrs", "ResourcesVpcConfig.PublicAccessCidrs", "From where outside, such as {203.0.113.0/24}; from everywhere if left out.").Chosen().Unordered(),
+			declare.CIDR("service_ipv4_cidr", "KubernetesNetworkConfig.ServiceIpv4Cidr", "The network of its services; one that AWS chooses if left out.").CreateOnly().Chosen(),
+			declare.Text("ip_family", "KubernetesNetworkConfig.IpFamily", "Of which kind addresses of pods and services are: ipv4 if left out.").CreateOnly().Chosen().OneOf("ipv4", "ipv6"),
+			declare.Text("authentication_mode", "AccessConfig.AuthenticationMode", "Where it is said who may use it. It cannot go back from API.").
+				Chosen().OneOf(declare.Values(ekstypes.AuthenticationMode("").Values())...),
+			declare.Texts("log_types", "Logging", "What it logs to CloudWatch, of api, audit, authenticator, controllerManager and scheduler. NULL: nothing.").
+				Unordered().EmptyIsNull().As(logged).Check("log_types <@ '{api,audit,authenticator,controllerManager,scheduler}'"),
+			declare.Text("kms_key_arn", "EncryptionConfig[0].Provider.KeyArn", "The ARN of a KMS key of one's own that encrypts its secrets.").CreateOnly(),
+			declare.Text("support_type", "UpgradePolicy.SupportType", "What happens at the end of its version's standard support: STANDARD (it is updated) or EXTENDED (it costs more).").
+				Chosen().OneOf("EXTENDED", "STANDARD"),
+			declare.Bool("deletion_protection", "DeletionProtection", "Whether it cannot be deleted.").Default("false"),
+			declare.Text("endpoint", "Endpoint", "Where its API is reached; NULL until it is active.").Assigned(),
+			declare.Text("certificate_authority", "CertificateAuthority.Data", "The certificate by which it is known, in base64.").Assigned(),
+			declare.Text("oidc_issuer", "Identity.Oidc.Issuer", "The address by which it issues identities.").Assigned(),
+			declare.Text("cluster_security_group_id", "ResourcesVpcConfig.ClusterSecurityGroupId", "The id of the security group that it has by itself.").Assigned(),
+			declare.Text("platform_version", "PlatformVersion", "The version of EKS itself.").Assigned(),
+			declare.Text("status", "Status", "CREATING, ACTIVE, UPDATING, DELETING, FAILED or PENDING.").Assigned(),
+			declare.ARN("arn", "Arn"),
+			declare.Tags("Tags", (*eks.Client).TagResource, (*eks.Client).UntagResource),
+		},
+		DestroyBeforeCreate: true, // one name is one cluster
+
+		List: clusters().Names("cluster_name", ""),
+		Get:  declare.One(declare.Call((*eks.Client).DescribeCluster), "Cluster"),
+		Create: declare.Call((*eks.Client).CreateCluster, declare.Answer("Cluster"), declare.Edit(func(_ context.Context, _ *declare.Step, in *eks.CreateClusterInput) error {
+			for i := range in.EncryptionConfig {
+				in.EncryptionConfig[i].Resources = []string{"secrets"} // the only ones there are
+			}
+			return nil
+		})),
+		Updates: []declare.Update{
+			config("subnets", "security_group_ids"),
+			config("endpoint_public_access", "endpoint_private_access", "public_access_cidrs"),
+			config("log_types"), config("authentication_mode"), config("support_type"), config("deletion_protection"),
+			declare.Modify(declare.Call((*eks.Client).UpdateClusterVersion), "version"),
+		},
+		Delete: declare.Call((*eks.Client).DeleteCluster),
+		Going:  declare.In("status", string(ekstypes.ClusterStatusDeleting)),
+	})
+}
+
+// clusters lists the names of clusters.
+func clusters() *declare.Listing {
+	return declare.Pages(eks.NewListClustersPaginator, "Clusters", declare.With(&eks.ListClustersInput{MaxResults: awssdk.Int32(100)}))
+}
+
+// logged are the kinds of logs that are on. All others are turned off.
+var logged = declare.Codec{
+	Decode: func(member any) (modules.Value, error) {
+		var on []string
+		for _, setup := range member.(ekstypes.Logging).ClusterLogging {
+			for _, kind := range setup.Types {
+				if awssdk.ToBool(setup.Enabled) {
+					on = append(on, string(kind))
+				}
+			}
+		}
+		if len(on) == 0 {
+			return modules.Null, nil
+		}
+		return modules.Strings(on), nil
+	},
+	Encode: func(v modules.Value) (any, error) {
+		kinds := map[bool][]ekstypes.LogType{}
+		for _, kind := range ekstypes.LogType("").Values() {
+			on := slices.Contains(v.Strings(), string(kind))
+			kinds[on] = append(kinds[on], kind)
+		}
+		var all ekstypes.Logging
+		for _, on := range []bool{true, false} {
+			if len(kinds[on]) > 0 {
+				all.ClusterLogging = append(all.ClusterLogging, ekstypes.LogSetup{Enabled: awssdk.Bool(on), Types: kinds[on]})
+			}
+		}
+		return all, nil
+	},
+}

@@ -1,0 +1,20 @@
+// Package awseks is the module aws_eks: Kubernetes clusters of Amazon EKS, and
+// their managed node groups.
+//
+// It promises what the contract in package modules asks of its tables. Names
+// are the identities, by which a creation is found again. EKS makes one change of
+// an object at a time, and refuses others meanwhile, which then wait.
+package awseks
+
+import (
+	"iasql/internal/aws"
+	"iasql/internal/modules"
+)
+
+// Module returns the module aws_eks, whose calls go through c.
+func Module(c *aws.Clients) *modules.Module {
+	return &modules.Module{
+		Name: "aws_eks", Version: 1, Doc: "Kubernetes clusters (EKS) and their managed node groups.",
+		Dependencies: []string{"aws_autoscaling", "aws_iam"}, Resources: []modules.Resource{newCluster(c), newNodeGroup(c)},
+	}
+}

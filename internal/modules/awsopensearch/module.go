@@ -1,0 +1,20 @@
+// Package awsopensearch is the module aws_opensearch: domains of Amazon
+// OpenSearch Service, and their security groups.
+//
+// It promises what the contract in package modules asks of its tables. The name
+// of a domain is its identity, by which a creation is found again.
+package awsopensearch
+
+import (
+	"iasql/internal/aws"
+	"iasql/internal/modules"
+)
+
+// Module returns the module aws_opensearch, whose calls go through c.
+func Module(c *aws.Clients) *modules.Module {
+	groups := newSecurityGroups(c)
+	return &modules.Module{
+		Name: "aws_opensearch", Version: 1, Doc: "Domains of OpenSearch Service: clusters for search and analytics.",
+		Dependencies: []string{"aws_acm", "aws_security_group"}, Resources: []modules.Resource{newDomain(c, groups), groups},
+	}
+}
