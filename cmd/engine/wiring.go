@@ -8,82 +8,13 @@ import (
 	"iasql/internal/aws"
 	"iasql/internal/engine"
 	"iasql/internal/modules"
+	"iasql/internal/modules/all"
 	"iasql/internal/modules/awsaccount"
-	"iasql/internal/modules/awsacm"
-	"iasql/internal/modules/awsapigateway"
-	"iasql/internal/modules/awsappsync"
-	"iasql/internal/modules/awsautoscaling"
-	"iasql/internal/modules/awscloudwatch"
-	"iasql/internal/modules/awscodebuild"
-	"iasql/internal/modules/awscodedeploy"
-	"iasql/internal/modules/awscodepipeline"
-	"iasql/internal/modules/awsdynamo"
-	"iasql/internal/modules/awsec2"
-	"iasql/internal/modules/awsec2metadata"
-	"iasql/internal/modules/awsecr"
-	"iasql/internal/modules/awsecsfargate"
-	"iasql/internal/modules/awsefs"
-	"iasql/internal/modules/awseks"
-	"iasql/internal/modules/awselasticache"
-	"iasql/internal/modules/awselb"
-	"iasql/internal/modules/awseventbridge"
-	"iasql/internal/modules/awsiam"
-	"iasql/internal/modules/awskinesis"
-	"iasql/internal/modules/awskms"
-	"iasql/internal/modules/awslambda"
-	"iasql/internal/modules/awsmemorydb"
-	"iasql/internal/modules/awsopensearch"
-	"iasql/internal/modules/awsrds"
-	"iasql/internal/modules/awsroute53"
-	"iasql/internal/modules/awss3"
-	"iasql/internal/modules/awssecretsmanager"
-	"iasql/internal/modules/awssecuritygroup"
-	"iasql/internal/modules/awssns"
-	"iasql/internal/modules/awssqs"
-	"iasql/internal/modules/awsssm"
-	"iasql/internal/modules/awsstepfunctions"
-	"iasql/internal/modules/awsvpc"
 )
 
-// allModules is the one list of modules this binary has.
+// allModules checks the modules and returns them.
 func allModules(c *aws.Clients) (*modules.Registry, error) {
-	return modules.NewRegistry(
-		awsaccount.Module(c),
-		awsacm.Module(c),
-		awsappsync.Module(c),
-		awsapigateway.Module(c),
-		awsautoscaling.Module(c),
-		awscloudwatch.Module(c),
-		awscodebuild.Module(c),
-		awscodedeploy.Module(c),
-		awscodepipeline.Module(c),
-		awsdynamo.Module(c),
-		awsec2.Module(c),
-		awsec2metadata.Module(c),
-		awsecr.Module(c),
-		awsecsfargate.Module(c),
-		awsefs.Module(c),
-		awselasticache.Module(c),
-		awseks.Module(c),
-		awselb.Module(c),
-		awseventbridge.Module(c),
-		awsiam.Module(c),
-		awskinesis.Module(c),
-		awskms.Module(c),
-		awslambda.Module(c),
-		awsmemorydb.Module(c),
-		awsopensearch.Module(c),
-		awsrds.Module(c),
-		awsroute53.Module(c),
-		awss3.Module(c),
-		awssecretsmanager.Module(c),
-		awssecuritygroup.Module(c),
-		awssns.Module(c),
-		awssqs.Module(c),
-		awsssm.Module(c),
-		awsstepfunctions.Module(c),
-		awsvpc.Module(c),
-	)
+	return modules.NewRegistry(all.Modules(c)...)
 }
 
 // descriptions returns the modules without the means to call the cloud.

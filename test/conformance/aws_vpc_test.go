@@ -174,6 +174,7 @@ var awsVPC = Module{
 		},
 		{
 			Name: "nat_gateway", Identity: "nat_gateway_id",
+			Bound:   true, // its subnet
 			Insert:  `(subnet_id, connectivity_type) SELECT id, 'private' FROM subnet WHERE tags ->> 'for' = 'sql'`,
 			See:     `ec2 describe-nat-gateways --filter Name=nat-gateway-id,Values=$id --query NatGateways[?State!=\'deleted\']`,
 			Create:  run(`ec2 create-nat-gateway --subnet-id $subnet --connectivity-type private --query NatGateway.NatGatewayId`),

@@ -39,7 +39,7 @@ func newService(c *aws.Clients, groups *aws.Memberships) *declare.Resource {
 			declare.Ref("task_definition_id", "TaskDefinition", "task_definition", "task_definition_arn", "The revision of a task definition that its tasks are of; another one is rolled out."),
 			declare.Integer("desired_count", "DesiredCount", "How many tasks are kept running.").Required().Check("desired_count >= 0"),
 			declare.Text("launch_type", "LaunchType", "Where tasks run. Default FARGATE; NULL for services with a capacity provider strategy, which are not created here.").
-				CreateOnly().Initially("'FARGATE'").OneOf("FARGATE", "EC2", "EXTERNAL"),
+				CreateOnly().Initially("'FARGATE'").OneOf("FARGATE", "EC2", "EXTERNAL", "MANAGED_INSTANCES"),
 			declare.Texts("subnets", "NetworkConfiguration.AwsvpcConfiguration.Subnets", "The ids of the subnets that tasks are put into, such as subnet-0a1b2c3d; their security groups are in service_security_groups. Needed for Fargate.").
 				Unordered().EmptyIsNull(),
 			declare.Text("assign_public_ip", "NetworkConfiguration.AwsvpcConfiguration.AssignPublicIp", "Whether tasks get public addresses: DISABLED or ENABLED. Default DISABLED.").

@@ -31,8 +31,8 @@ func newListener(c *aws.Clients) *declare.Resource {
 			declare.Ref("load_balancer_id", "LoadBalancerArn", "load_balancer", "load_balancer_arn", "The load balancer it is of.").
 				Required().Identity().CreateOnly().Part(modules.PartAlong, ""),
 			declare.Integer("port", "Port", "The port. 6081 of gateway load balancers.").Required().Between(1, 65535),
-			declare.Text("protocol", "Protocol", "The protocol: HTTP or HTTPS of application, TCP, TLS, UDP or TCP_UDP of network, GENEVE of gateway load balancers.").
-				Required().OneOf("HTTP", "HTTPS", "TCP", "TLS", "UDP", "TCP_UDP", "GENEVE"),
+			declare.Text("protocol", "Protocol", "The protocol: HTTP or HTTPS of application, TCP, TLS, UDP, TCP_UDP, QUIC or TCP_QUIC of network, GENEVE of gateway load balancers.").
+				Required().OneOf("HTTP", "HTTPS", "TCP", "TLS", "UDP", "TCP_UDP", "GENEVE", "QUIC", "TCP_QUIC"),
 			declare.Text("action_type", "", "What is done with requests that no rule is about: the type of the last of the default actions. Default forward.").
 				Default("'forward'").OneOf("forward", "redirect", "fixed-response"),
 			declare.Ref("target_group_id", "", "target_group", "target_group_arn", "The target group they are forwarded to. NULL where default_actions say something else (in IaSQL it was required)."),

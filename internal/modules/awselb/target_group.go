@@ -15,7 +15,7 @@ import (
 // newTargetGroup declares the table target_group. The limits are those of the
 // page CreateTargetGroup of the API Reference.
 func newTargetGroup(c *aws.Clients) *declare.Resource {
-	protocols := []string{"HTTP", "HTTPS", "TCP", "TLS", "UDP", "TCP_UDP", "GENEVE"}
+	protocols := []string{"HTTP", "HTTPS", "TCP", "TLS", "UDP", "TCP_UDP", "GENEVE", "QUIC", "TCP_QUIC"}
 	check := func(kind modules.Type, name, member, doc string) declare.Column {
 		return declare.Of(kind, name, member, doc+" AWS's default if left out.").Chosen()
 	}
@@ -43,7 +43,7 @@ func newTargetGroup(c *aws.Clients) *declare.Resource {
 			check(modules.TypeInteger, "health_check_timeout_seconds", "HealthCheckTimeoutSeconds", "After how many seconds without an answer a check has failed, from 2 to 120.").Between(2, 120),
 			check(modules.TypeInteger, "healthy_threshold_count", "HealthyThresholdCount", "After how many checks in a row that succeed a target is healthy, from 2 to 10.").Between(2, 10),
 			check(modules.TypeInteger, "unhealthy_threshold_count", "UnhealthyThresholdCount", "After how many checks in a row that fail a target is unhealthy, from 2 to 10.").Between(2, 10),
-			check(modules.TypeText, "matcher", "Matcher.HttpCode", "The HTTP or gRPC codes that are healthy answers, such as 200-299 or 0-99. NULL where checks are by TCP.").First("Matcher.GrpcCode").Length(1, 64),
+			check(modules.TypeText, "matcher", "Matcher.HttpCode", "The HTTP or gRPC codes that are healthy answers, such as 200-299 or 0-99. NULL where checks are by TCP.").First("Matcher.GrpcCode").Check("matcher <> ''"),
 			attributes(declare.Call((*elb.Client).DescribeTargetGroupAttributes), `Its attributes by the names they have in the API, a JSON object of strings such as {"deregistration_delay.timeout_seconds": "30", "stickiness.enabled": "true"}.`),
 			tagged("target_group_arn"),
 		},

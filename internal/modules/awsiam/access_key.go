@@ -21,7 +21,7 @@ func newAccessKey(c *aws.Clients) *declare.Resource {
 		Columns: []declare.Column{
 			declare.ID("access_key_id", "AccessKeyId", "The key's id, such as AKIA…."),
 			declare.Ref("user_name", "UserName", "iam_user", "user_name", "The user it is of.").ByKey().Required().Identity().CreateOnly(),
-			declare.Text("status", "Status", "Active, or Inactive: AWS then refuses what is signed with it.").Default("'Active'").OneOf("Active", "Inactive"),
+			declare.Text("status", "Status", "Active, or Inactive: AWS then refuses what is signed with it. Expired is for AWS to say.").Default("'Active'").OneOf("Active", "Inactive", "Expired"),
 			createDateColumn(),
 		},
 

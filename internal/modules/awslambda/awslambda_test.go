@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -112,8 +113,9 @@ func TestFunctionLifecycle(t *testing.T) {
 			"tags":                           {modules.StringMap(map[string]string{"a": "1", "b": "2"}), modules.Null},
 		},
 		// moto's UpdateFunctionConfiguration ignores EphemeralStorage, of which
-		// TestEphemeralStorage is.
-		Elsewhere: []string{"ephemeral_storage_size"},
+		// TestEphemeralStorage is, and its UpdateFunctionCode Architectures, of
+		// which TestArchitecture is.
+		Elsewhere: []string{"architecture", "ephemeral_storage_size"},
 		Calls:     map[string]int{"tags": 2},
 	})
 }
@@ -273,6 +275,38 @@ func TestCode(t *testing.T) {
 		if _, err := r.Create(ctx, scope, bad, ""); modules.ClassOf(err) != c.class {
 			t.Errorf("create with %s %q: %v, want class %s", column, c.value, err, c.class)
 		}
+	}
+}
+
+// The architecture changes in place, together with the code: a replacement would
+// delete the function's versions, aliases and policy.
+func TestArchitecture(t *testing.T) {
+	t.Parallel()
+	var sent map[string]any
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_ = json.NewDecoder(r.Body).Decode(&sent)
+		_, _ = w.Write([]byte("{}"))
+	}))
+	t.Cleanup(server.Close)
+	journal := &awstest.Journal{}
+	ctx := modules.WithMutations(t.Context(), journal)
+	r, have := newFunction(awstest.Fake(server.URL), nil), want(t, "architecture")
+	if r.Table().Column("architecture").CreateOnly {
+		t.Error("a change replaces the function")
+	}
+	row := want(t, "architecture")
+	row["architecture"] = modules.Text("x86_64")
+	if err := r.Update(ctx, awstest.Scope("us-east-1"), have, row, []string{"architecture", "zip_b64"}); err != nil {
+		t.Fatal(err)
+	}
+	calls, _ := journal.Take()
+	if !slices.Equal(calls, []string{"Lambda:UpdateFunctionCode"}) || fmt.Sprint(sent["Architectures"]) != "[x86_64]" || sent["ZipFile"] == nil {
+		t.Errorf("made the calls %v and sent %v", calls, sent)
+	}
+	row["zip_b64"] = modules.Null
+	err := r.Update(ctx, awstest.Scope("us-east-1"), have, row, []string{"architecture"})
+	if calls, _ := journal.Take(); modules.ClassOf(err) != modules.Invalid || len(calls) != 0 {
+		t.Errorf("without code: %v after the calls %v", err, calls)
 	}
 }
 

@@ -30,10 +30,10 @@ func newFunction(c *aws.Clients, groups *aws.Memberships) *declare.Resource {
 			declare.Text("description", "Configuration.Description", "What it is for, up to 256 characters.").In("Description").Length(1, 256).Unset(modules.Text("")),
 			declare.Text("handler", "Configuration.Handler", "What in the code is called, such as index.handler.").In("Handler").Length(1, 128),
 			declare.Text("runtime", "Configuration.Runtime", "What runs the code, such as nodejs22.x, python3.13 or provided.al2023.").In("Runtime"),
-			declare.Text("architecture", "Configuration.Architectures[0]", "The instruction set that the code is for. Default x86_64.").
-				In("Architectures[0]").Default("'x86_64'").CreateOnly().OneOf("x86_64", "arm64").Absent(modules.Text("x86_64")),
-			declare.Integer("memory_size", "Configuration.MemorySize", "How many MB of memory it has, from 128 to 10240; processors grow with them. Default 128.").In("MemorySize").Default("128").Between(128, 10240),
-			declare.Integer("timeout", "Configuration.Timeout", "After how many seconds a run is ended, from 1 to 900. Default 3.").In("Timeout").Default("3").Between(1, 900),
+			declare.Text("architecture", "Configuration.Architectures[0]", "The instruction set that the code is for. Default x86_64. AWS changes it only together with the code: set zip_b64, too.").
+				In("Architectures[0]").Default("'x86_64'").OneOf("x86_64", "arm64").Absent(modules.Text("x86_64")),
+			declare.Integer("memory_size", "Configuration.MemorySize", "How many MB of memory it has, from 128 to 32768; processors grow with them. Default 128. AWS refuses more than 10240 unless the function runs on Lambda Managed Instances.").In("MemorySize").Default("128").Between(128, 32768),
+			declare.Integer("timeout", "Configuration.Timeout", "After how many seconds a run is ended, from 1 to 5400. Default 3. AWS refuses more than 900 unless the function runs on Lambda Managed Instances.").In("Timeout").Default("3").Between(1, 5400),
 			declare.Integer("ephemeral_storage_size", "Configuration.EphemeralStorage.Size", "How many MB its directory /tmp has, from 512 to 10240. Default 512.").
 				In("EphemeralStorage.Size").Default("512").Between(512, 10240).Absent(modules.Int(512)),
 			declare.JSON("environment", "Configuration.Environment.Variables", `Its environment variables, a JSON object of strings. Everyone who may read the function sees them.`).
@@ -78,9 +78,14 @@ func newFunction(c *aws.Clients, groups *aws.Memberships) *declare.Resource {
 			declare.Put("reserved_concurrent_executions", declare.Call((*lambda.Client).PutFunctionConcurrency), declare.Call((*lambda.Client).DeleteFunctionConcurrency)),
 			declare.By(func(ctx context.Context, s *declare.Step) error { return s.UpdateTags(ctx) }, modules.ColumnTags),
 			declare.Modify(declare.Call((*lambda.Client).UpdateFunctionCode, declare.Edit(func(_ context.Context, s *declare.Step, in *lambda.UpdateFunctionCodeInput) error {
-				in.Architectures = []lambdatypes.Architecture{lambdatypes.Architecture(s.Have["architecture"].String())}
+				if in.ZipFile == nil {
+					return codeToo
+				}
+				if in.Architectures == nil {
+					in.Architectures = []lambdatypes.Architecture{lambdatypes.Architecture(s.Have["architecture"].String())}
+				}
 				return nil
-			})), "zip_b64"),
+			})), "architecture", "zip_b64"),
 		},
 		Delete: declare.Call((*lambda.Client).DeleteFunction), // with all its versions and aliases
 	})
@@ -88,6 +93,10 @@ func newFunction(c *aws.Clients, groups *aws.Memberships) *declare.Resource {
 
 // noCode is the error of a function without code.
 var noCode = &modules.Error{Class: modules.Invalid, Code: "InvalidCode", Message: "zip_b64 must hold the code, a zip file in base64"}
+
+// codeToo is the error of a change of the architecture alone, which
+// UpdateFunctionCode refuses: it takes no architecture without code.
+var codeToo = &modules.Error{Class: modules.Invalid, Code: "InvalidCode", Message: "AWS changes architecture only together with the code: set zip_b64, too"}
 
 // code is a zip file in base64.
 var code = declare.Codec{Encode: func(v modules.Value) (any, error) {

@@ -35,7 +35,7 @@ const (
 func Module(c *aws.Clients) *modules.Module {
 	return &modules.Module{
 		Name:         "aws_rds",
-		Version:      1,
+		Version:      2,
 		Doc:          "Relational databases (RDS): instances, clusters, and their security groups, parameter groups and subnet groups.",
 		Dependencies: []string{"aws_security_group"},
 		Resources: []modules.Resource{
@@ -51,7 +51,7 @@ func name(column, member, doc string) declare.Column {
 
 // description declares the column description.
 func description(member, doc string) declare.Column {
-	return declare.Text("description", member, doc).Required().Length(1, 255)
+	return declare.Text("description", member, doc).Required().Check("description <> ''")
 }
 
 // arn declares the column arn, by which tags are read and changed.

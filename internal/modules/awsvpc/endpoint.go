@@ -25,7 +25,19 @@ func newInterfaceEndpoint(c *aws.Clients) *declare.Resource {
 		"Interface endpoints, through which a VPC reaches a service by network interfaces in its subnets, which are in endpoint_interface_subnets.",
 		declare.Bool("private_dns_enabled", "PrivateDnsEnabled", "Whether the service's usual name leads to the endpoint inside the VPC.").Default("false"), // left out, it is true
 		declare.Text("dns_name_record_type", "DnsOptions.DnsRecordIpType", "The kind of DNS records it gets; ipv4 if left out.").
-			Chosen().OneOf("dualstack", "ipv4", "ipv6", "service-defined"))
+			Chosen().OneOf("dualstack", "ipv4", "ipv6", "service-defined").As(unlessUnspecified))
+}
+
+// unlessUnspecified reads as NULL what AWS tells of an endpoint for which nobody
+// has chosen, and takes from nobody (AWS::EC2::VPCEndpoint, DnsRecordIpType).
+var unlessUnspecified = declare.Codec{
+	Decode: func(member any) (modules.Value, error) {
+		if kind := member.(ec2types.DnsRecordIpType); kind != "not-specified" {
+			return modules.NonEmpty(kind), nil
+		}
+		return modules.Null, nil
+	},
+	Encode: func(v modules.Value) (any, error) { return v.String(), nil },
 }
 
 // newEndpoint declares one of the tables endpoint_gateway and endpoint_interface.

@@ -27,7 +27,7 @@ var (
 func Module(c *aws.Clients) *modules.Module {
 	return &modules.Module{
 		Name:         "aws_vpc",
-		Version:      2,
+		Version:      3,
 		Doc:          "Virtual private clouds (VPC): subnets, routing, gateways, addresses, access control, endpoints and peering.",
 		Dependencies: []string{"aws_account"},
 		Resources: []modules.Resource{
@@ -36,7 +36,7 @@ func Module(c *aws.Clients) *modules.Module {
 			newRouteTable(c), newAssociation(c), newRoute(c),
 			newGatewayEndpoint(c), newInterfaceEndpoint(c), newEndpointSubnets(c),
 		},
-		Migrations: map[int]string{2: after},
+		Migrations: map[int]string{2: after, 3: "ALTER TABLE public.nat_gateway ALTER subnet_id DROP NOT NULL"}, // regional gateways have none
 		Drop:       drop,
 	}
 }

@@ -26,7 +26,7 @@ func newNATGateway(c *aws.Clients) *declare.Resource {
 		Creation: modules.ByToken,
 		Columns: []declare.Column{
 			declare.ID("nat_gateway_id", "NatGatewayId", "The gateway's id, such as nat-0a1b2c3d; NULL until it is created."),
-			declare.Ref("subnet_id", "SubnetId", "subnet", "subnet_id", "The subnet it is in; of a public one, a subnet with a route to an internet gateway.").Required().CreateOnly(),
+			declare.Ref("subnet_id", "SubnetId", "subnet", "subnet_id", "The subnet it is in; of a public one, a subnet with a route to an internet gateway. Needed to make one; NULL for regional gateways, which are in a VPC and no subnet.").CreateOnly().Chosen(),
 			declare.Text("connectivity_type", "ConnectivityType", "public (to the Internet) or private (to other networks).").
 				Default("'public'").CreateOnly().OneOf("private", "public"),
 			declare.Ref("elastic_ip_id", "Address.AllocationId", "elastic_ip", "allocation_id", "The address of a public one.").CreateOnly().In("AllocationId"),

@@ -4,7 +4,11 @@ import (
 	"strings"
 	"testing"
 
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"iasql/internal/aws"
 	"iasql/internal/aws/awstest"
+	"iasql/internal/aws/declare"
 	"iasql/internal/modules"
 )
 
@@ -185,6 +189,20 @@ func TestServiceNames(t *testing.T) {
 	} {
 		if got := serviceName("us-east-1", service); got != want {
 			t.Errorf("%s: %s", service, got)
+		}
+	}
+}
+
+// What AWS tells of an endpoint's DNS records where nobody has chosen is NULL.
+func TestUnspecifiedRecords(t *testing.T) {
+	t.Parallel()
+	for told, want := range map[ec2types.DnsRecordIpType]modules.Value{
+		"not-specified": modules.Null, ec2types.DnsRecordIpTypeIpv4: modules.Text("ipv4"), "": modules.Null,
+	} {
+		endpoint := ec2types.VpcEndpoint{VpcEndpointType: ec2types.VpcEndpointTypeInterface, DnsOptions: &ec2types.DnsOptions{DnsRecordIpType: told}}
+		row, err := declare.RowOf(t.Context(), newInterfaceEndpoint(aws.New(aws.Options{})), endpoint)
+		if err != nil || row["dns_name_record_type"] != want {
+			t.Errorf("%q is %v, %v", told, row["dns_name_record_type"], err)
 		}
 	}
 }

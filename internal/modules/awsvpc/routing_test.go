@@ -4,8 +4,12 @@ import (
 	"context"
 	"testing"
 
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
 	"iasql/internal/aws"
 	"iasql/internal/aws/awstest"
+	"iasql/internal/aws/declare"
 	"iasql/internal/modules"
 )
 
@@ -258,5 +262,16 @@ func TestNATGatewayLifecycle(t *testing.T) {
 				Calls:   map[string]int{"tags": 2},
 			})
 		})
+	}
+}
+
+// A regional gateway is in a VPC and no subnet. It is imported all the same, and
+// a change to NULL replaces none.
+func TestRegionalNATGateway(t *testing.T) {
+	t.Parallel()
+	r := newNATGateway(aws.New(aws.Options{}))
+	row, err := declare.RowOf(t.Context(), r, primary(ec2types.NatGateway{NatGatewayId: awssdk.String("nat-1"), VpcId: awssdk.String("vpc-1")}))
+	if c := r.Table().Column("subnet_id"); err != nil || !row["subnet_id"].IsNull() || c.Required || !c.Chosen {
+		t.Errorf("the row is %v, %v, and the column %+v", row, err, c)
 	}
 }

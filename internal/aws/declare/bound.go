@@ -1,0 +1,47 @@
+package declare
+
+import "reflect"
+
+// Member is a place in the API's shapes where a column lives.
+type Member struct {
+	Path string
+	// Type is what the SDK has there. It is nil where a call of the module's own
+	// takes the column, so that nothing binds it.
+	Type reflect.Type
+}
+
+// Members returns where each column lives: first where it is read, then in the
+// inputs of the calls that create and change the object. It is for tests that
+// compare a declaration with what AWS publishes.
+func (r *Resource) Members() map[string][]Member {
+	members := map[string][]Member{}
+	seen := map[[2]string]bool{}
+	add := func(column string, m Member) {
+		if key := [2]string{column, m.Path}; m.Path != "" && !seen[key] {
+			seen[key] = true
+			members[column] = append(members[column], m)
+		}
+	}
+	targets := func(all []target) {
+		for _, t := range all {
+			if t.path != nil {
+				add(t.column.Name, Member{t.path.text, t.path.leaf})
+			}
+		}
+	}
+	targets(r.direct)
+	for _, reading := range r.apart {
+		targets(reading.columns)
+	}
+	targets(r.created)
+	for _, u := range r.updates {
+		targets(u.targets)
+	}
+	for i := range r.columns {
+		c := &r.columns[i]
+		for _, path := range append([]string{c.member}, c.inputs...) {
+			add(c.Name, Member{Path: path})
+		}
+	}
+	return members
+}
