@@ -238,7 +238,7 @@ func (db *database) pullGroup(lease store.Lease, pulls []store.Pull, results []s
 				id = db.nextID[t.Name]
 			}
 			vals := db.fill(t, p.Row)
-			if named && db.pendingKey(t, key, own) {
+			if named && db.pendingKey(t, t.Scope(vals), key, own) {
 				continue
 			}
 			if failure = db.unfit(t, vals); failure != nil { // looked at before the unique indexes
