@@ -33,7 +33,8 @@ func (d *Database) queueSettlements(batch *pgx.Batch, settlements []store.Settle
 		switch {
 		case sub.Deposed:
 			queueDeposed(batch, s)
-		case s.Forget && sub.State != nil, s.State != nil && sub.RecordID != 0:
+		case s.Forget && sub.State == nil: // there is nothing to forget
+		case s.Forget, s.State != nil && sub.RecordID != 0:
 			if _, again := states[sub.Ref()]; !again {
 				order = append(order, sub.Ref())
 			}
@@ -81,7 +82,7 @@ func queueRemembered(batch *pgx.Batch, order []decide.RecordRef, states map[deci
 	var remember stateRows
 	for _, ref := range order {
 		s := states[ref]
-		if s.State == nil {
+		if s.Forget {
 			forget.add(ref)
 		} else if err := remember.add(s.Subject, s.State); err != nil {
 			return err

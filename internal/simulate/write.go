@@ -525,7 +525,8 @@ func (db *database) settle(settlements []store.Settlement) {
 					db.wrote("deposed object state")
 				}
 			}
-		case s.Forget && sub.State != nil:
+		case s.Forget && sub.State == nil: // there is nothing to forget
+		case s.Forget:
 			if db.states[sub.Ref()] != nil {
 				delete(db.states, sub.Ref())
 				db.wrote("state forgotten")

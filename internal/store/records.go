@@ -79,7 +79,7 @@ type Settlement struct {
 	Settle    bool
 	Conflicts []decide.Conflict
 	// State replaces what is remembered of the record, and Forget forgets it; with
-	// neither it is left as it is.
+	// neither it is left as it is. With both, Forget wins.
 	State  *decide.State
 	Forget bool
 }

@@ -363,6 +363,7 @@ func (p *player) settle(rng *rand.Rand) {
 		case chance(rng, leaves):
 		case chance(rng, replaces):
 			st.State, theirs = p.newState(rng, x.m)
+			st.Forget = chance(rng, 0.1)
 		default:
 			st.Forget = true
 		}
