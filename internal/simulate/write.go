@@ -533,6 +533,9 @@ func (db *database) settle(settlements []store.Settlement) {
 			}
 		case s.State != nil && sub.RecordID != 0:
 			st := &stateRow{State: *s.State, scope: sub.Scope, next: db.next(s.State)}
+			if s.Limits != nil && *s.Limits != db.limits {
+				st.next = db.w.now // a changed setting made due what was stopped by then
+			}
 			if sub.Scope.Account == "" {
 				db.w.violate("contract", "%v: a state of no account, which no listing would find", sub.Ref())
 			}
