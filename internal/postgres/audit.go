@@ -1,6 +1,8 @@
 package postgres
 
 import (
+	"fmt"
+
 	"github.com/jackc/pgx/v5"
 
 	"iasql/internal/auditlog"
@@ -43,3 +45,14 @@ func scanPending(t *modules.Table, rows pgx.Rows) (map[int64]*auditlog.Change, e
 const settleQuery = `
 	UPDATE public.iasql_audit_log SET settled = true, settled_at = clock_timestamp()
 	WHERE id = ANY ($1) AND NOT settled`
+
+// regionBefore is the SQL expression of the region in which a record of a table was
+// before the change of the audit row l. The row's image tells, if the change was a
+// deletion or a move. If not, the record is where it was: the next image tells, or
+// the record.
+func regionBefore(t *modules.Table, l string) string {
+	return fmt.Sprintf(`coalesce(%[1]s.change #>> '{original,region}', (
+		SELECT (array_agg(n.change #>> '{original,region}' ORDER BY n.id))[1] FROM public.iasql_audit_log n
+		WHERE n.record_id = %[1]s.record_id AND n.table_name = %[1]s.table_name AND n.id > %[1]s.id AND n.change #>> '{original,region}' IS NOT NULL
+	), (SELECT r.region FROM %[2]s r WHERE r.id = %[1]s.record_id))`, l, shapeOf(t).name)
+}

@@ -107,10 +107,16 @@ func (m *matching) queueKeys(batch *pgx.Batch) {
 			return err
 		}
 	}
-	batch.Queue(`SELECT key FROM public.iasql_audit_log WHERE NOT settled AND table_name = $1 AND key = ANY ($2) AND account = $3`,
-		m.table.Name, m.keys, m.scope.Account).Query(mark(func(match *store.Match) { match.Pending = match.Pending || match.Record == nil }))
-	batch.Queue(`SELECT key FROM iasql_internal.record_state WHERE table_name = $1 AND key = ANY ($2) AND account = $3`,
-		m.table.Name, m.keys, m.scope.Account).Query(mark(func(match *store.Match) { match.Remembered = match.Remembered || match.Record == nil }))
+	args := []any{m.table.Name, m.keys, m.scope.Account}
+	logged, remembered := "", ""
+	if m.table.Reach == modules.PerRegion {
+		args = append(args, m.scope.Region)
+		logged, remembered = " AND "+regionBefore(m.table, "l")+" = $4", " AND identity ->> 'region' = $4"
+	}
+	batch.Queue(`SELECT l.key FROM public.iasql_audit_log l WHERE NOT l.settled AND l.table_name = $1 AND l.key = ANY ($2) AND l.account = $3`+logged, args...).
+		Query(mark(func(match *store.Match) { match.Pending = match.Pending || match.Record == nil }))
+	batch.Queue(`SELECT key FROM iasql_internal.record_state WHERE table_name = $1 AND key = ANY ($2) AND account = $3`+remembered, args...).
+		Query(mark(func(match *store.Match) { match.Remembered = match.Remembered || match.Record == nil }))
 	batch.Queue(`SELECT key FROM iasql_internal.garbage WHERE table_name = $1 AND key = ANY ($2) AND account = $3 AND region = $4`,
 		m.table.Name, m.keys, m.scope.Account, m.scope.Region).Query(mark(func(match *store.Match) { match.Deposed = true }))
 }

@@ -127,15 +127,9 @@ func (o *Overlay) Match(ctx context.Context, t *modules.Table, scope modules.Sco
 	if err != nil || o.Own == nil {
 		return matches, err
 	}
-	keys := map[string]bool{}
-	records := map[int64]bool{}
-	for _, edit := range o.Own.Edits {
-		if edit.Table == t.Name {
-			records[edit.Record] = true
-			if edit.Key != nil {
-				keys[*edit.Key] = true
-			}
-		}
+	keys, records, err := o.ownKeys(t, scope)
+	if err != nil {
+		return nil, err
 	}
 	for i := range matches {
 		m := &matches[i]
@@ -144,4 +138,45 @@ func (o *Overlay) Match(ctx context.Context, t *modules.Table, scope modules.Sco
 		}
 	}
 	return matches, nil
+}
+
+// ownKeys returns the keys that the own edits took from records of a table and
+// scope, and the records of the table that they changed.
+func (o *Overlay) ownKeys(t *modules.Table, scope modules.Scope) (keys map[string]bool, records map[int64]bool, err error) {
+	keys, records = map[string]bool{}, map[int64]bool{}
+	regions := map[int64]string{} // of the records after the edit that is looked at
+	var at struct {
+		ID     int64   `json:"id"`
+		Region *string `json:"region"`
+	}
+	for _, record := range o.Own.Records {
+		if record.Table == t.Name {
+			at.ID, at.Region = 0, nil
+			if err := json.Unmarshal(record.Row, &at); err != nil {
+				return nil, nil, fmt.Errorf("own edit of %s: %w", t.Name, err)
+			}
+			if at.Region != nil {
+				regions[at.ID] = *at.Region
+			}
+		}
+	}
+	for _, edit := range slices.Backward(o.Own.Edits) {
+		if edit.Table != t.Name {
+			continue
+		}
+		records[edit.Record] = true
+		at.Region = nil
+		if len(edit.Original) > 0 {
+			if err := json.Unmarshal(edit.Original, &at); err != nil {
+				return nil, nil, fmt.Errorf("own edit of %s: %w", t.Name, err)
+			}
+		}
+		if at.Region != nil {
+			regions[edit.Record] = *at.Region
+		}
+		if edit.Key != nil && edit.Account == scope.Account && (t.Reach != modules.PerRegion || regions[edit.Record] == scope.Region) {
+			keys[*edit.Key] = true
+		}
+	}
+	return keys, records, nil
 }

@@ -283,7 +283,11 @@ func newInsertion(pulls []store.Pull) insertion {
 		in.same = append(in.same, fmt.Sprintf("t.%s = %s", quote(name), exprs[name]))
 	}
 	in.from = fmt.Sprintf("unnest($1::bigint[], $2::text[], %s) WITH ORDINALITY v (id, key, %s, ord)", strings.Join(params, ", "), strings.Join(names, ", "))
-	in.free = fmt.Sprintf(`NOT EXISTS (SELECT FROM public.iasql_audit_log l WHERE NOT l.settled AND l.table_name = %s AND l.key = v.key AND l.id <> ALL ($3))`, literal(t.Name))
+	here := "l.account = " + exprs[modules.ColumnAccount]
+	if t.Reach == modules.PerRegion {
+		here += " AND " + regionBefore(t, "l") + " = " + exprs[modules.ColumnRegion]
+	}
+	in.free = fmt.Sprintf(`NOT EXISTS (SELECT FROM public.iasql_audit_log l WHERE NOT l.settled AND l.table_name = %s AND l.key = v.key AND %s AND l.id <> ALL ($3))`, literal(t.Name), here)
 	return in
 }
 

@@ -33,7 +33,8 @@ func (d *Database) queueSettlements(batch *pgx.Batch, settlements []store.Settle
 		switch {
 		case sub.Deposed:
 			queueDeposed(batch, s)
-		case s.Forget && sub.State != nil, s.State != nil && sub.RecordID != 0:
+		case s.Forget && sub.State == nil: // there is nothing to forget
+		case s.Forget, s.State != nil && sub.RecordID != 0:
 			if _, again := states[sub.Ref()]; !again {
 				order = append(order, sub.Ref())
 			}
@@ -79,11 +80,20 @@ func queueDeposed(batch *pgx.Batch, s store.Settlement) {
 func queueRemembered(batch *pgx.Batch, order []decide.RecordRef, states map[decide.RecordRef]store.Settlement) error {
 	var forget refs
 	var remember stateRows
+	stopped := map[decide.DeleteLimits]*stateRows{}
 	for _, ref := range order {
-		s := states[ref]
-		if s.State == nil {
+		s, rows := states[ref], &remember
+		if s.Forget {
 			forget.add(ref)
-		} else if err := remember.add(s.Subject, s.State); err != nil {
+			continue
+		}
+		if s.Limits != nil {
+			if rows = stopped[*s.Limits]; rows == nil {
+				rows = &stateRows{}
+				stopped[*s.Limits] = rows
+			}
+		}
+		if err := rows.add(s.Subject, s.State); err != nil {
 			return err
 		}
 	}
@@ -91,7 +101,10 @@ func queueRemembered(batch *pgx.Batch, order []decide.RecordRef, states map[deci
 		batch.Queue(`DELETE FROM iasql_internal.record_state r USING unnest($1::text[], $2::bigint[]) v (table_name, record_id)
 			WHERE r.table_name = v.table_name AND r.record_id = v.record_id`, forget.tables, forget.ids)
 	}
-	remember.queue(batch)
+	remember.queue(batch, nil)
+	for limits, rows := range stopped {
+		rows.queue(batch, &limits)
+	}
 	return nil
 }
 
@@ -138,26 +151,36 @@ func (r *stateRows) add(s *decide.Subject, st *decide.State) error {
 	return nil
 }
 
-func (r *stateRows) queue(batch *pgx.Batch) {
+// queue queues that the states are remembered. Those of records that the guard has
+// stopped by limits that hold no longer are due, and in a second if somebody is about
+// to change them.
+func (r *stateRows) queue(batch *pgx.Batch, limits *decide.DeleteLimits) {
 	if len(r.ids) == 0 {
 		return
 	}
+	args := []any{r.tables, r.ids, r.accounts, r.regions, r.names, r.messages, r.codes, r.reviews, r.attempts,
+		r.backoffs, r.failedAt, r.identities, r.keys, r.replacing, r.unconfirmed}
+	next, with, from := nextAttempt("backoff", "review"), "", ""
+	if limits != nil {
+		args = append(args, limits.Max, limits.Ratio, limits.Floor)
+		with = `WITH limits AS MATERIALIZED (SELECT iasql_internal.hold_limits($16, $17, $18) AS held)`
+		next = `CASE WHEN held THEN ` + next + ` WHEN NOT held THEN now() ELSE clock_timestamp() + interval '1 second' END`
+		from = ` CROSS JOIN limits`
+	}
 	// "since" is when the state began, not when it was last written.
-	batch.Queue(`
+	batch.Queue(with+`
 		INSERT INTO iasql_internal.record_state AS r
 			(table_name, record_id, account, region, state, message, code, review, attempts, next_attempt_at, failed_at, identity, key, replacing, unconfirmed)
-		SELECT table_name, record_id, account, region, state, message, code, review, attempts, `+nextAttempt("backoff", "review")+`,
+		SELECT table_name, record_id, account, region, state, message, code, review, attempts, `+next+`,
 			failed_at, identity::jsonb, key, replacing, unconfirmed
 		FROM unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::boolean[], $9::integer[],
 			$10::double precision[], $11::bigint[], $12::text[], $13::text[], $14::boolean[], $15::integer[])
-			v (table_name, record_id, account, region, state, message, code, review, attempts, backoff, failed_at, identity, key, replacing, unconfirmed)
+			v (table_name, record_id, account, region, state, message, code, review, attempts, backoff, failed_at, identity, key, replacing, unconfirmed)`+from+`
 		ON CONFLICT (table_name, record_id) DO UPDATE SET
 			account = excluded.account, region = excluded.region, state = excluded.state, message = excluded.message, code = excluded.code,
 			review = excluded.review, attempts = excluded.attempts, next_attempt_at = excluded.next_attempt_at, failed_at = excluded.failed_at,
 			identity = excluded.identity, key = excluded.key, replacing = excluded.replacing, unconfirmed = excluded.unconfirmed,
-			since = CASE WHEN r.state = excluded.state THEN r.since ELSE excluded.since END`,
-		r.tables, r.ids, r.accounts, r.regions, r.names, r.messages, r.codes, r.reviews, r.attempts,
-		r.backoffs, r.failedAt, r.identities, r.keys, r.replacing, r.unconfirmed)
+			since = CASE WHEN r.state = excluded.state THEN r.since ELSE excluded.since END`, args...)
 }
 
 func (d *Database) queueConflicts(batch *pgx.Batch, s *decide.Subject, conflicts []decide.Conflict) {

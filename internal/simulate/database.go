@@ -26,7 +26,8 @@ type row struct {
 type auditRow struct {
 	auditlog.Entry
 	table   *modules.Table
-	key     string // as iasql_audit_log.key, "" for NULL
+	key     string        // as iasql_audit_log.key, "" for NULL
+	scope   modules.Scope // where the key was
 	change  modules.Row
 	at      time.Duration
 	settled bool
@@ -212,9 +213,9 @@ func (db *database) match(t *modules.Table, scope modules.Scope, objects []modul
 			m.Pending = len(db.pending[ref(t, r.id)]) > 0
 			m.Remembered = db.states[ref(t, r.id)] != nil
 		} else {
-			m.Pending = scope.Account == account && db.pendingKey(t, key, nil)
+			m.Pending = db.pendingKey(t, scope, key, nil)
 			for at, st := range db.states {
-				m.Remembered = m.Remembered || at.Table == t.Name && st.key == key && st.scope.Account == scope.Account
+				m.Remembered = m.Remembered || at.Table == t.Name && st.key == key && st.scope.Account == scope.Account && t.Scope(st.Identity).Region == scope.Region
 			}
 		}
 		for _, d := range db.deposed {
@@ -225,14 +226,14 @@ func (db *database) match(t *modules.Table, scope modules.Scope, objects []modul
 }
 
 // pendingKey reports whether an unsettled audit row took the key from a
-// record; those of except do not count.
-func (db *database) pendingKey(t *modules.Table, key string, except []int64) bool {
+// record of the scope; those of except do not count.
+func (db *database) pendingKey(t *modules.Table, scope modules.Scope, key string, except []int64) bool {
 	for at, list := range db.pending {
 		if at.Table != t.Name {
 			continue
 		}
 		for _, a := range list {
-			if a.key == key && !slices.Contains(except, a.ID) {
+			if a.key == key && a.scope == scope && !slices.Contains(except, a.ID) {
 				return true
 			}
 		}

@@ -273,7 +273,7 @@ func (w *world) finalObject(o *object) {
 	}
 	// A name that a pending change gave up, or never had, is left alone until
 	// that change is settled.
-	if w.db.pendingKey(o.table, o.key, nil) {
+	if w.db.pendingKey(o.table, o.scope, o.key, nil) {
 		return
 	}
 	for at := range w.check.owned {

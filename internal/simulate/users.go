@@ -141,7 +141,7 @@ func (db *database) update(tx *tx, t *modules.Table, id int64, set modules.Row) 
 		return false
 	}
 	db.userWrite(tx, at, vals)
-	db.audit(tx, &auditRow{Entry: auditlog.Entry{RecordID: id, Type: "UPDATE", Original: masked(t, original)}, table: t, change: change, key: key})
+	db.audit(tx, &auditRow{Entry: auditlog.Entry{RecordID: id, Type: "UPDATE", Original: masked(t, original)}, table: t, change: change, key: key, scope: t.Scope(old)})
 	return true
 }
 
@@ -157,7 +157,7 @@ func (db *database) remove(tx *tx, t *modules.Table, id int64) bool {
 	}
 	key, _ := t.Key(old)
 	db.userWrite(tx, at, nil)
-	db.audit(tx, &auditRow{Entry: auditlog.Entry{RecordID: id, Type: "DELETE", Original: masked(t, old)}, table: t, key: key})
+	db.audit(tx, &auditRow{Entry: auditlog.Entry{RecordID: id, Type: "DELETE", Original: masked(t, old)}, table: t, key: key, scope: t.Scope(old)})
 	return true
 }
 

@@ -238,7 +238,7 @@ func (db *database) pullGroup(lease store.Lease, pulls []store.Pull, results []s
 				id = db.nextID[t.Name]
 			}
 			vals := db.fill(t, p.Row)
-			if named && db.pendingKey(t, key, own) {
+			if named && db.pendingKey(t, t.Scope(vals), key, own) {
 				continue
 			}
 			if failure = db.unfit(t, vals); failure != nil { // looked at before the unique indexes
@@ -525,13 +525,17 @@ func (db *database) settle(settlements []store.Settlement) {
 					db.wrote("deposed object state")
 				}
 			}
-		case s.Forget && sub.State != nil:
+		case s.Forget && sub.State == nil: // there is nothing to forget
+		case s.Forget:
 			if db.states[sub.Ref()] != nil {
 				delete(db.states, sub.Ref())
 				db.wrote("state forgotten")
 			}
 		case s.State != nil && sub.RecordID != 0:
 			st := &stateRow{State: *s.State, scope: sub.Scope, next: db.next(s.State)}
+			if s.Limits != nil && *s.Limits != db.limits {
+				st.next = db.w.now // a changed setting made due what was stopped by then
+			}
 			if sub.Scope.Account == "" {
 				db.w.violate("contract", "%v: a state of no account, which no listing would find", sub.Ref())
 			}

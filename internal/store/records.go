@@ -79,7 +79,11 @@ type Settlement struct {
 	Settle    bool
 	Conflicts []decide.Conflict
 	// State replaces what is remembered of the record, and Forget forgets it; with
-	// neither it is left as it is.
+	// neither it is left as it is. With both, Forget wins.
 	State  *decide.State
 	Forget bool
+	// Limits are those by which the guard has stopped the record's operation (R7);
+	// nil if it has not. State waits for a person only while they hold: if they
+	// have been changed since, the record is due.
+	Limits *decide.DeleteLimits
 }

@@ -37,7 +37,7 @@
 //
 // Some calls no cycle makes, and the contract does not say what they do: two pulls
 // of one record in one call, two ends of one operation in one call, a pull of no
-// columns, a settlement that both remembers and forgets. Some things only PostgreSQL has: locked tables, triggers of users,
+// columns. Some things only PostgreSQL has: locked tables, triggers of users,
 // batches that are being committed, the stores of previews and commits
 // (postgres.Overlay and postgres.Bound). Each call ends before the next begins:
 // what runs at the same time is another test's, but users' transactions stay open

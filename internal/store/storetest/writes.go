@@ -363,10 +363,14 @@ func (p *player) settle(rng *rand.Rand) {
 		case chance(rng, leaves):
 		case chance(rng, replaces):
 			st.State, theirs = p.newState(rng, x.m)
+			st.Forget = chance(rng, 0.1)
+			if st.State.Code == "delete_guard" && chance(rng, 0.8) {
+				st.Limits = p.limits(rng)
+			}
 		default:
 			st.Forget = true
 		}
-		p.says("%s settle=%v forget=%v state=%s %d conflicts", p.loaded(model, x.m), st.Settle, st.Forget, p.spellState(x.m.Table, st.State), len(st.Conflicts))
+		p.says("%s settle=%v forget=%v state=%s limits=%+v %d conflicts", p.loaded(model, x.m), st.Settle, st.Forget, p.spellState(x.m.Table, st.State), st.Limits, len(st.Conflicts))
 		m = append(m, st)
 		st.Subject, st.State = x.s, theirs
 		s = append(s, st)
@@ -378,6 +382,18 @@ func (p *player) settle(rng *rand.Rand) {
 		add(pick(rng, p.left), store.Settlement{Settle: chance(rng, 0.6)}, 0.3, 0.5)
 	}
 	p.errs(p.m.Settle(p.ctx, l.m, m), p.s.Settle(p.ctx, l.s, s))
+}
+
+// limits are those that a guard stops by: the ones that hold, or others.
+func (p *player) limits(rng *rand.Rand) *decide.DeleteLimits {
+	settings, err := p.m.Settings(p.ctx, simulate.Account)
+	p.must(err)
+	l := settings.Deletes
+	if chance(rng, 0.5) {
+		other := pick(rng, []func(){func() { l.Max++ }, func() { l.Ratio /= 2 }, func() { l.Floor++ }})
+		other()
+	}
+	return &l
 }
 
 func (p *player) imported(rng *rand.Rand) {
