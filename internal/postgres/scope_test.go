@@ -1,10 +1,12 @@
 package postgres_test
 
 import (
+	"encoding/json"
 	"testing"
 
 	"iasql/internal/decide"
 	"iasql/internal/modules"
+	"iasql/internal/postgres"
 	"iasql/internal/simulate"
 	"iasql/internal/store"
 	"iasql/internal/store/storetest"
@@ -193,5 +195,41 @@ func (e elsewhere) remember(table, region string, id int64, key string) {
 	state := &decide.State{Name: decide.StateRemoving, Review: true, Binding: decide.Binding{Identity: decide.IdentityOf(t, row)}}
 	if err := e.s.Settle(e.Context(), e.lease, []store.Settlement{{Subject: &decide.Subject{Table: t, Scope: t.Scope(row), RecordID: id}, State: state}}); err != nil {
 		e.Fatal(err)
+	}
+}
+
+// A preview of edits that are not committed asks for the account and region, too.
+func TestOwnEditsElsewhere(t *testing.T) {
+	t.Parallel()
+	f := newConforming(t)
+	s := f.open(t)
+	defer s.Close()
+	own := &postgres.OwnEdits{}
+	if err := json.Unmarshal([]byte(`{"edits": [
+		{"id": 1, "table": "net", "record": 1, "account": "acct", "type": "DELETE", "key": "net-a", "original": {"region": "r1"}, "change": null},
+		{"id": 2, "table": "net", "record": 2, "account": "acct", "type": "UPDATE", "key": "net-b", "original": {"net_id": "net-b"}, "change": {"net_id": "net-c"}},
+		{"id": 3, "table": "net", "record": 2, "account": "acct", "type": "UPDATE", "key": "net-c", "original": {"region": "r1"}, "change": {"region": "r2"}},
+		{"id": 4, "table": "net", "record": 3, "account": "acct", "type": "UPDATE", "key": "net-d", "original": {"net_id": "net-d"}, "change": {"net_id": "net-e"}},
+		{"id": 5, "table": "net", "record": 4, "account": "acct", "type": "INSERT", "key": null, "original": null, "change": {"region": "r1"}}
+	], "records": [{"table": "net", "row": {"id": 2, "region": "r2"}}, {"table": "net", "row": {"id": 3, "region": "r1"}}]}`), own); err != nil {
+		t.Fatal(err)
+	}
+	real, ok := s.(*real)
+	if !ok {
+		t.Fatal("no PostgreSQL store")
+	}
+	e := elsewhere{T: t, s: s}
+	overlay := &postgres.Overlay{Database: real.Database, Own: own}
+	table := e.table("net")
+	for _, key := range []string{"net-a", "net-b", "net-c", "net-d"} {
+		for _, scope := range []modules.Scope{{Account: "acct", Region: "r1"}, {Account: "acct", Region: "r2"}, {Account: "another", Region: "r1"}} {
+			matches, err := overlay.Match(t.Context(), table, scope, []modules.Row{e.object("net", scope.Account, scope.Region, key)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if home := scope == (modules.Scope{Account: "acct", Region: "r1"}); matches[0].Pending != home {
+				t.Errorf("%s in %s: pending is %v", key, scope, matches[0].Pending)
+			}
+		}
 	}
 }

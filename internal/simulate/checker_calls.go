@@ -20,15 +20,13 @@ func (c *checker) calling(r *run, call *decide.Intent) {
 	}
 }
 
-// creating: an object is about to be created.
-func (c *checker) creating(r *run, call *decide.Intent, want modules.Row) {
+// creating: an object is about to be created. It returns whether the call destroys
+// one if the cloud accepts it: what it replaces is deposed from then on.
+func (c *checker) creating(r *run, call *decide.Intent, want modules.Row) (destroys bool) {
 	at := call.Record
 	t := registry.Table(at.Table)
 	if t.Creation == modules.ByToken && slices.ContainsFunc(c.w.cloud.objects, func(o *object) bool { return o.table == t && o.token == call.Token }) {
-		return // changes nothing, even if the object is gone since
-	}
-	if call.Replaces { // what it replaces is deposed from now on
-		r.deletes++
+		return false // changes nothing, even if the object is gone since
 	}
 	live := 0
 	for o := range c.owned[at] {
@@ -53,12 +51,13 @@ func (c *checker) creating(r *run, call *decide.Intent, want modules.Row) {
 	}
 	for _, op := range c.w.db.ops {
 		if op.Token == call.Token && op.Record == at && op.started < r.started {
-			return // a repetition, to find out
+			return call.Replaces // a repetition, to find out
 		}
 	}
 	if !c.asked(at, r.started, "", "INSERT", "UPDATE") && !c.enforced(r, at, "") && !call.Replaces && !c.replacing(at) {
 		c.w.violate("R2", "%v: nobody asked for the object that was created", at)
 	}
+	return call.Replaces
 }
 
 func (c *checker) replacing(at decide.RecordRef) bool {

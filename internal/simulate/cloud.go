@@ -357,9 +357,12 @@ func (r tagged) FindCreated(ctx context.Context, scope modules.Scope, tokens []s
 func (r resource) Create(ctx context.Context, scope modules.Scope, want modules.Row, token string) (row modules.Row, err error) {
 	run := runOf(ctx)
 	err = run.mutate(ctx, "Create", r.table, func(call *decide.Intent) error {
-		run.w.check.creating(run, call, want)
+		destroys := run.w.check.creating(run, call, want)
 		who := call.Record
 		o, err := run.w.cloud.create(r.table, scope, want, token, who)
+		if err == nil && destroys {
+			run.deletes++
+		}
 		// The transport sends it twice. (Not where a chosen name changes: such an
 		// answer cannot be told from a name that is taken, and is left to a person.)
 		if err == nil && !call.Replaces && run.chance(run.spec.Faults/4) {

@@ -182,6 +182,26 @@ func TestRegressions(t *testing.T) {
 			}},
 			{Do: Unrule, Slot: 2, A: 3, B: 61, C: 60, D: 55},
 		}},
+		"replacing creations that are refused for what they name, which destroy nothing": {Seed: 51621, Constrained: false, MaxDeletes: 2, Ratio: 1, Rows: 5, Actions: []Action{
+			{Do: Cycle, Seed: 17975214311732902126},
+			{Do: CloudRemove, Slot: 2, A: 32, B: 17, C: 56, D: 51},
+			{Do: Cycle, Seed: 17573807212059273600, Inject: []Action{
+				{Do: Remove, At: 8, Slot: 1, A: 30, B: 40, C: 3, D: 2},
+				{Do: Insert, At: 29, Slot: 1, A: 15, B: 11, C: 1, D: 60},
+				{Do: Edit, At: 5, Slot: 2, A: 25, B: 42, C: 3, D: 19},
+				{Do: Wake, At: 5},
+			}},
+		}},
+		"replacing creations that are refused for their values, which destroy nothing": {Seed: 77702, Constrained: false, MaxDeletes: 2, Ratio: 1, Rows: 6, Actions: []Action{
+			{Do: Cycle, Seed: 1270274506885489890},
+			{Do: Edit, A: 32, B: 42, C: 26, D: 51},
+			{Do: Cycle, Seed: 15938813981950193772},
+			{Do: Edit, Slot: 2, A: 8, B: 51, C: 13, D: 52},
+			{Do: Cycle, Seed: 5031532929071672676, Inject: []Action{
+				{Do: Remove, At: 28, Slot: 2, A: 59, B: 46, C: 42, D: 21},
+				{Do: Edit, At: 46, Slot: 2, A: 12, B: 35, C: 29, D: 13},
+			}},
+		}},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
