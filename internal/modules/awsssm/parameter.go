@@ -59,7 +59,7 @@ func newParameter(c *aws.Clients) *declare.Resource {
 			declare.Time("last_modified_date", "LastModifiedDate", "When it was last changed."),
 			declare.TagsBy("TagList", declare.Call((*ssm.Client).AddTagsToResource, declare.With(&ssm.AddTagsToResourceInput{ResourceType: of})),
 				declare.Call((*ssm.Client).RemoveTagsFromResource, declare.With(&ssm.RemoveTagsFromResourceInput{ResourceType: of}))).
-				From(declare.Call((*ssm.Client).ListTagsForResource, declare.With(&ssm.ListTagsForResourceInput{ResourceType: of}), declare.Failed(untagged))),
+				From(declare.Call((*ssm.Client).ListTagsForResource, declare.With(&ssm.ListTagsForResourceInput{ResourceType: of}), declare.Failed(untagged), declare.Proves())),
 		},
 		Checks: []string{
 			`(type = '` + secure + `') = (value IS NULL)`,
