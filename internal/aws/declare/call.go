@@ -42,24 +42,6 @@ func Client[C, O any](ctx context.Context, c *aws.Clients, scope modules.Scope, 
 	return aws.Client(ctx, c, scope, func(cfg awssdk.Config) C { return build(cfg) })
 }
 
-// Step is what one step of an object's life is about.
-type Step struct {
-	Clients *aws.Clients
-	Scope   modules.Scope
-	Have    modules.Row // as last read; nil for a creation
-	Want    modules.Row
-	Columns []string // that an update is to change
-	Token   string   // of a creation
-	client  any
-
-	resource *Resource
-}
-
-// Changes reports whether the step is to change one of the columns.
-func (s *Step) Changes(columns ...string) bool {
-	return slices.ContainsFunc(columns, func(c string) bool { return slices.Contains(s.Columns, c) })
-}
-
 // Op is an operation of the API and how its input is filled: by the columns
 // that live there.
 type Op struct {

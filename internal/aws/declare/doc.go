@@ -21,10 +21,12 @@
 // changed and that no call changes, a call that does not name its object. What
 // New finds, [Resource.Validate] tells before anything runs.
 //
-// The files follow an object's life: column.go and codec.go say what a column
-// is, path.go where it lives, call.go how an operation's input is filled, and
-// table.go binds the three. list.go and read.go find and read objects, write.go
-// and tags.go create, change and delete them.
+// The files follow an object's life. column.go and codec.go say what a column is,
+// path.go where it lives, call.go how an operation's input is filled. table.go
+// has the declaration, and bind.go finds its columns in the calls' shapes.
+// list.go, read.go and get.go find and read objects; create.go, update.go,
+// delete.go and tags.go change them; step.go is what a module's own code beside a
+// declaration works with.
 //
 // A resource keeps the contract of package modules: a listing is complete or
 // fails, an object missing from what Get returns is proven not to exist, and a

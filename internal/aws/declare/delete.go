@@ -1,0 +1,73 @@
+package declare
+
+import (
+	"context"
+	"reflect"
+
+	"iasql/internal/aws"
+	"iasql/internal/modules"
+)
+
+// Delete implements [modules.Deleter].
+func (r *Resource) Delete(ctx context.Context, scope modules.Scope, have modules.Row) error {
+	if err := aws.Keep(r.Protected(have)); err != nil {
+		return err
+	}
+	if r.going.holds(have) {
+		return nil
+	}
+	s, err := r.step(ctx, scope)
+	if err != nil {
+		return err
+	}
+	if s.Have, err = r.named(ctx, s, have); err != nil || s.Have == nil {
+		return err
+	}
+	if err := aws.Keep(r.Protected(s.Have)); err != nil { // it may have been read only now
+		return err
+	}
+	if s, err = r.at(ctx, s, reflect.Value{}, s.Have); err != nil {
+		return aws.IfExists(err)
+	}
+	if r.removeBy != nil {
+		return aws.IfExists(r.removeBy(ctx, s))
+	}
+	return aws.IfExists(s.Delete(ctx))
+}
+
+// named returns have with what the deletion names the object by: where only the
+// identity is known of it, and that is not what the call takes, the object is
+// read, and so it is where the table wants it. It returns nil if there is none.
+func (r *Resource) named(ctx context.Context, s *Step, have modules.Row) (modules.Row, error) {
+	known := !r.reread
+	for _, t := range r.keys[r.remove] {
+		known = known && !have[t.column.Name].IsNull()
+	}
+	if known {
+		return have, nil
+	}
+	all, err := r.read(ctx, s, []modules.Row{have})
+	if err != nil {
+		return nil, err
+	}
+	wanted := aws.Wanted(r.description, rows(all), []modules.Row{have}) // others may be read along
+	if len(wanted) == 0 {
+		return nil, nil
+	}
+	return wanted[0], nil
+}
+
+// Delete deletes the object that the step has by the table's call. One that is
+// on its way out already, for which AWS refuses it, is let go.
+func (s *Step) Delete(ctx context.Context) error {
+	r := s.resource
+	err := r.send(ctx, s, r.remove, nil, nil)
+	if r.going.Column == "" || err == nil || modules.ClassOf(err) != modules.Dependency {
+		return err
+	}
+	rows, failed := r.Get(ctx, s.Scope, []modules.Row{s.Have})
+	if failed == nil && (len(rows) == 0 || r.going.holds(rows[0])) {
+		return nil
+	}
+	return err
+}

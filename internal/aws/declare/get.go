@@ -1,0 +1,303 @@
+package declare
+
+import (
+	"context"
+	"maps"
+	"reflect"
+	"slices"
+	"sync"
+
+	"iasql/internal/aws"
+	"iasql/internal/modules"
+)
+
+// read reads the objects with these identities, in the way that Get says.
+func (r *Resource) read(ctx context.Context, s *Step, identities []modules.Row) ([]*found, error) {
+	g := r.get
+	if len(identities) == 0 {
+		return nil, nil
+	}
+	switch g.way {
+	case byOwn:
+		objects, err := g.by(ctx, s, identities)
+		if err != nil {
+			return nil, err
+		}
+		return r.complete(ctx, s, new(Op).objects(objects), func(int) string { return "" }) // which are what the table is declared by
+	case byCall:
+		return r.readEach(ctx, s, identities)
+	case byList:
+		return r.search(ctx, s, identities)
+	case byBatch:
+		return r.readBatch(ctx, s, identities)
+	}
+	if g.way == byNames {
+		return r.readNamed(ctx, s, identities)
+	}
+	column := r.description.Identity()[0]
+	if g.column != "" {
+		column = g.column
+	}
+	names := distinct(aws.Column(identities, column))
+	var all []*found
+	switch g.way {
+	case byFilter:
+		for some := range slices.Chunk(names, g.size) {
+			in := r.list.input()
+			addFilter(in, g.member, some)
+			f, err := r.collect(ctx, s, in)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, f...)
+		}
+		return all, nil
+	}
+	each := make([][]*found, len(names))
+	err := aws.Each(ctx, aws.Breadth, indexes(len(names)), func(ctx context.Context, i int) (err error) {
+		in := r.list.input()
+		p, _ := resolve(r.list.in, g.member)
+		p.set(in, reflect.ValueOf(&names[i]))
+		// What only begins alike is left out before more is read of it.
+		each[i], err = r.collectOnly(ctx, s, in, names[i])
+		return err
+	})
+	return slices.Concat(each...), err
+}
+
+// search reads objects by listing everything, or all that is within their
+// parents.
+func (r *Resource) search(ctx context.Context, s *Step, identities []modules.Row) ([]*found, error) {
+	if r.parentKey == nil {
+		return r.collect(ctx, s, r.list.start())
+	}
+	parents := distinct(aws.Column(identities, r.parentKey.Name))
+	each := make([][]*found, len(parents))
+	member, _ := resolve(r.list.in, r.list.member)
+	err := aws.Each(ctx, aws.Breadth, indexes(len(parents)), func(ctx context.Context, i int) (err error) {
+		in := r.list.input()
+		member.set(in, reflect.ValueOf(&parents[i]))
+		each[i], err = r.collect(ctx, s, in)
+		return aws.IfExists(err)
+	})
+	return slices.Concat(each...), err
+}
+
+// readEach reads one object a call. One that is not there is left out.
+func (r *Resource) readEach(ctx context.Context, s *Step, identities []modules.Row) ([]*found, error) {
+	objects := make([]reflect.Value, len(identities))
+	answer, _ := resolve(r.get.out, r.get.answer)
+	err := aws.Each(ctx, aws.Breadth, indexes(len(identities)), func(ctx context.Context, i int) error {
+		in := r.get.input()
+		if err := r.name(r.get.Op, in, identities[i]); err != nil {
+			return err
+		}
+		one, err := r.at(ctx, s, reflect.Value{}, identities[i])
+		if err != nil {
+			return aws.IfExists(err)
+		}
+		one.Have = identities[i]
+		out, err := r.get.run(ctx, one, in)
+		if err != nil {
+			return aws.IfExists(err)
+		}
+		if object, ok := answer.get(out.Elem()); ok {
+			if object, ok = r.get.object(object); ok {
+				objects[i] = object
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	var there []int
+	for i, object := range objects {
+		if object.IsValid() {
+			there = append(there, i)
+			objects[len(there)-1] = object
+		}
+	}
+	return r.complete(ctx, s, objects[:len(there)], func(i int) string {
+		if r.ofParent == nil {
+			return ""
+		}
+		return identities[there[i]][r.ofParent.Name].String()
+	})
+}
+
+// readNamed asks the listing for names: those within a parent together.
+func (r *Resource) readNamed(ctx context.Context, s *Step, identities []modules.Row) ([]*found, error) {
+	if r.parentKey == nil {
+		names := distinct(aws.Column(identities, r.description.Identity()[0]))
+		return r.readBatches(ctx, s, reflect.New(r.list.in), names, r.get.size)
+	}
+	within := map[string][]string{}
+	for _, identity := range identities {
+		for _, column := range r.description.Identity() {
+			if column != r.parentKey.Name {
+				parent := identity[r.parentKey.Name].String()
+				within[parent] = append(within[parent], identity[column].String())
+			}
+		}
+	}
+	parents := slices.Sorted(maps.Keys(within))
+	each := make([][]*found, len(parents))
+	err := aws.Each(ctx, aws.Breadth, indexes(len(parents)), func(ctx context.Context, i int) (err error) {
+		in := reflect.New(r.list.in)
+		member, _ := resolve(r.list.in, r.list.member)
+		member.set(in, reflect.ValueOf(&parents[i]))
+		each[i], err = r.readBatches(ctx, s, in, distinct(within[parents[i]]), r.get.size)
+		return err
+	})
+	return slices.Concat(each...), err
+}
+
+// readBatches asks the listing for names. Where it fails because of one that is
+// not there, it is asked for halves.
+func (r *Resource) readBatches(ctx context.Context, s *Step, template reflect.Value, names []string, size int) ([]*found, error) {
+	var all []*found
+	p, _ := resolve(r.list.in, r.get.member)
+	for some := range slices.Chunk(names, size) {
+		list := reflect.MakeSlice(p.leaf, len(some), len(some))
+		for i := range some {
+			if list.Index(i).Kind() == reflect.Pointer {
+				list.Index(i).Set(reflect.ValueOf(&some[i]))
+			} else {
+				list.Index(i).SetString(some[i])
+			}
+		}
+		in := clone(template)
+		p.set(in, list)
+		f, err := r.collect(ctx, s, in)
+		if aws.IsNotFound(err) {
+			if len(some) == 1 {
+				continue
+			}
+			f, err = r.readBatches(ctx, s, template, some, (len(some)+1)/2)
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, f...)
+	}
+	return all, nil
+}
+
+// readBatch reads several objects a call.
+func (r *Resource) readBatch(ctx context.Context, s *Step, identities []modules.Row) ([]*found, error) {
+	g := r.get
+	byEach := map[string][]modules.Row{}
+	for _, identity := range identities {
+		key := identity[g.each].String()
+		byEach[key] = append(byEach[key], identity)
+	}
+	var batches [][]modules.Row
+	for _, key := range slices.Sorted(maps.Keys(byEach)) {
+		batches = slices.AppendSeq(batches, slices.Chunk(byEach[key], g.size))
+	}
+	each := make([][]reflect.Value, len(batches))
+	err := aws.Each(ctx, aws.Breadth, indexes(len(batches)), func(ctx context.Context, i int) (err error) {
+		each[i], err = r.askBatch(ctx, s, batches[i])
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return r.complete(ctx, s, slices.Concat(each...), func(int) string { return "" })
+}
+
+// askBatch asks for several objects by one call. Where it fails because of one
+// that is not there, it is made for halves.
+func (r *Resource) askBatch(ctx context.Context, s *Step, some []modules.Row) ([]reflect.Value, error) {
+	g := r.get
+	in := g.input()
+	if g.each != "" {
+		if err := r.name(g.Op, in, modules.Row{g.each: some[0][g.each]}); err != nil {
+			return nil, err
+		}
+	}
+	member, _ := resolve(g.in, g.member)
+	member.set(in, reflect.ValueOf(distinct(aws.Column(some, g.column))))
+	out, err := g.run(ctx, s, in)
+	switch {
+	case aws.IsNotFound(err) && len(some) > 1:
+		var all []reflect.Value
+		for half := range slices.Chunk(some, (len(some)+1)/2) {
+			objects, err := r.askBatch(ctx, s, half)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, objects...)
+		}
+		return all, nil
+	case aws.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	items, _ := resolve(g.out, g.answer)
+	var objects []reflect.Value
+	if list, ok := items.get(out.Elem()); ok {
+		for i := range list.Len() {
+			if object, ok := g.object(list.Index(i)); ok {
+				objects = append(objects, object)
+			}
+		}
+	}
+	return objects, nil
+}
+
+func (r *Resource) collect(ctx context.Context, s *Step, in reflect.Value) ([]*found, error) {
+	var (
+		one sync.Mutex
+		all []*found
+	)
+	err := r.listing(ctx, s, in, func(some []*found) error {
+		one.Lock()
+		defer one.Unlock()
+		all = append(all, some...)
+		return nil
+	})
+	return all, err
+}
+
+// collectOnly reads the object of that name alone of those that are listed.
+func (r *Resource) collectOnly(ctx context.Context, s *Step, in reflect.Value, name string) ([]*found, error) {
+	identity := r.byName[r.description.Identity()[0]]
+	var objects []reflect.Value
+	err := r.list.each(ctx, s, in, func(_ string, items reflect.Value) error {
+		for _, object := range r.list.objects(items) {
+			for _, t := range r.direct {
+				if t.column != identity {
+					continue
+				}
+				v, ok := t.path.get(object)
+				if value, err := decode(identity, v, ok); err == nil && value.String() == name {
+					objects = append(objects, object)
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return r.complete(ctx, s, objects, func(int) string { return "" })
+}
+
+func distinct(texts []string) []string { return slices.Compact(slices.Sorted(slices.Values(texts))) }
+
+// filterValues is how many values a filter of EC2 may have ("List and filter
+// using the CLI and API", EC2 User Guide).
+const filterValues = 200
+
+// addFilter adds a filter to the input of a listing.
+func addFilter(in reflect.Value, name string, values []string) {
+	p := filters(in.Type().Elem())
+	one := reflect.New(p.leaf.Elem()).Elem()
+	one.FieldByName("Name").Set(reflect.ValueOf(&name))
+	one.FieldByName("Values").Set(reflect.ValueOf(values))
+	list, _ := p.get(in)
+	p.set(in, reflect.Append(list, one))
+}

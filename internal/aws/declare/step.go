@@ -1,0 +1,96 @@
+package declare
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"iasql/internal/aws"
+	"iasql/internal/modules"
+)
+
+// Step is what one step of an object's life is about.
+type Step struct {
+	Clients *aws.Clients
+	Scope   modules.Scope
+	Have    modules.Row // as last read; nil for a creation
+	Want    modules.Row
+	Columns []string // that an update is to change
+	Token   string   // of a creation
+	client  any
+
+	resource *Resource
+}
+
+// Changes reports whether the step is to change one of the columns.
+func (s *Step) Changes(columns ...string) bool {
+	return slices.ContainsFunc(columns, func(c string) bool { return slices.Contains(s.Columns, c) })
+}
+
+// ClientOf returns the client of the step's service and region.
+func ClientOf[C any](s *Step) C { return s.client.(C) }
+
+// In returns the step with its calls going to a region.
+func (s *Step) In(ctx context.Context, region string) (*Step, error) {
+	there := *s
+	there.Scope.Region = region
+	client, err := s.resource.service.of(ctx, s.Clients, there.Scope)
+	there.client = client
+	return &there, err
+}
+
+// Ask makes a call of the module's own that names what the step has by its keys,
+// with texts in members of its input besides. It returns what its answer has
+// where the call says.
+func (s *Step) Ask(ctx context.Context, op *Op, members map[string]string) (any, error) {
+	in := op.input()
+	if err := s.name(op, in); err != nil {
+		return nil, err
+	}
+	for member, text := range members {
+		if err := putText(op, in, member, text); err != nil {
+			return nil, err
+		}
+	}
+	answer, err := resolve(op.out, op.answer)
+	if err != nil {
+		return nil, fmt.Errorf("call %s: %w", op.name, err)
+	}
+	out, err := op.run(ctx, s, in)
+	if err != nil {
+		return nil, err
+	}
+	v, ok := answer.get(out)
+	if !ok {
+		return nil, nil
+	}
+	return v.Interface(), nil
+}
+
+func putText(op *Op, in reflect.Value, member, text string) error {
+	p, err := resolve(op.in, member)
+	if err == nil {
+		var x reflect.Value
+		if x, err = conform(reflect.ValueOf(text), p.leaf); err == nil {
+			p.set(in, x)
+			return nil
+		}
+	}
+	return fmt.Errorf("call %s: %w", op.name, err)
+}
+
+// name has the input of a call that is no part of the table name what the step
+// has.
+func (s *Step) name(op *Op, in reflect.Value) error {
+	for i := range s.resource.columns {
+		c := &s.resource.columns[i]
+		v := s.Have[c.Name]
+		if p := op.bind(c); c.key && !v.IsNull() && p != nil {
+			if err := (target{column: c, path: p}).put(in, v); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
