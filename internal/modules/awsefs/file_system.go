@@ -31,8 +31,8 @@ func newFileSystem(c *aws.Clients) *declare.Resource {
 			declare.Text("kms_key_id", "KmsKeyId", "The ARN of the KMS key that encrypts it; AWS's for EFS if left out.").CreateOnly().Chosen().Length(1, 2048),
 			declare.Text("throughput_mode", "ThroughputMode", "How much it can read and write: as its size allows (bursting, the default), what is needed (elastic), or what is paid for (provisioned). It can be changed once in 24 hours.").
 				Default("'bursting'").OneOf(declare.Values(efstypes.ThroughputMode("").Values())...),
-			declare.Double("provisioned_throughput_in_mibps", "ProvisionedThroughputInMibps", "How many MiB a second are paid for, from 1 to 3414, with throughput_mode provisioned alone.").
-				Check("provisioned_throughput_in_mibps BETWEEN 1 AND 3414"),
+			declare.Double("provisioned_throughput_in_mibps", "ProvisionedThroughputInMibps", "How many MiB a second are paid for, at least 1, with throughput_mode provisioned alone.").
+				Check("provisioned_throughput_in_mibps >= 1"),
 			declare.Bool("automatic_backups", "BackupPolicy.Status", "Whether AWS Backup makes backups. Left out, it does so of file systems of one availability zone.").
 				Chosen().Absent(modules.Bool(false)).As(backups).From(declare.Call((*efs.Client).DescribeBackupPolicy, declare.None("PolicyNotFound"))),
 			declare.JSON("lifecycle_policies", "LifecyclePolicies", `When files are moved to other storage: [{"TransitionToIA": "AFTER_30_DAYS"}, {"TransitionToArchive": "AFTER_90_DAYS"}]. NULL: never.`).

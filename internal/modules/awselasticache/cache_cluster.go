@@ -49,8 +49,8 @@ func newCluster(c *aws.Clients) *declare.Resource {
 			declare.Text("engine", "Engine", "redis, the default, or memcached.").Default("'redis'").OneOf("memcached", redis).CreateOnly(),
 			declare.Text("node_type", "CacheNodeType", "What each node runs on, such as cache.t4g.micro. AWS changes that of Redis alone.").
 				First("PendingModifiedValues.CacheNodeType").Required().Matches(`^cache\.`),
-			declare.Integer("num_nodes", "NumCacheNodes", "How many nodes it has: 1, the default, for Redis, up to 40 for Memcached. The nodes made last are the first to go.").
-				First("PendingModifiedValues.NumCacheNodes").Default("1").Between(1, 40),
+			declare.Integer("num_nodes", "NumCacheNodes", "How many nodes it has: 1, the default, for Redis, several for Memcached. The nodes made last are the first to go.").
+				First("PendingModifiedValues.NumCacheNodes").Default("1").Check("num_nodes >= 1"),
 			declare.Text("engine_version", "EngineVersion", "The engine's version, such as 7.1, which can only go up; AWS's default if left out.").
 				First("PendingModifiedValues.EngineVersion").Chosen().Same(sameVersion),
 			declare.Integer("port", "", "The port it listens on; 6379 for Redis and 11211 for Memcached if left out.").In("Port").Between(1, 65535).CreateOnly().Chosen(),

@@ -26,7 +26,7 @@ func newCluster(c *aws.Clients) *declare.Resource {
 			"The snapshot costs until it is deleted, by aws memorydb delete-snapshot.",
 		Service: service,
 		Columns: []declare.Column{
-			name("cluster_name", "Name", "ClusterName", 40, "The cluster's name: up to 40 lowercase letters, digits and single hyphens."),
+			name("cluster_name", "Name", "ClusterName", "The cluster's name: lowercase letters, digits and hyphens, a letter first."),
 			declare.Text("description", "Description", "What it is for.").Unset(modules.Text("")),
 			declare.Text("node_type", "NodeType", "What each node runs on. Default db.r6g.large.").Default("'db.r6g.large'").Matches(`^db\.[a-z0-9]+\.[a-z0-9]+$`),
 			declare.Integer("num_shards", "NumberOfShards", "Over how many shards its data is spread. Default 1.").In("NumShards", "ShardConfiguration.ShardCount").Default("1").Between(1, 500),

@@ -29,8 +29,8 @@ func Module(c *aws.Clients) *modules.Module {
 }
 
 // name declares the column with an object's name.
-func name(column, member, input string, most int, doc string) declare.Column {
-	return declare.Name(column, member, doc).In(input).Matches(`^[a-z]([a-z0-9]|-[a-z0-9])*$`).Length(1, most)
+func name(column, member, input, doc string) declare.Column {
+	return declare.Name(column, member, doc).In(input).Matches(`^[a-z][a-z0-9-]*$`)
 }
 
 func tags() declare.Column {
@@ -44,7 +44,7 @@ func newSubnetGroup(c *aws.Clients) *declare.Resource {
 		Doc:     "Subnet groups: the subnets that clusters are put into.",
 		Service: service,
 		Columns: []declare.Column{
-			name("subnet_group_name", "Name", "SubnetGroupName", 255, "The group's name: up to 255 lowercase letters, digits and single hyphens."),
+			name("subnet_group_name", "Name", "SubnetGroupName", "The group's name: lowercase letters, digits and hyphens, a letter first."),
 			declare.Text("description", "Description", "What it is for.").Unset(modules.Text("")),
 			declare.Texts("subnets", "Subnets[].Identifier", "The ids of its subnets, such as subnet-0a1b2c3d, of one VPC.").
 				In("SubnetIds").Required().Unordered().Check("cardinality(subnets) > 0"),

@@ -58,7 +58,7 @@ func newDomain(c *aws.Clients, groups *aws.Memberships) *declare.Resource {
 			declare.Text("dedicated_master_type", "ClusterConfig.DedicatedMasterType", "What dedicated master nodes run on. NULL: there are none."),
 			declare.Integer("dedicated_master_count", "ClusterConfig.DedicatedMasterCount", "The number of dedicated master nodes, 3 or 5."),
 			declare.Text("warm_instance_type", "ClusterConfig.WarmType", "What UltraWarm nodes run on, such as ultrawarm1.medium.search. NULL: there are none."),
-			declare.Integer("warm_instance_count", "ClusterConfig.WarmCount", "The number of UltraWarm nodes, 2 to 150.").Between(2, 150),
+			declare.Integer("warm_instance_count", "ClusterConfig.WarmCount", "The number of UltraWarm nodes.").Check("warm_instance_count >= 1"),
 			declare.Bool("cold_storage", "ClusterConfig.ColdStorageOptions.Enabled", "Whether there is cold storage, which UltraWarm is needed for.").Default("false"),
 			declare.Bool("auto_tune", "AutoTuneOptions.State", "Whether Auto-Tune optimizes the domain. AWS decides if left out: instances of type t2 and t3 cannot.").
 				Chosen().In("AutoTuneOptions.DesiredState").As(tuned),
