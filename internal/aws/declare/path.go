@@ -133,18 +133,13 @@ func pair(t reflect.Type) (key, value []int, ok bool) {
 // nil, a key is missing or a list is empty.
 func (p *path) get(v reflect.Value) (reflect.Value, bool) {
 	for i := range p.steps {
-		s := &p.steps[i]
-		v, ok := indirect(v)
-		if !ok {
+		var ok bool
+		if v, ok = indirect(v); !ok {
 			return reflect.Value{}, false
 		}
-		if v, ok = s.get(v); !ok {
+		if v, ok = p.steps[i].get(v); !ok {
 			return reflect.Value{}, false
 		}
-		if i == len(p.steps)-1 {
-			return v, true
-		}
-		return (&path{steps: p.steps[i+1:]}).get(v)
 	}
 	return v, true
 }
