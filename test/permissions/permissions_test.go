@@ -74,7 +74,7 @@ func TestDocuments(t *testing.T) {
 		}
 	}
 	for action := range reads.actions() {
-		if _, name, _ := strings.Cut(action, ":"); !regexp.MustCompile(`^(Describe|Get|List|Filter|Head)`).MatchString(name) {
+		if _, name, _ := strings.Cut(action, ":"); !regexp.MustCompile(`^(Describe|Get|GET|List|Filter|Head)`).MatchString(name) {
 			t.Errorf("reads may %s", action)
 		}
 	}
@@ -143,7 +143,8 @@ func TestPoliciesSuffice(t *testing.T) {
 }
 
 // rest are the actions of the services that speak REST, by method and path (AWS
-// Lambda and Amazon Route 53 API References).
+// Lambda, Amazon Route 53, Amazon OpenSearch Service, Amazon EKS, Amazon EFS and
+// AWS AppSync API References; of API Gateway the actions are the methods).
 var rest = []struct{ service, method, path, action string }{
 	{"lambda", "GET", `/functions/?`, "ListFunctions"}, {"lambda", "POST", `/functions/?`, "CreateFunction"},
 	{"lambda", "GET", `/functions/[^/]+`, "GetFunction"}, {"lambda", "DELETE", `/functions/[^/]+`, "DeleteFunction"},
@@ -158,6 +159,35 @@ var rest = []struct{ service, method, path, action string }{
 	{"route53", "GET", `/hostedzone/[^/]+/rrset`, "ListResourceRecordSets"}, {"route53", "POST", `/hostedzone/[^/]+/rrset/?`, "ChangeResourceRecordSets"},
 	{"route53", "POST", `/tags/hostedzone`, "ListTagsForResources"}, {"route53", "POST", `/tags/hostedzone/[^/]+`, "ChangeTagsForResource"},
 	{"route53", "GET", `/tags/hostedzone/[^/]+`, "ListTagsForResource"},
+	{"apigateway", "GET", `/v2/.+`, "GET"}, {"apigateway", "POST", `/v2/.+`, "POST"}, {"apigateway", "PATCH", `/v2/.+`, "PATCH"}, {"apigateway", "DELETE", `/v2/.+`, "DELETE"},
+	{"es", "GET", `/domain`, "ListDomainNames"}, {"es", "POST", `/opensearch/domain-info`, "DescribeDomains"},
+	{"es", "POST", `/opensearch/domain`, "CreateDomain"}, {"es", "GET", `/opensearch/domain/[^/]+`, "DescribeDomain"},
+	{"es", "DELETE", `/opensearch/domain/[^/]+`, "DeleteDomain"}, {"es", "POST", `/opensearch/domain/[^/]+/config`, "UpdateDomainConfig"},
+	{"es", "POST", `/opensearch/upgradeDomain`, "UpgradeDomain"}, {"es", "GET", `/tags/?`, "ListTags"},
+	{"es", "POST", `/tags`, "AddTags"}, {"es", "POST", `/tags-removal`, "RemoveTags"},
+	{"eks", "GET", `/clusters`, "ListClusters"}, {"eks", "POST", `/clusters`, "CreateCluster"}, {"eks", "GET", `/clusters/[^/]+`, "DescribeCluster"},
+	{"eks", "DELETE", `/clusters/[^/]+`, "DeleteCluster"}, {"eks", "POST", `/clusters/[^/]+/update-config`, "UpdateClusterConfig"},
+	{"eks", "POST", `/clusters/[^/]+/updates`, "UpdateClusterVersion"}, {"eks", "GET", `/clusters/[^/]+/node-groups`, "ListNodegroups"},
+	{"eks", "POST", `/clusters/[^/]+/node-groups`, "CreateNodegroup"}, {"eks", "GET", `/clusters/[^/]+/node-groups/[^/]+`, "DescribeNodegroup"},
+	{"eks", "DELETE", `/clusters/[^/]+/node-groups/[^/]+`, "DeleteNodegroup"}, {"eks", "POST", `/clusters/[^/]+/node-groups/[^/]+/update-config`, "UpdateNodegroupConfig"},
+	{"eks", "POST", `/clusters/[^/]+/node-groups/[^/]+/update-version`, "UpdateNodegroupVersion"},
+	{"eks", "POST", `/tags/.+`, "TagResource"}, {"eks", "DELETE", `/tags/.+`, "UntagResource"},
+	{"elasticfilesystem", "GET", `/file-systems`, "DescribeFileSystems"}, {"elasticfilesystem", "POST", `/file-systems`, "CreateFileSystem"},
+	{"elasticfilesystem", "PUT", `/file-systems/[^/]+`, "UpdateFileSystem"}, {"elasticfilesystem", "DELETE", `/file-systems/[^/]+`, "DeleteFileSystem"},
+	{"elasticfilesystem", "GET", `/file-systems/[^/]+/lifecycle-configuration`, "DescribeLifecycleConfiguration"},
+	{"elasticfilesystem", "PUT", `/file-systems/[^/]+/lifecycle-configuration`, "PutLifecycleConfiguration"},
+	{"elasticfilesystem", "GET", `/file-systems/[^/]+/policy`, "DescribeFileSystemPolicy"}, {"elasticfilesystem", "PUT", `/file-systems/[^/]+/policy`, "PutFileSystemPolicy"},
+	{"elasticfilesystem", "DELETE", `/file-systems/[^/]+/policy`, "DeleteFileSystemPolicy"},
+	{"elasticfilesystem", "GET", `/file-systems/[^/]+/backup-policy`, "DescribeBackupPolicy"}, {"elasticfilesystem", "PUT", `/file-systems/[^/]+/backup-policy`, "PutBackupPolicy"},
+	{"elasticfilesystem", "PUT", `/file-systems/[^/]+/protection`, "UpdateFileSystemProtection"},
+	{"elasticfilesystem", "GET", `/mount-targets`, "DescribeMountTargets"}, {"elasticfilesystem", "POST", `/mount-targets`, "CreateMountTarget"},
+	{"elasticfilesystem", "DELETE", `/mount-targets/[^/]+`, "DeleteMountTarget"},
+	{"elasticfilesystem", "GET", `/mount-targets/[^/]+/security-groups`, "DescribeMountTargetSecurityGroups"},
+	{"elasticfilesystem", "PUT", `/mount-targets/[^/]+/security-groups`, "ModifyMountTargetSecurityGroups"},
+	{"elasticfilesystem", "POST", `/resource-tags/.+`, "TagResource"}, {"elasticfilesystem", "DELETE", `/resource-tags/.+`, "UntagResource"},
+	{"appsync", "GET", `/v1/apis`, "ListGraphqlApis"}, {"appsync", "POST", `/v1/apis`, "CreateGraphqlApi"}, {"appsync", "GET", `/v1/apis/[^/]+`, "GetGraphqlApi"},
+	{"appsync", "POST", `/v1/apis/[^/]+`, "UpdateGraphqlApi"}, {"appsync", "DELETE", `/v1/apis/[^/]+`, "DeleteGraphqlApi"},
+	{"appsync", "POST", `/v1/tags/.+`, "TagResource"}, {"appsync", "DELETE", `/v1/tags/.+`, "UntagResource"},
 }
 
 // buckets are the actions of S3 on buckets, by method and the query that names a
@@ -198,7 +228,7 @@ func needed(c faultproxy.Call) []string {
 		return []string{"s3:" + s3Action(method, u)}
 	}
 	for _, r := range rest {
-		if r.service == service && r.method == method && regexp.MustCompile(`^/[0-9-]+`+r.path+`$`).MatchString(u.EscapedPath()) {
+		if r.service == service && r.method == method && regexp.MustCompile(`^(/[0-9-]+)?`+r.path+`$`).MatchString(u.EscapedPath()) {
 			list := []string{service + ":" + r.action}
 			if r.action == "CreateFunction" {
 				list = append(list, "iam:PassRole")
