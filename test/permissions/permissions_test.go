@@ -74,7 +74,7 @@ func TestDocuments(t *testing.T) {
 		}
 	}
 	for action := range reads.actions() {
-		if _, name, _ := strings.Cut(action, ":"); !regexp.MustCompile(`^(Describe|Get|GET|List|Filter|Head)`).MatchString(name) {
+		if _, name, _ := strings.Cut(action, ":"); !regexp.MustCompile(`^(BatchGet|Describe|Get|GET|List|Filter|Head)`).MatchString(name) {
 			t.Errorf("reads may %s", action)
 		}
 	}
