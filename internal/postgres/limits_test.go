@@ -90,7 +90,11 @@ func TestLimitChangedWhileStopped(t *testing.T) {
 	if err := tx.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(1100 * time.Millisecond)
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); {
+		if wait, waits, err := b.db.NextAttempt(t.Context(), "main"); err != nil || waits && wait <= 0 {
+			break
+		}
+	}
 	due(true)
 	stop(limits())
 	due(false)

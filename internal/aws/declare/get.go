@@ -11,6 +11,117 @@ import (
 	"iasql/internal/modules"
 )
 
+// Getting says how objects with known identities are read.
+type Getting struct {
+	*Op
+	way    way
+	member string
+	size   int
+	column string // whose values a filter or byBatch has; "" is the identity column
+	answer string
+	each   string // column of which those of a call of byBatch have the same value
+
+	by    func(ctx context.Context, s *Step, identities []modules.Row) (reflect.Value, error)
+	found reflect.Type // by by
+}
+
+type way int
+
+const (
+	byCall   way = iota // one call an object
+	byNames             // the listing, asked for names
+	byFilter            // the listing, by a filter
+	byPrefix            // the listing, by what names begin with
+	byList              // the listing, all of it
+	byBatch             // one call for several
+	byOwn               // the module's own
+)
+
+// GetBy reads objects in a way of the module's own. What it leaves out is proven
+// not to exist. Those of identities have the identity columns, nothing else.
+func GetBy[T any](get func(ctx context.Context, s *Step, identities []modules.Row) ([]T, error)) *Getting {
+	return &Getting{way: byOwn, found: reflect.TypeFor[T](), by: func(ctx context.Context, s *Step, identities []modules.Row) (reflect.Value, error) {
+		objects, err := get(ctx, s, identities)
+		return reflect.ValueOf(objects), err
+	}}
+}
+
+// GetEach is [GetBy] for what is read, or only named, one by one: of what is
+// named, reading the columns tells whether it is there.
+func GetEach[T any](get func(ctx context.Context, s *Step, identity modules.Row) (T, error)) *Getting {
+	return GetBy(func(ctx context.Context, s *Step, identities []modules.Row) ([]T, error) {
+		return ReadEach(ctx, identities, func(ctx context.Context, identity modules.Row) (T, error) { return get(ctx, s, identity) })
+	})
+}
+
+// ReadEach reads one thing for each item, several at a time. What is not there is
+// left out.
+func ReadEach[X, T any](ctx context.Context, items []X, read func(ctx context.Context, item X) (T, error)) ([]T, error) {
+	found := make([]*T, len(items))
+	err := aws.Each(ctx, aws.Breadth, indexes(len(items)), func(ctx context.Context, i int) error {
+		one, err := read(ctx, items[i])
+		if err == nil {
+			found[i] = &one
+		}
+		return aws.IfExists(err)
+	})
+	if err != nil {
+		return nil, err
+	}
+	all := make([]T, 0, len(items))
+	for _, one := range found {
+		if one != nil {
+			all = append(all, *one)
+		}
+	}
+	return all, nil
+}
+
+// One reads one object a call; answer is where the call's answer has it ("": it
+// is the object).
+func One(op *Op, answer string) *Getting { return &Getting{Op: op, way: byCall, answer: answer} }
+
+// Named reads by the listing's operation, whose input takes up to size names in
+// member, and then no page size. One that is not there is left out of the
+// answer, or has the call fail: then the others are asked for without it.
+func Named(member string, size int) *Getting {
+	return &Getting{way: byNames, member: member, size: size}
+}
+
+// Batch reads by an operation of its own, whose input takes up to size values of
+// an identity column in member; items is where its answer has the objects. One
+// that is not there is left out of the answer, or has the call fail: then the
+// others are asked for without it.
+func Batch(op *Op, member, column string, size int, items string) *Getting {
+	return &Getting{Op: op, way: byBatch, member: member, column: column, size: size, answer: items}
+}
+
+// Each has [Batch] make calls for each value of another identity column, such as
+// the cluster that services run in. Where that does not exist, none of them does.
+func (g *Getting) Each(column string) *Getting { g.each = column; return g }
+
+// Filter reads by the listing's operation, whose input takes filters: of that
+// name and with up to size values.
+func Filter(filter string, size int) *Getting {
+	return &Getting{way: byFilter, member: filter, size: size}
+}
+
+// EC2Filter is [Filter] with the number of values that EC2 takes ("List and
+// filter using the CLI and API", EC2 User Guide). A filter, unlike a list of
+// ids, does not fail as a whole when one does not exist.
+func EC2Filter(filter string) *Getting { return Filter(filter, filterValues) }
+
+// Of says which of several identity columns has the values of a filter. What is
+// found with them and not asked for is left out.
+func (g *Getting) Of(column string) *Getting { g.column = column; return g }
+
+// Prefix reads by the listing's operation, whose input takes what names begin
+// with in member.
+func Prefix(member string) *Getting { return &Getting{way: byPrefix, member: member} }
+
+// Search reads by listing everything, where the API has no other way.
+func Search() *Getting { return &Getting{way: byList} }
+
 // read reads the objects with these identities, in the way that Get says.
 func (r *Resource) read(ctx context.Context, s *Step, identities []modules.Row) ([]*found, error) {
 	g := r.get

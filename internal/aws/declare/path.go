@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"sync"
 )
 
 // path leads from a structure of the SDK to one of its members. Its text has
@@ -40,8 +41,27 @@ const (
 	eachMember
 )
 
+// resolved are the paths that have been found, by type and text. Nothing changes
+// them any more.
+var resolved sync.Map
+
 // resolve finds a path in a type. Its error names the member there is not.
 func resolve(t reflect.Type, text string) (*path, error) {
+	type place struct {
+		in   reflect.Type
+		text string
+	}
+	if known, ok := resolved.Load(place{t, text}); ok {
+		return known.(*path), nil
+	}
+	p, err := find(t, text)
+	if err == nil {
+		resolved.Store(place{t, text}, p)
+	}
+	return p, err
+}
+
+func find(t reflect.Type, text string) (*path, error) {
 	p := &path{text: text}
 	for rest := text; rest != ""; {
 		name, index, indexed, after, err := cut(rest)

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/rds"
 	rdstypes "github.com/aws/aws-sdk-go-v2/service/rds/types"
 
@@ -84,17 +83,6 @@ func groupsOf(memberships []rdstypes.VpcSecurityGroupMembership) []string {
 // RDS does not tell a cluster's VPC.
 func standardGroup(c *aws.Clients) func(context.Context, modules.Scope, aws.MemberList) (string, error) {
 	return func(ctx context.Context, scope modules.Scope, list aws.MemberList) (string, error) {
-		client, err := c.EC2(ctx, scope)
-		if err != nil {
-			return "", err
-		}
-		out, err := client.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{GroupIds: list.Members[:1]})
-		if err != nil {
-			return "", err
-		}
-		if len(out.SecurityGroups) == 0 {
-			return "", &modules.Error{Class: modules.NotFound, Code: "InvalidGroup.NotFound", Message: "there is no security group " + list.Members[0]}
-		}
-		return c.DefaultGroup(ctx, scope, awssdk.ToString(out.SecurityGroups[0].VpcId))
+		return c.DefaultGroupLike(ctx, scope, list.Members[0])
 	}
 }
