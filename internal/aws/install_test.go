@@ -13,7 +13,7 @@ import (
 	"iasql/internal/modules/awss3"
 	"iasql/internal/modules/awssqs"
 	"iasql/internal/modules/awsvpc"
-	"iasql/internal/testdb"
+	"iasql/internal/test/testdb"
 )
 
 func TestMain(m *testing.M) { testdb.Main(m, install) }

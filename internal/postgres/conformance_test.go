@@ -22,7 +22,7 @@ import (
 	"iasql/internal/simulate"
 	"iasql/internal/store"
 	"iasql/internal/store/storetest"
-	"iasql/internal/testdb"
+	"iasql/internal/test/testdb"
 )
 
 // PostgreSQL gives the answers of the simulated store, which the simulated world

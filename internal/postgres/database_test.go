@@ -19,7 +19,7 @@ import (
 	"iasql/internal/postgres"
 	"iasql/internal/store"
 	"iasql/internal/sync"
-	"iasql/internal/testdb"
+	"iasql/internal/test/testdb"
 )
 
 func TestMain(m *testing.M) {

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"iasql/test/harness"
+	"iasql/internal/test/harness"
 )
 
 // The engine is killed between a creation's effect and its answer. The next

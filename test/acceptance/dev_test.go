@@ -15,7 +15,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"iasql/test/harness"
+	"iasql/internal/test/harness"
 )
 
 // dev is a running "engine dev".

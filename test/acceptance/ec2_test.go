@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"iasql/test/harness"
+	"iasql/internal/test/harness"
 )
 
 // An instance with a volume and a security group of its own: what is done to it

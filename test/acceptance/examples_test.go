@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"iasql/test/harness"
+	"iasql/internal/test/harness"
 )
 
 // Every worked example runs as it stands, and leaves nothing undone.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"iasql/test/harness"
+	"iasql/internal/test/harness"
 )
 
 // The security groups of functions and services can be made with them, and only

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"iasql/test/harness"
+	"iasql/internal/test/harness"
 )
 
 // Bad input gets a clear error that names the thing, and loses nothing.

@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"iasql/test/faultproxy"
-	"iasql/test/harness"
+	"iasql/internal/test/faultproxy"
+	"iasql/internal/test/harness"
 )
 
 // A record that is deleted while its object is being created takes the object

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"iasql/test/harness"
+	"iasql/internal/test/harness"
 )
 
 // Two groups that name each other arrive in one transaction and leave in

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"iasql/test/harness"
+	"iasql/internal/test/harness"
 )
 
 // A row becomes a VPC within two seconds of its INSERT, without any other

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"iasql/test/harness"
+	"iasql/internal/test/harness"
 )
 
 // what every function in the catalogue is held to, and who may call which.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"iasql/test/harness"
+	"iasql/internal/test/harness"
 )
 
 // spy makes a schema of the user's with a table proof, and functions that note

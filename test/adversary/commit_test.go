@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"iasql/test/faultproxy"
-	"iasql/test/harness"
+	"iasql/internal/test/faultproxy"
+	"iasql/internal/test/harness"
 )
 
 // TestReviewedCommit: what was reviewed is what is committed.

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"iasql/test/harness"
+	"iasql/internal/test/harness"
 )
 
 // TestIdentities: which of the engine's host's identities an account may have is

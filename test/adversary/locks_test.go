@@ -10,7 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"iasql/test/harness"
+	"iasql/internal/test/harness"
 )
 
 // soon is how long an edit may take while somebody interferes.

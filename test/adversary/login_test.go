@@ -13,9 +13,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"iasql/internal/testaws"
-	"iasql/internal/testdb"
-	"iasql/test/harness"
+	"iasql/internal/test/harness"
+	"iasql/internal/test/testaws"
+	"iasql/internal/test/testdb"
 )
 
 // as returns the URL of another login for the same database.

@@ -12,8 +12,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"iasql/internal/testdb"
-	"iasql/test/harness"
+	"iasql/internal/test/harness"
+	"iasql/internal/test/testdb"
 )
 
 // Where dblink stands in public, a cancelled statement leaves no connection

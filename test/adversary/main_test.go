@@ -3,7 +3,7 @@ package adversary
 import (
 	"testing"
 
-	"iasql/test/harness"
+	"iasql/internal/test/harness"
 )
 
 func TestMain(m *testing.M) { harness.Main(m) }

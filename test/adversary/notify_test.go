@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"iasql/test/harness"
+	"iasql/internal/test/harness"
 )
 
 // What anybody says on the queue's channels neither pauses queues, nor cancels

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"iasql/test/harness"
+	"iasql/internal/test/harness"
 )
 
 // recipe returns the statements of docs/permissions.md that have that name, for

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"iasql/test/harness"
+	"iasql/internal/test/harness"
 )
 
 // TestRowLevelSecurity: what a policy hides in a table stays hidden in everything

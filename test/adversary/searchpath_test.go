@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"iasql/internal/devenv"
-	"iasql/internal/testdb"
-	"iasql/test/harness"
+	"iasql/internal/test/harness"
+	"iasql/internal/test/testdb"
 )
 
 // Whatever somebody puts into schema public, nobody's session but those that look

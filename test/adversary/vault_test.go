@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"iasql/internal/testdb"
-	"iasql/test/faultproxy"
-	"iasql/test/harness"
+	"iasql/internal/test/faultproxy"
+	"iasql/internal/test/harness"
+	"iasql/internal/test/testdb"
 )
 
 // quickly is how soon the engine has done what it is to do.

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"iasql/test/harness"
+	"iasql/internal/test/harness"
 )
 
 func TestMain(m *testing.M) { harness.Main(m) }

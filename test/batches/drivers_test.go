@@ -16,7 +16,7 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
 
-	"iasql/test/harness"
+	"iasql/internal/test/harness"
 )
 
 // Drivers that use the extended protocol (prepared statements) and the simple

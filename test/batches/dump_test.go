@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"iasql/test/harness"
+	"iasql/internal/test/harness"
 )
 
 // A dump of the managed tables restored into a fresh installation on the same

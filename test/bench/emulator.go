@@ -14,7 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"iasql/internal/devenv"
-	"iasql/test/faultproxy"
+	"iasql/internal/test/faultproxy"
 )
 
 // The measurements with the built engine and the AWS emulator.

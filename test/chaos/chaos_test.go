@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"iasql/test/harness"
+	"iasql/internal/test/harness"
 )
 
 var (

@@ -10,7 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"iasql/test/faultproxy"
+	"iasql/internal/test/faultproxy"
 )
 
 // points has engines wait at a kill point that is armed, inside the transaction

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"iasql/test/faultproxy"
+	"iasql/internal/test/faultproxy"
 )
 
 // weather decides what becomes of calls to AWS.

@@ -17,9 +17,9 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"iasql/internal/devenv"
-	"iasql/internal/testaws"
-	"iasql/test/faultproxy"
-	"iasql/test/harness"
+	"iasql/internal/test/faultproxy"
+	"iasql/internal/test/harness"
+	"iasql/internal/test/testaws"
 )
 
 // world is the cluster, the account and the engines.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"iasql/test/harness"
+	"iasql/internal/test/harness"
 )
 
 // TestEveryModuleIsDescribed checks that no module of the binary is left out.

@@ -14,7 +14,7 @@ import (
 	"sync"
 
 	"iasql/internal/devenv"
-	"iasql/internal/testaws"
+	"iasql/internal/test/testaws"
 )
 
 // cli is the aws command in one account, and in another for commands that begin

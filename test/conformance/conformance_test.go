@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"iasql/internal/testaws"
-	"iasql/test/harness"
+	"iasql/internal/test/harness"
+	"iasql/internal/test/testaws"
 )
 
 func TestMain(m *testing.M) {

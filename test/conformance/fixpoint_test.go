@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"iasql/internal/aws"
-	"iasql/test/faultproxy"
-	"iasql/test/harness"
+	"iasql/internal/test/faultproxy"
+	"iasql/internal/test/harness"
 )
 
 // fixpoint checks that a further full cycle writes nothing on either side (R12).

@@ -7,7 +7,7 @@ import (
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
-	"iasql/test/harness"
+	"iasql/internal/test/harness"
 )
 
 // Installing and uninstalling, settings, modes: what acts says what it did, and

@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/jackc/pgx/v5"
 
-	"iasql/test/harness"
+	"iasql/internal/test/harness"
 )
 
 // listen returns what says whether an event has come: one whose JSON has all

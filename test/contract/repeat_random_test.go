@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"iasql/test/harness"
+	"iasql/internal/test/harness"
 )
 
 // pieces are what texts are made of that would do harm where they are not

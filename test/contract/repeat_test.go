@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"iasql/test/harness"
+	"iasql/internal/test/harness"
 )
 
 // infrastructure is what users asked for, without ids and what clouds choose.

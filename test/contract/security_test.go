@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"iasql/test/harness"
+	"iasql/internal/test/harness"
 )
 
 func contains(s string, parts ...string) bool {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"iasql/test/harness"
+	"iasql/internal/test/harness"
 )
 
 // Waiting returns as soon as what was waited for is so, and fails as soon as it

@@ -13,7 +13,7 @@ import (
 	dbtypes "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 
-	"iasql/test/faultproxy"
+	"iasql/internal/test/faultproxy"
 )
 
 // rewrite has every answer carry what is put for the placeholders.

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"iasql/internal/devenv"
-	"iasql/internal/testaws"
-	"iasql/test/harness"
+	"iasql/internal/test/harness"
+	"iasql/internal/test/testaws"
 )
 
 // cluster starts a PostgreSQL of the test's own.

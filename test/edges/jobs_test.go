@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"iasql/test/faultproxy"
+	"iasql/internal/test/faultproxy"
 )
 
 // Jobs that a dead engine left as running, and any number of others that look

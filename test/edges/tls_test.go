@@ -20,8 +20,8 @@ import (
 	"time"
 
 	"iasql/internal/devenv"
-	"iasql/internal/testaws"
-	"iasql/test/harness"
+	"iasql/internal/test/harness"
+	"iasql/internal/test/testaws"
 )
 
 // What sslmode says holds for every connection of the engine, in a database

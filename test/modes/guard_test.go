@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"iasql/test/harness"
+	"iasql/internal/test/harness"
 )
 
 // TestReplacementsAreGuarded: what a replaced object held is gone like that of a

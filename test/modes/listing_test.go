@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"iasql/test/faultproxy"
-	"iasql/test/harness"
+	"iasql/internal/test/faultproxy"
+	"iasql/internal/test/harness"
 )
 
 // What users change does not wait for the end of a listing, wherever the cycle

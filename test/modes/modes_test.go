@@ -8,8 +8,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"iasql/test/faultproxy"
-	"iasql/test/harness"
+	"iasql/internal/test/faultproxy"
+	"iasql/internal/test/harness"
 )
 
 func TestMain(m *testing.M) { harness.Main(m) }

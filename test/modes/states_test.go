@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"iasql/test/faultproxy"
-	"iasql/test/harness"
+	"iasql/internal/test/faultproxy"
+	"iasql/internal/test/harness"
 )
 
 // faulty makes a world whose AWS calls go through a proxy.

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"iasql/internal/devenv"
-	"iasql/internal/testaws"
-	"iasql/test/harness"
+	"iasql/internal/test/harness"
+	"iasql/internal/test/testaws"
 )
 
 func TestMain(m *testing.M) { harness.Main(m) }

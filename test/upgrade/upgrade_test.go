@@ -16,8 +16,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"iasql/internal/testdb"
-	"iasql/test/harness"
+	"iasql/internal/test/harness"
+	"iasql/internal/test/testdb"
 )
 
 func TestMain(m *testing.M) { harness.Main(m) }

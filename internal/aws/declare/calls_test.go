@@ -11,9 +11,9 @@ import (
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 
 	"iasql/internal/aws"
-	"iasql/internal/aws/awstest"
 	"iasql/internal/aws/declare"
 	"iasql/internal/modules"
+	"iasql/internal/test/awstest"
 )
 
 // A service in the SDK's manner, which notes its calls. The tests here are of

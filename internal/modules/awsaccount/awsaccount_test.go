@@ -11,10 +11,10 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"iasql/internal/aws"
-	"iasql/internal/aws/awstest"
 	"iasql/internal/modules"
-	"iasql/internal/testaws"
-	"iasql/internal/testdb"
+	"iasql/internal/test/awstest"
+	"iasql/internal/test/testaws"
+	"iasql/internal/test/testdb"
 )
 
 func TestMain(m *testing.M) { testdb.Main(m, install, testaws.Setup) }

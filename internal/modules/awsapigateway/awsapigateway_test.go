@@ -6,9 +6,9 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"iasql/internal/aws/awstest"
 	"iasql/internal/modules"
-	"iasql/internal/testaws"
+	"iasql/internal/test/awstest"
+	"iasql/internal/test/testaws"
 )
 
 func TestMain(m *testing.M) { testaws.Main(m) }

@@ -9,9 +9,9 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"iasql/internal/aws"
-	"iasql/internal/aws/awstest"
 	"iasql/internal/modules"
-	"iasql/internal/testaws"
+	"iasql/internal/test/awstest"
+	"iasql/internal/test/testaws"
 )
 
 func TestMain(m *testing.M) { testaws.Main(m) }

@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"iasql/internal/aws"
-	"iasql/internal/aws/awstest"
+	"iasql/internal/test/awstest"
 )
 
 // node is a member of a request of the query protocol, and of its answers: a text,

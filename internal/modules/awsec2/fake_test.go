@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"iasql/internal/aws"
-	"iasql/internal/aws/awstest"
+	"iasql/internal/test/awstest"
 )
 
 // fake returns clients of an EC2 that answers a form as answer says, one at a

@@ -8,9 +8,9 @@ import (
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
-	"iasql/internal/aws/awstest"
 	"iasql/internal/aws/declare"
 	"iasql/internal/modules"
+	"iasql/internal/test/awstest"
 )
 
 // moto registers an instance with one port only: it looks for it by its id.

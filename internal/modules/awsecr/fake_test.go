@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"iasql/internal/aws"
-	"iasql/internal/aws/awstest"
+	"iasql/internal/test/awstest"
 )
 
 // publicRegistry is a public registry as the Amazon ECR Public API Reference has

@@ -10,9 +10,9 @@ import (
 	"sync"
 	"testing"
 
-	"iasql/internal/aws/awstest"
 	"iasql/internal/modules"
-	"iasql/internal/testaws"
+	"iasql/internal/test/awstest"
+	"iasql/internal/test/testaws"
 )
 
 func TestMain(m *testing.M) { testaws.Main(m) }

@@ -16,10 +16,10 @@ import (
 	rdstypes "github.com/aws/aws-sdk-go-v2/service/rds/types"
 
 	"iasql/internal/aws"
-	"iasql/internal/aws/awstest"
 	"iasql/internal/aws/declare"
 	"iasql/internal/modules"
-	"iasql/internal/testaws"
+	"iasql/internal/test/awstest"
+	"iasql/internal/test/testaws"
 )
 
 func TestMain(m *testing.M) { testaws.Main(m) }

@@ -13,9 +13,9 @@ import (
 	s3types "github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"iasql/internal/aws"
-	"iasql/internal/aws/awstest"
 	"iasql/internal/modules"
-	"iasql/internal/testaws"
+	"iasql/internal/test/awstest"
+	"iasql/internal/test/testaws"
 )
 
 func TestMain(m *testing.M) { testaws.Main(m) }

@@ -10,8 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"iasql/internal/aws"
-	"iasql/internal/aws/awstest"
 	"iasql/internal/modules"
+	"iasql/internal/test/awstest"
 )
 
 // bucketElsewhere makes a bucket of another region than the account's.

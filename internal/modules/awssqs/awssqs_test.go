@@ -13,10 +13,10 @@ import (
 	"time"
 
 	"iasql/internal/aws"
-	"iasql/internal/aws/awstest"
 	"iasql/internal/aws/declare"
 	"iasql/internal/modules"
-	"iasql/internal/testaws"
+	"iasql/internal/test/awstest"
+	"iasql/internal/test/testaws"
 )
 
 func TestMain(m *testing.M) { testaws.Main(m) }

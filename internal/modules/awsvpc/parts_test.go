@@ -7,9 +7,9 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"iasql/internal/aws"
-	"iasql/internal/aws/awstest"
 	"iasql/internal/aws/declare"
 	"iasql/internal/modules"
+	"iasql/internal/test/awstest"
 )
 
 func document(t *testing.T, text string) modules.Value {

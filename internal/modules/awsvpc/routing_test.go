@@ -8,9 +8,9 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"iasql/internal/aws"
-	"iasql/internal/aws/awstest"
 	"iasql/internal/aws/declare"
 	"iasql/internal/modules"
+	"iasql/internal/test/awstest"
 )
 
 var east = awstest.Scope("us-east-1")

@@ -30,8 +30,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"iasql/internal/testaws"
-	"iasql/internal/testdb"
+	"iasql/internal/test/testaws"
+	"iasql/internal/test/testdb"
 )
 
 // engineBinary is built once by Main.

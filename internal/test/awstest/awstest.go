@@ -16,7 +16,7 @@ import (
 
 	"iasql/internal/aws"
 	"iasql/internal/modules"
-	"iasql/internal/testaws"
+	"iasql/internal/test/testaws"
 )
 
 // Scope returns the scope of tests: the account that clients of [Clients] have.
