@@ -35,6 +35,7 @@ type columns struct {
 	stale   bool        // a column was read as it was before this engine's own write
 	held    bool        // a column waits for a person's word
 	unnamed string      // a column that is to be pulled, and names an object without a record
+	keeps   string      // a column that only a replacement could change, which would destroy data that nobody has given up
 }
 
 // mode returns the mode of a column.
@@ -64,6 +65,9 @@ func (cs *columns) look(c *modules.Column) {
 	v, base := compare(s, c, m, have, cloud, cs.policy.HoldConflicts)
 	if unrecorded && v == verdictPull {
 		return // the cloud may choose it, and the row has no word for it
+	}
+	if c.CreateOnly && v == verdictPush {
+		v = cs.unasked(c, have)
 	}
 	if (v == verdictPush || v == verdictPushConflict) && !s.Follows && s.sameName(c) {
 		v = verdictStale // somebody has adopted what it names since the record was read
@@ -96,6 +100,29 @@ func (cs *columns) look(c *modules.Column) {
 	case verdictStale:
 		cs.stale = true
 	}
+}
+
+// unasked says what to do about a column that is fixed at creation, and that
+// differs. Where no user asks for it, a replacement is only for what can be made
+// again (R18): what the cloud may choose it may also choose anew (a failover), and
+// about data a person decides.
+func (cs *columns) unasked(c *modules.Column, have modules.Value) verdict {
+	s := cs.s
+	_, pending := s.pendingBase(c, have)
+	switch {
+	case pending:
+		return verdictPush
+	case c.Chosen && !s.Dangling[c.Name]:
+		return verdictPull
+	case !s.Table.HoldsData, s.resolution() == "database":
+		return verdictPush
+	case s.Dangling[c.Name]:
+		cs.keeps = c.Name
+		return verdictSame
+	case s.resolution() == "cloud":
+		return verdictPull
+	}
+	return verdictHold
 }
 
 // push notes that a column is to be pushed.
@@ -131,10 +158,15 @@ func (cs *columns) conclude() Decision {
 	switch {
 	case cs.held:
 		d.State, d.Review, d.Reason, d.Wait = StateConflict, true, "changed on both sides", true
+	case cs.keeps != "":
+		d = d.refuse("what its " + cs.keeps + " names is replaced, and it holds data: it is not replaced along with that. Move the data to a new record, and delete this one")
 	case cs.stale:
 		d.State, d.Reason, d.Wait = StateUpdating, "pushed, not visible yet", true
 	case cs.unnamed != "":
 		d.State, d.Reason, d.Wait = StateWaiting, "its object's "+cs.unnamed+" is fixed, and is "+s.Cloud[cs.unnamed].String()+", which has no record", true
+	case s.Forming && (s.inserted() || s.bound()):
+		// It may fail yet, and then somebody has to know.
+		d.State, d.Reason, d.Wait = StateCreating, "is being made", true
 	case len(d.Pull) > 0:
 		d.Action, d.Reason, d.Settle = UpdateRecord, "changed in the cloud", true
 	default:
@@ -154,6 +186,8 @@ func (cs *columns) concludePush(d Decision) Decision {
 		return d.refuse("column " + d.Push[0] + " of " + s.Table.Name + " cannot be changed from here")
 	case cs.replace && cs.policy.Rules.Of(s.Table.Name, s.RecordID, "").CloudWins():
 		return d.refuse("changing " + d.Push[0] + " replaces the object, and the record is tracked")
+	case cs.replace && s.Forming: // what it says so far may not be all
+		return Decision{Pull: d.Pull, Wait: true, State: StateCreating, Reason: "is being made"}
 	case cs.replace:
 		d.Action, d.State, d.Reason = Replace, StateReplacing, "a column that is fixed at creation changed"
 	default:

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"iasql/internal/modes"
+	"iasql/internal/modules"
 )
 
 // Decide says what to do about a subject: the tables of docs/design.md, §3. It is
@@ -22,13 +23,8 @@ func Decide(s *Subject, p Policy) Decision {
 		return Decision{Settle: true, Reason: "the record is gone"}
 	case s.Record == nil:
 		return decideUnrecorded(s, p, mode)
-	case s.Presence == Present && s.deletedLast():
-		// A read that still shows what this engine deleted a moment ago (R13). It
-		// is no proof that the cloud has nothing of that name, if the cloud wins.
-		if mode.CloudWins() {
-			return Decision{Wait: true, State: StateReplacing, Reason: "deleted a moment ago"}
-		}
-		return decideAbsent(s, mode)
+	case s.Presence == Going, s.Presence == Present && s.deletedLast():
+		return decideGoing(s)
 	case s.Presence == Unknown:
 		return Decision{Wait: true, State: StateCheckPresentFailed, Reason: "the cloud could not be read"}
 	case s.Presence == Absent:
@@ -38,7 +34,50 @@ func Decide(s *Subject, p Policy) Decision {
 	case s.showsPredecessor():
 		return Decision{Wait: true, State: StateReplacing, Reason: "replaced, not visible yet"}
 	}
+	if s.Failure != "" && !mode.CloudWins() && (s.inserted() || s.bound()) && !s.adopting() {
+		return decideFailed(s)
+	}
 	return decideColumns(s, p)
+}
+
+// decideFailed: the cloud began to make the object of a new record, and could not.
+// What was in the way may be there by now, or may not: it is made anew a few times.
+func decideFailed(s *Subject) Decision {
+	d := Decision{State: StateCreating, Reason: "the cloud could not make it: " + s.Failure}
+	switch {
+	case s.State != nil && s.State.Unconfirmed >= MaxUnconfirmed && s.Change.Latest() <= s.State.FailedAt, !s.Can.Create || !s.Can.Delete:
+		d.Wait, d.State, d.Review = true, StateCreatingFailed, true
+	case s.attempts() == 1 || !s.Due():
+		d.Wait = true
+	default:
+		d.Action, d.State = Replace, StateReplacing
+	}
+	return d
+}
+
+// decideGoing: a record whose object is being deleted, or was deleted a moment ago
+// by this engine and still shows (R13). Its name is taken until it is proven absent
+// (R17): a successor is not called for before that, and the record is not deleted.
+func decideGoing(s *Subject) Decision {
+	switch {
+	case s.replacing():
+		return Decision{Wait: true, State: StateReplacing, Reason: "the old object is being deleted"}
+	case s.inserted():
+		return Decision{Wait: true, State: StateCreating, Reason: "an object of that name is being deleted"}
+	case s.Change != nil, s.State != nil, s.Presence == Present:
+		return Decision{Wait: true, State: StateUpdating, Reason: "the object is being deleted"}
+	}
+	// Nothing is asked for: the record goes when the object has gone, and until
+	// then shows what the cloud says of it.
+	d := Decision{Pull: modules.Row{}, Wait: true, Reason: "the object is being deleted"}
+	for i := range s.Table.Columns {
+		c := &s.Table.Columns[i]
+		cloud, known := s.Object[c.Name]
+		if have := s.Record.Row[c.Name]; c.Assigned && !c.Identity && c.References == nil && known && !c.Same(have, cloud) {
+			d.Action, d.Pull[c.Name] = UpdateRecord, cloud
+		}
+	}
+	return d
 }
 
 // decideDeposed: the old object of a replacement.
@@ -47,6 +86,8 @@ func decideDeposed(s *Subject, mode modes.Mode) Decision {
 		return Decision{Settle: true, Reason: "a user wants to keep it"}
 	}
 	switch s.Presence {
+	case Going:
+		return Decision{Wait: true, State: StateReplacing, Reason: "the old object is being deleted"}
 	case Present:
 		if s.deletedLast() {
 			return Decision{Wait: true, State: StateReplacing, Reason: "deletion under way"}
@@ -82,6 +123,8 @@ func decideDeleted(s *Subject, mode modes.Mode) Decision {
 	switch s.Presence {
 	case Unknown:
 		return Decision{Wait: true, State: StateCheckAbsentFailed, Reason: "the cloud could not be read"}
+	case Going:
+		return Decision{Wait: true, State: StateRemoving, Reason: "the object is being deleted"}
 	case Absent:
 		if s.CreatedLast() && !s.Unnameable && !s.Cascaded { // not visible yet (R13)
 			return Decision{Wait: true, State: StateRemoving, Reason: "created a moment ago, not visible yet"}
@@ -123,7 +166,7 @@ func decideUnrecorded(s *Subject, p Policy, mode modes.Mode) Decision {
 			return Decision{Wait: true, Reason: "created a moment ago"}
 		}
 	}
-	if mode.DatabaseWins() && p.Imported && s.Can.Delete && s.Protected == "" {
+	if mode.DatabaseWins() && p.Imported && s.Can.Delete && s.Protected == "" && !s.Table.HoldsData {
 		return Decision{Action: Delete, State: StateRemoving, Reason: "ENFORCE: no record asks for it"}
 	}
 	if s.parentless() {

@@ -16,6 +16,9 @@ type Jitter func() float64
 const (
 	backoffBase = time.Second
 	backoffCap  = 5 * time.Minute
+	// goingBackoff bounds the time between two looks at an object that is being
+	// made or deleted: a database takes minutes, and something waits for it.
+	goingBackoff = 30 * time.Second
 	// LongestBackoff is longer than any, also of what an API asks for. An attempt
 	// that is further away was planned before the clock was put back.
 	LongestBackoff = 20 * time.Minute
@@ -95,6 +98,11 @@ const maxNotFound = 9
 func (s *Subject) Failed(name StateName, err error, jitter Jitter) *State {
 	class := modules.ClassOf(err)
 	st := State{Name: name, Message: message(err), Code: class.String(), Attempts: s.attempts()}
+	if class == modules.Exists && name == StateReplacing {
+		// The predecessor is still there, whatever a read has shown (R17).
+		st.Backoff = min(jitter.backoff(st.Attempts, err), goingBackoff)
+		return s.Remember(st)
+	}
 	if class.Heals() && !(class == modules.NotFound && name != StateRemoving && st.Attempts >= maxNotFound) {
 		st.Backoff = jitter.backoff(st.Attempts, err)
 		return s.Remember(st)
@@ -163,6 +171,9 @@ func (s *Subject) Waiting(d Decision, jitter Jitter) *State {
 	}
 	if !d.Review {
 		st.Backoff = jitter.backoff(st.Attempts, s.Fault)
+	}
+	if s.Presence == Going || s.Forming {
+		st.Backoff = min(st.Backoff, goingBackoff)
 	}
 	return s.Remember(st)
 }

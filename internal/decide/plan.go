@@ -25,6 +25,29 @@ type Op struct {
 	After []*Op
 }
 
+// Partial reports whether the operation creates an object that an update has still
+// to complete: others wait for that. (An optional reference that is left out to
+// break a circle they cannot wait for.)
+func (op *Op) Partial() bool {
+	return op.Kind == OpCreate && slices.ContainsFunc(op.Subject.Table.Columns, func(c modules.Column) bool {
+		return c.Deferred && !c.IsDefault(op.Subject.Record.Row[c.Name]) && !slices.Contains(op.Omit, c.Name)
+	})
+}
+
+// completes reports whether the operation gives an object that was just created
+// what its creation has left out, besides references to the table t.
+func (op *Op) completes(t *modules.Table) bool {
+	return op.Kind == OpUpdate && op.Subject.bound() && slices.ContainsFunc(op.Subject.Table.Columns, func(c modules.Column) bool {
+		return c.Deferred && slices.Contains(op.Columns, c.Name) && (c.References == nil || c.References.Table != t.Name)
+	})
+}
+
+// Incomplete reports whether the record's object has been created, and what an
+// update has still to give it is not there: it is on its way, or has failed.
+func (s *Subject) Incomplete() bool {
+	return s.Table.Defers() && s.bound() && s.State.Name != StateWaiting
+}
+
 // Waiting is a step that cannot be taken yet.
 type Waiting struct {
 	Subject *Subject
@@ -79,7 +102,7 @@ type builder struct {
 	byKey    map[objectRef][]*Op    // deletes, by every column others may name the object by
 	byName   map[objectRef][]*Op    // creates, by user-chosen identity columns
 	edges    map[*Op]map[*Op]string // op → what it comes after → by which column
-	soft     map[[2]*Op]bool        // edges between deletions that may be dropped
+	soft     map[[2]*Op]bool        // edges that may be dropped
 	waiting  []Waiting
 }
 
@@ -158,7 +181,7 @@ func destroyedFirst(steps []Step) map[RecordRef]bool {
 // before it creates the new one: the table says so, or both would have the
 // same user-chosen identity.
 func destroysFirst(s *Subject) bool {
-	if s.Table.DestroyBeforeCreate {
+	if s.Table.DestroyBeforeCreate || s.Failure != "" {
 		return true
 	}
 	if s.Table.AssignedIdentity() || s.Record == nil {
@@ -188,9 +211,13 @@ func (b *builder) edge(op, after *Op, column string) {
 // the cloud may delete what another object names by such a column, and says so
 // if it does not.
 func (b *builder) soften(op, after *Op) {
-	if op.Kind != OpDelete || after.Kind != OpDelete {
-		return
+	if op.Kind == OpDelete && after.Kind == OpDelete {
+		b.drop(op, after)
 	}
+}
+
+// drop marks an edge that may be dropped to break a circle.
+func (b *builder) drop(op, after *Op) {
 	if b.soft == nil {
 		b.soft = map[[2]*Op]bool{}
 	}
@@ -239,6 +266,10 @@ func (b *builder) linkParent(op *Op, c *modules.Column) {
 	if other, ok := b.byRecord[parent]; ok && other.Kind == OpCreate {
 		b.edge(op, other, c.Name)
 		return
+	}
+	if other, ok := b.byRecord[parent]; ok && op.Kind == OpCreate && other.completes(s.Table) {
+		b.edge(op, other, "")
+		b.drop(op, other)
 	}
 	if s.RefKeys[c.Name].IsNull() && parent != s.Ref() {
 		b.waiting = append(b.waiting, Waiting{Subject: s, On: parent,

@@ -60,24 +60,31 @@ type Record struct {
 // Presence is what is known of an object's existence.
 type Presence int
 
-// The presences. Unknown causes neither delete nor insert (R5).
+// The presences. Unknown causes neither delete nor insert (R5), and nor does Going.
 const (
 	Unknown Presence = iota
 	Present
 	Absent // proven: a direct read said not found
+	// Going: the cloud is deleting the object, and it still has its name. It is
+	// neither present nor absent, however long that takes (R17).
+	Going
 )
 
 // Observation is what a read of the cloud has shown.
 type Observation struct {
 	Presence Presence
 	Fault    error       // why Presence is Unknown
-	Object   modules.Row // database terms; nil unless Present
+	Object   modules.Row // database terms; nil unless Present or Going
 	Cloud    modules.Row // the same object in cloud terms
 	// Dangling are the reference columns by which the object names one whose
 	// record is on its way out (see dangling.go).
 	Dangling map[string]bool
 	// Protected says why the object must not be deleted, or "".
 	Protected string
+	// Forming: the cloud is still making the object.
+	Forming bool
+	// Failure says why the cloud could not make the object, or "".
+	Failure string
 	// Unnameable: the identity names a record that is gone, so that there is no
 	// name by which the object could be read.
 	Unnameable bool

@@ -72,6 +72,29 @@ type Protector interface {
 	Protected(have Row) string
 }
 
+// Goer tells objects that the cloud is deleting from others. Deletions take
+// minutes with many services, and until they have ended the object can be read
+// and its name is taken.
+type Goer interface {
+	// Going reports whether the cloud is deleting the object.
+	Going(have Row) bool
+}
+
+// Former tells objects that the cloud is still making from others. What such an
+// object does not say yet is unknown, and left out of its row.
+type Former interface {
+	// Forming reports whether the cloud is still making the object.
+	Forming(have Row) bool
+}
+
+// Failer tells objects that the cloud began to make and could not (a NAT gateway
+// in a network that has no internet gateway). They are there, of no use, and some
+// of them vanish after a while.
+type Failer interface {
+	// Failed returns why the object could not be made, or "".
+	Failed(have Row) string
+}
+
 // Validator tells what is wrong with how a resource was made, such as a member of
 // the API that there is not. [NewRegistry] asks every resource that is one.
 type Validator interface{ Validate() error }

@@ -14,6 +14,11 @@ const (
 	ColumnTags    = "tags"    // jsonb object of strings
 )
 
+// Defers reports whether creations leave something to an update.
+func (t *Table) Defers() bool {
+	return slices.ContainsFunc(t.Columns, func(c Column) bool { return c.Deferred })
+}
+
 // Reach says how many listings a table needs.
 type Reach int
 
@@ -100,7 +105,10 @@ type Column struct {
 	// Chosen: NULL lets the cloud choose, and what it chose is then pulled;
 	// NULL is never pushed (a subnet's availability zone).
 	Chosen bool
-	Local  bool // belongs to the database alone; from the cloud only when the record is first inserted
+	// Deferred: a creation does not set it, and the update after it does. What
+	// depends on the object waits for that.
+	Deferred bool
+	Local    bool // belongs to the database alone; from the cloud only when the record is first inserted
 	// Equal tells whether two non-NULL values mean the same to the cloud; nil
 	// means their canonical texts are equal.
 	Equal func(a, b string) bool `json:"-"`
@@ -166,6 +174,10 @@ type Table struct {
 	// DestroyBeforeCreate: a replacement must remove the old object before it
 	// creates the new one, because the two cannot exist together.
 	DestroyBeforeCreate bool
+	// HoldsData: deleting an object loses what users have put into it, which nobody
+	// can make again. ENFORCE imports what has no record instead of deleting it, and
+	// leaves it to a person to replace what differs.
+	HoldsData bool
 
 	index map[string]int
 }

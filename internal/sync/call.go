@@ -47,7 +47,12 @@ const leastToSend = 5 * time.Second
 // call makes the calls of one operation and notes how it ended.
 func (c *cycle) call(ctx context.Context, r *running, ops map[*decide.Op]*running) {
 	for _, before := range r.After {
-		if b := ops[before]; !b.succeeded() {
+		b := ops[before]
+		if b.ending == postponed || b.succeeded() && b.Partial() {
+			r.ending = postponed
+			return
+		}
+		if !b.succeeded() {
 			on := b.Subject.Ref()
 			r.ending, r.waiting = blocked, decide.Waiting{Subject: r.Subject, On: on, Reason: fmt.Sprintf("waits for %s %d, which failed", on.Table, on.ID)}
 			return

@@ -71,7 +71,6 @@ func (c *cycle) pair(ctx context.Context, t *modules.Table, scope modules.Scope,
 		return nil, nil, fmt.Errorf("match objects of %s in %s: %w", t.Name, scope, err)
 	}
 	c.report.count(func(r *store.Report) { r.Listed += len(objects) })
-	protector, _ := c.Registry.Resource(t.Name).(modules.Protector)
 	for i, m := range matches {
 		s := &decide.Subject{Table: t, Scope: scope, Record: m.Record}
 		if m.Record != nil {
@@ -88,11 +87,9 @@ func (c *cycle) pair(ctx context.Context, t *modules.Table, scope modules.Scope,
 		if s.Record == nil && c.doubts.holds(t.Name, scope) {
 			continue // it may be what a creation in doubt made
 		}
-		s.Observation = decide.Observation{Presence: decide.Present, Object: objects[i], Cloud: cloud[i], Dangling: dangling[i]}
+		s.Observation = decide.Observation{Object: objects[i], Cloud: cloud[i], Dangling: dangling[i]}
+		c.shows(s)
 		c.complete(s)
-		if protector != nil {
-			s.Protected = protector.Protected(cloud[i])
-		}
 		subjects, keys = append(subjects, s), append(keys, key)
 	}
 	return subjects, keys, nil

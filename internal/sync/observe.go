@@ -83,7 +83,6 @@ func (c *cycle) unread(ctx context.Context, scope modules.Scope, subjects []*dec
 // asked for, or that it is not there.
 func (c *cycle) observed(ctx context.Context, scope modules.Scope, subjects []*decide.Subject, identities []modules.Row, byKey map[string]modules.Row) error {
 	t := subjects[0].Table
-	protector, _ := c.Registry.Resource(t.Name).(modules.Protector)
 	var found []*decide.Subject
 	var rows []modules.Row
 	for i, s := range subjects {
@@ -94,10 +93,8 @@ func (c *cycle) observed(ctx context.Context, scope modules.Scope, subjects []*d
 			s.Cascaded = decide.OwnerDeleted(s, scope, identities[i], c.recent, c.Registry.Table)
 			continue
 		}
-		s.Presence, s.Cloud, s.Object = decide.Present, o, o.Clone()
-		if protector != nil {
-			s.Protected = protector.Protected(o)
-		}
+		s.Cloud, s.Object = o, o.Clone()
+		c.shows(s)
 		found, rows = append(found, s), append(rows, s.Object)
 	}
 	dangling, err := c.Store.ToDatabase(ctx, t, scope, rows)
@@ -108,4 +105,22 @@ func (c *cycle) observed(ctx context.Context, scope modules.Scope, subjects []*d
 		s.Dangling = dangling[i]
 	}
 	return nil
+}
+
+// shows fills in what an object that was read shows of itself.
+func (c *cycle) shows(s *decide.Subject) {
+	r := c.Registry.Resource(s.Table.Name)
+	s.Presence = decide.Present
+	if goer, ok := r.(modules.Goer); ok && goer.Going(s.Cloud) {
+		s.Presence = decide.Going
+	}
+	if former, ok := r.(modules.Former); ok {
+		s.Forming = former.Forming(s.Cloud)
+	}
+	if failer, ok := r.(modules.Failer); ok {
+		s.Failure = failer.Failed(s.Cloud)
+	}
+	if protector, ok := r.(modules.Protector); ok {
+		s.Protected = protector.Protected(s.Cloud)
+	}
 }

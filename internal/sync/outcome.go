@@ -27,10 +27,11 @@ type running struct {
 type ending int
 
 const (
-	underWay ending = iota
-	called          // its calls were made, or tried: it has an outcome
-	blocked         // what it depends on did not succeed: it waits
-	refused         // the intent log did not take it, so that nothing was called: the next cycle looks again
+	underWay  ending = iota
+	called           // its calls were made, or tried: it has an outcome
+	postponed        // what it depends on was created, and is completed first: the next pass looks again
+	blocked          // what it depends on did not succeed: it waits
+	refused          // the intent log did not take it, so that nothing was called: the next cycle looks again
 )
 
 // succeeded reports whether those that depend on the operation may go on.

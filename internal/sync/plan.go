@@ -2,6 +2,8 @@ package sync
 
 import (
 	"context"
+	"fmt"
+	"slices"
 
 	"iasql/internal/decide"
 )
@@ -15,8 +17,68 @@ func (c *cycle) plan(ctx context.Context, steps []decide.Step) (decide.Plan, err
 			pushes = append(pushes, step)
 		}
 	}
+	pushes, waiting, err := c.incomplete(ctx, pushes)
+	if err != nil {
+		return decide.Plan{}, err
+	}
 	plan := decide.NewPlan(pushes)
-	return plan, c.remember(ctx, plan.Waiting)
+	return plan, c.remember(ctx, append(waiting, plan.Waiting...))
+}
+
+// incomplete takes out the creations that refer to a record whose object has been
+// created and is not complete, unless it is being completed by this plan.
+func (c *cycle) incomplete(ctx context.Context, pushes []decide.Step) (ready []decide.Step, waiting []decide.Waiting, err error) {
+	planned := map[decide.RecordRef]bool{}
+	for _, step := range pushes {
+		planned[step.Subject.Ref()] = true
+	}
+	parents := map[string][]int64{}
+	each := func(s *decide.Subject, do func(decide.RecordRef)) {
+		for i := range s.Table.Columns {
+			col := &s.Table.Columns[i]
+			if ref := col.References; ref != nil && !ref.ByKey && !s.Record.Row[col.Name].IsNull() {
+				do(decide.RecordRef{Table: ref.Table, ID: s.Record.Row[col.Name].Int()})
+			}
+		}
+	}
+	for _, step := range pushes {
+		if step.Decision.Action == decide.Create {
+			each(step.Subject, func(at decide.RecordRef) {
+				if t := c.Registry.Table(at.Table); t != nil && t.Defers() && c.catalog.has(at.Table) && !planned[at] && !slices.Contains(parents[at.Table], at.ID) {
+					parents[at.Table] = append(parents[at.Table], at.ID)
+				}
+			})
+		}
+	}
+	lacking := map[decide.RecordRef]bool{}
+	for _, t := range c.catalog.tables {
+		if len(parents[t.Name]) == 0 {
+			continue
+		}
+		loaded, err := c.Store.Load(ctx, t, parents[t.Name])
+		if err != nil {
+			return nil, nil, fmt.Errorf("load records of %s: %w", t.Name, err)
+		}
+		for _, s := range loaded {
+			lacking[s.Ref()] = s.Incomplete()
+		}
+	}
+	for _, step := range pushes {
+		wait := decide.Waiting{Subject: step.Subject}
+		if step.Decision.Action == decide.Create {
+			each(step.Subject, func(at decide.RecordRef) {
+				if lacking[at] {
+					wait.On, wait.Reason = at, fmt.Sprintf("waits for %s %d, which is not complete yet", at.Table, at.ID)
+				}
+			})
+		}
+		if wait.Reason == "" {
+			ready = append(ready, step)
+		} else {
+			waiting = append(waiting, wait)
+		}
+	}
+	return ready, waiting, nil
 }
 
 // pushable reports whether operations of the subject may be tried now.

@@ -162,7 +162,7 @@ func (c *cycle) recoverRoom(ctx context.Context, intent decide.Intent) (out stor
 	switch {
 	case s.Presence == decide.Unknown, s.Presence == decide.Absent && s.CreatedLast(): // not visible yet (R13)
 		return out, false, nil
-	case s.Presence == decide.Absent:
+	case s.Presence == decide.Absent, s.Presence == decide.Going:
 		out.Result = decide.ResultOK
 		out.State = s.Remember(decide.State{Name: decide.StateReplacing, Due: true})
 		out.State.Identity, out.State.Replacing = nil, true

@@ -67,8 +67,10 @@ func (b *binding) bind(updates []Update, token string) error {
 			note("call %s: no key of the table is in its input", b.remove.name)
 		}
 	}
-	if b.going.Column != "" && b.byName[b.going.Column] == nil {
-		note("going: there is no column %s", b.going.Column)
+	for what, state := range map[string]State{"going": b.going, "forming": b.forming} {
+		if state.Column != "" && b.byName[state.Column] == nil {
+			note("%s: there is no column %s", what, state.Column)
+		}
 	}
 	return errors.Join(defects...)
 }
@@ -265,6 +267,7 @@ func (b *binding) bindCreate() error {
 			b.created = append(b.created, target{column: c, path: p})
 		}
 	}
+	b.deferred()
 	answer, err := resolve(b.create.out, b.create.answer)
 	if err != nil {
 		return errors.Join(append(defects, fmt.Errorf("call %s: %w", b.create.name, err))...)
@@ -282,6 +285,21 @@ func (b *binding) bindCreate() error {
 		defects = append(defects, fmt.Errorf("call %s: its input takes no tags", b.create.name))
 	}
 	return errors.Join(append(defects, b.reachable(b.created))...)
+}
+
+// deferred marks the columns that are left to an update because the creation does
+// not take them.
+func (b *binding) deferred() {
+	if b.createBy != nil || len(b.create.edits) > 0 {
+		return // which may send anything
+	}
+	for i := range b.columns {
+		c := &b.columns[i]
+		sent := slices.ContainsFunc(b.created, func(t target) bool { return t.column == c })
+		if !sent && c.tagging == nil && b.updated(c.Name) {
+			b.description.Column(c.Name).Deferred = true
+		}
+	}
 }
 
 // answered finds a column in the answer of the creation.

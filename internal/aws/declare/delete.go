@@ -35,6 +35,20 @@ func (r *Resource) Delete(ctx context.Context, scope modules.Scope, have modules
 	return aws.IfExists(s.Delete(ctx))
 }
 
+// Going implements [modules.Goer].
+func (r *Resource) Going(have modules.Row) bool { return r.going.holds(have) }
+
+// Forming implements [modules.Former].
+func (r *Resource) Forming(have modules.Row) bool { return r.forming.holds(have) }
+
+// Failed implements [modules.Failer].
+func (r *Resource) Failed(have modules.Row) string {
+	if r.failed == nil {
+		return ""
+	}
+	return r.failed(have)
+}
+
 // named returns have with what the deletion names the object by: where only the
 // identity is known of it, and that is not what the call takes, the object is
 // read, and so it is where the table wants it. It returns nil if there is none.

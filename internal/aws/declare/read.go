@@ -3,6 +3,7 @@ package declare
 import (
 	"context"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"sync"
@@ -209,10 +210,24 @@ func (r *Resource) complete(ctx context.Context, s *Step, objects []reflect.Valu
 		}
 		all = slices.DeleteFunc(all, func(f *found) bool { return f.row == nil })
 	}
+	for _, f := range all {
+		r.untold(f.row)
+	}
 	if r.tags != nil && r.tags.tagging.bulk != nil {
 		return r.readTags(ctx, s, all, r.tags.tagging.bulk.size)
 	}
 	return all, nil
+}
+
+// untold leaves out of a row what an object that is being made does not say yet.
+func (r *Resource) untold(row modules.Row) {
+	if !r.forming.holds(row) {
+		return
+	}
+	maps.DeleteFunc(row, func(column string, v modules.Value) bool {
+		c := r.byName[column]
+		return v.IsNull() && c != nil && !c.Column.Assigned && !c.Column.Identity
+	})
 }
 
 // ifGone returns the error of a further call which says that something does not

@@ -28,7 +28,7 @@ type Table[T any] struct {
 	Checks    []string
 	Uniques   [][]string
 	// See [modules.Table].
-	Optional, DestroyBeforeCreate, DefinesRegions bool
+	Optional, DestroyBeforeCreate, DefinesRegions, HoldsData bool
 
 	// List lists all objects, Get reads those with known identities.
 	List *Listing
@@ -60,6 +60,11 @@ type Table[T any] struct {
 	// Going is a column with an object's state, and the states in which it is on
 	// its way out: there is nothing to delete any more.
 	Going State
+	// Forming are the states in which the object is being made: what AWS does not
+	// say of it yet is unknown.
+	Forming State
+	// Failed says why AWS could not make an object; see [modules.Failer].
+	Failed func(have modules.Row) string
 	// Protected says why an object must not be deleted; see [modules.Protector].
 	Protected func(have modules.Row) string
 }
@@ -112,6 +117,8 @@ type binding struct {
 	removeBy    func(context.Context, *Step) error
 	reread      bool
 	going       State
+	forming     State
+	failed      func(have modules.Row) string
 	protected   func(modules.Row) string
 }
 
@@ -139,11 +146,11 @@ func New[T any](c *aws.Clients, t Table[T]) *Resource {
 	r := &Resource{clients: c, binding: binding{
 		description: &modules.Table{
 			Name: t.Name, Doc: t.Doc, Provider: aws.Provider, Reach: reach, Columns: columns(plain...), Checks: t.Checks, Uniques: t.Uniques,
-			Creation: t.Creation, Optional: t.Optional, DefinesRegions: t.DefinesRegions, DestroyBeforeCreate: t.DestroyBeforeCreate,
+			Creation: t.Creation, Optional: t.Optional, DefinesRegions: t.DefinesRegions, DestroyBeforeCreate: t.DestroyBeforeCreate, HoldsData: t.HoldsData,
 		},
 		columns: t.Columns, byName: map[string]*Column{}, object: reflect.TypeFor[T](), service: t.Service,
 		list: t.List, get: t.Get, keys: map[*Op][]target{},
-		create: t.Create, createBy: t.CreateBy, remove: t.Delete, removeBy: t.DeleteBy, reread: t.Reread, going: t.Going, protected: t.Protected,
+		create: t.Create, createBy: t.CreateBy, remove: t.Delete, removeBy: t.DeleteBy, reread: t.Reread, going: t.Going, forming: t.Forming, failed: t.Failed, protected: t.Protected,
 	}}
 	if t.Gone != nil {
 		r.gone = func(v reflect.Value) bool { return t.Gone(pointer[T](v)) }
