@@ -89,6 +89,14 @@ func (c *checker) recent() time.Duration {
 	return at - lag
 }
 
+// seen is the instant from which on the running cycle has seen the cloud.
+func (c *checker) seen() time.Duration {
+	if r := c.run(); r != nil && r.spec.Stale == 0 {
+		return r.started
+	}
+	return c.recent()
+}
+
 // recordWritten follows which object a record stands for.
 func (c *checker) recordWritten(t *modules.Table, id int64, vals modules.Row) {
 	if c == nil {
@@ -347,6 +355,9 @@ func (c *checker) inserted(p store.Pull, id int64, vals modules.Row) {
 	}
 	if o.now() == nil && !c.track(c.run(), ref(t, id), "") && c.deletedByEngine(o) {
 		c.w.violate("R13", "%s: a stale read of %s, which the engine had deleted, made record %d", t.Name, key, id)
+	}
+	if !o.held(c.seen(), func(r modules.Row) bool { return !going(r) }) {
+		c.w.violate("R17", "%s: record %d was inserted for %s, which is being deleted", t.Name, id, key)
 	}
 	c.wanted(o)
 	if at, ok := c.replaced[o]; ok && !o.held(at-o.lag(), func(r modules.Row) bool { return r == nil }) && !c.everTracked(t) && p.Subject.Change == nil {

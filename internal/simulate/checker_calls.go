@@ -109,6 +109,9 @@ func (c *checker) removed(r *run, call *decide.Intent, o *object) {
 		return
 	}
 	r.deletes++
+	if o.table.HoldsData && c.enforced(r, at, "") && !c.asked(at, r.started, "", "INSERT", "UPDATE", "DELETE") && !c.resolved(at, "database") {
+		c.w.violate("R18", "%v: ENFORCE deleted %s, which holds data", at, o.key)
+	}
 	if call.Replaces {
 		return
 	}

@@ -39,6 +39,7 @@ type object struct {
 	// removed is what the engine knew of the object when it deleted it.
 	removed modules.Row
 	reborn  bool // over is what the engine knew of a predecessor
+	w       *world
 }
 
 type taken struct {
@@ -56,7 +57,10 @@ func (o *object) lag() time.Duration {
 	return lag
 }
 
-func (o *object) now() modules.Row { return o.hist[len(o.hist)-1].row }
+func (o *object) now() modules.Row { return o.asOf(o.w.now) }
+
+// going reports whether an object is being deleted.
+func going(row modules.Row) bool { return row["status"].String() == "deleting" }
 
 func (o *object) asOf(at time.Duration) modules.Row {
 	for i := len(o.hist) - 1; i >= 0; i-- {
@@ -70,6 +74,9 @@ func (o *object) asOf(at time.Duration) modules.Row {
 // held reports whether at some instant since then the object was as is says.
 func (o *object) held(since time.Duration, is func(modules.Row) bool) bool {
 	for i := len(o.hist) - 1; i >= 0; i-- {
+		if o.hist[i].at > o.w.now {
+			continue // when it will have gone
+		}
 		if is(o.hist[i].row) {
 			return true
 		}
@@ -131,8 +138,13 @@ func (c *cloud) check(t *modules.Table, scope modules.Scope, row modules.Row) er
 		if col.Required && v.IsNull() {
 			return failure(modules.Invalid, "MissingParameter")
 		}
-		if ref := col.References; ref != nil && !v.IsNull() && c.live(registry.Table(ref.Table), scope, v.String()) == nil {
-			return failure(modules.NotFound, "Invalid"+ref.Table+".NotFound")
+		if ref := col.References; ref != nil && !v.IsNull() {
+			switch target := c.live(registry.Table(ref.Table), scope, v.String()); {
+			case target == nil:
+				return failure(modules.NotFound, "Invalid"+ref.Table+".NotFound")
+			case going(target.now()):
+				return failure(modules.Dependency, "Invalid"+ref.Table+".State")
+			}
 		}
 	}
 	return nil
@@ -164,6 +176,8 @@ func (c *cloud) create(t *modules.Table, scope modules.Scope, want modules.Row, 
 		if who.ID != 0 {
 			row["note"] = modules.Null // this API sets it afterwards only
 		}
+	case name:
+		row["status"] = modules.Null
 	case host:
 		if row["size"].IsNull() {
 			row["size"] = modules.Text("s")
@@ -183,7 +197,7 @@ func (c *cloud) create(t *modules.Table, scope modules.Scope, want modules.Row, 
 	}
 	o := c.find(t, scope, key)
 	if o == nil {
-		o = &object{table: t, scope: scope, key: key}
+		o = &object{table: t, scope: scope, key: key, w: c.w}
 		c.objects = append(c.objects, o)
 		c.byKey[objectKey{t, scope, key}] = o
 	}
@@ -214,6 +228,9 @@ func keep(row, old modules.Row) {
 // update changes an object; have is what the engine read of it, nil for others.
 func (c *cloud) update(o *object, set, have modules.Row) error {
 	old := o.now()
+	if going(old) {
+		return failure(modules.Dependency, "InvalidState")
+	}
 	row := old.Clone()
 	for n, v := range set {
 		row[n] = v
@@ -234,7 +251,11 @@ func (c *cloud) update(o *object, set, have modules.Row) error {
 	return nil
 }
 
+// remove deletes an object, which may take a while.
 func (c *cloud) remove(o *object) error {
+	if going(o.now()) {
+		return nil
+	}
 	if o.table == net {
 		for _, h := range c.all(host) {
 			if h.scope == o.scope && h.now()["net_id"].String() == o.key {
@@ -242,7 +263,14 @@ func (c *cloud) remove(o *object) error {
 			}
 		}
 	}
-	o.hist = append(o.hist, version{c.w.now, nil})
+	at := c.w.now
+	if d := c.w.deletion(o); d > 0 {
+		row := o.now().Clone()
+		row["status"] = modules.Text("deleting")
+		o.hist = append(o.hist, version{at, row})
+		at += d
+	}
+	o.hist = append(o.hist, version{at, nil})
 	o.removed = nil
 	if o.table == host {
 		for _, h := range c.all(host) {
@@ -264,6 +292,9 @@ type resource struct{ table *modules.Table }
 type tagged struct{ resource }
 
 func (r resource) Table() *modules.Table { return r.table }
+
+// Going implements [modules.Goer].
+func (r resource) Going(have modules.Row) bool { return going(have) }
 
 func public(t *modules.Table, row modules.Row) modules.Row {
 	out := make(modules.Row, len(row))
@@ -422,7 +453,7 @@ func (r resource) Delete(ctx context.Context, scope modules.Scope, have modules.
 	return run.mutate(ctx, "Delete", r.table, func(call *decide.Intent) error {
 		key, _ := r.table.Key(have)
 		o := run.w.cloud.live(r.table, scope, key)
-		if o == nil {
+		if o == nil || going(o.now()) {
 			return nil
 		}
 		if err := run.w.cloud.remove(o); err != nil {

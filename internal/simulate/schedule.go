@@ -65,6 +65,7 @@ type Action struct {
 type Schedule struct {
 	Seed        uint64
 	Constrained bool // a user's constraint refuses a value
+	Slow        bool // deletions take time
 	MaxDeletes  int
 	Ratio       float64
 	Rows        int // objects there from the start
@@ -74,7 +75,7 @@ type Schedule struct {
 // NewSchedule makes the schedule of a seed.
 func NewSchedule(seed uint64) *Schedule {
 	rng := rand.New(rand.NewPCG(seed, 1))
-	s := &Schedule{Seed: seed, MaxDeletes: 100, Ratio: 1, Rows: rng.IntN(6)}
+	s := &Schedule{Seed: seed, Slow: seed%2 == 0, MaxDeletes: 100, Ratio: 1, Rows: rng.IntN(6)}
 	g := generator{rng: rng}
 	// Swarm testing: every schedule leaves most kinds of trouble out, so that
 	// the rest meets often.
@@ -193,7 +194,7 @@ func (g *generator) cycle(depth int) Action {
 // String spells the schedule as Go, to be pasted into a test.
 func (s *Schedule) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "&Schedule{Seed: %d, Constrained: %t, MaxDeletes: %d, Ratio: %g, Rows: %d, Actions: []Action{\n", s.Seed, s.Constrained, s.MaxDeletes, s.Ratio, s.Rows)
+	fmt.Fprintf(&b, "&Schedule{Seed: %d, Constrained: %t, Slow: %t, MaxDeletes: %d, Ratio: %g, Rows: %d, Actions: []Action{\n", s.Seed, s.Constrained, s.Slow, s.MaxDeletes, s.Ratio, s.Rows)
 	for i := range s.Actions {
 		fmt.Fprintf(&b, "\t%s,\n", s.Actions[i].spell("\t"))
 	}

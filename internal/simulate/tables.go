@@ -24,6 +24,7 @@ func required(c *modules.Column)   { c.Required = true }
 func createOnly(c *modules.Column) { c.CreateOnly = true }
 func assigned(c *modules.Column)   { c.Assigned = true }
 func identity(c *modules.Column)   { c.Identity = true }
+func deferred(c *modules.Column)   { c.Deferred = true }
 func secret(c *modules.Column)     { c.WriteOnly = true }
 
 func references(table, key string) func(*modules.Column) {
@@ -34,13 +35,13 @@ func references(table, key string) func(*modules.Column) {
 
 // The tables: identities assigned and chosen, creations by tag, token and
 // name, columns fixed at creation, defaults of the cloud, a reference that may
-// form circles, and a secret.
+// form circles, a secret, and states in which objects are being deleted.
 var (
 	net = &modules.Table{
 		Name: "net", Doc: "Networks.", Provider: "sim", Reach: modules.PerRegion, Creation: modules.ByTag,
 		Columns: []modules.Column{
 			text("account", required, createOnly), text("region", required, createOnly),
-			text("net_id", identity, assigned), text("cidr", required, createOnly), text("note"), text("status", assigned),
+			text("net_id", identity, assigned), text("cidr", required, createOnly), text("note", deferred), text("status", assigned),
 			{Name: "tags", Type: modules.TypeJSON, Doc: "Tags."},
 		},
 	}
@@ -56,11 +57,11 @@ var (
 		Name: "name", Doc: "Names.", Provider: "sim", Reach: modules.PerAccount, Creation: modules.ByName,
 		Columns: []modules.Column{
 			text("account", required, createOnly), text("name", required, identity, createOnly), text("kind", createOnly),
-			text("value"), text("secret", secret),
+			text("value"), text("secret", secret), text("status", assigned),
 		},
 	}
 	job = &modules.Table{
-		Name: "job", Doc: "Jobs.", Provider: "sim", Reach: modules.PerAccount, Creation: modules.ByToken, DestroyBeforeCreate: true,
+		Name: "job", Doc: "Jobs.", Provider: "sim", Reach: modules.PerAccount, Creation: modules.ByToken, DestroyBeforeCreate: true, HoldsData: true,
 		Columns: []modules.Column{
 			text("account", required, createOnly), text("job_id", identity, assigned), text("image", createOnly),
 			text("spec", func(c *modules.Column) { c.Equal = strings.EqualFold }),

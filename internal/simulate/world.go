@@ -21,6 +21,7 @@ type world struct {
 	runs  []*run // cycles under way: the innermost is the one that acts
 
 	constrained   bool
+	slow          bool // deletions take time
 	trackedTables map[string]bool
 	importedOnce  map[string]bool
 	report        store.Report
@@ -52,7 +53,7 @@ func (w *world) trace(format string, args ...any) {
 }
 
 func newWorld(s *Schedule) *world {
-	w := &world{now: time.Hour, constrained: s.Constrained, trackedTables: map[string]bool{}, importedOnce: map[string]bool{}}
+	w := &world{now: time.Hour, constrained: s.Constrained, slow: s.Slow, trackedTables: map[string]bool{}, importedOnce: map[string]bool{}}
 	w.db, w.cloud = newDatabase(w), newCloud(w)
 	w.check = newChecker(w)
 	w.db.limits.Max, w.db.limits.Ratio = s.MaxDeletes, s.Ratio
@@ -61,6 +62,15 @@ func newWorld(s *Schedule) *world {
 	}
 	w.now += time.Minute
 	return w
+}
+
+// deletion returns how long an object's deletion takes.
+func (w *world) deletion(o *object) time.Duration {
+	if !w.slow || o.table.Column("status") == nil {
+		return 0
+	}
+	list := []time.Duration{0, 20 * time.Second, 90 * time.Second, 5 * time.Minute}
+	return list[int(w.now/(10*time.Millisecond))%len(list)]
 }
 
 // Play plays a schedule up to the fixpoint and returns the first violation.
