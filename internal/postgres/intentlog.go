@@ -117,6 +117,7 @@ func (d *Database) writeEntries(ctx context.Context, lease store.Lease, entries 
 				WITH ORDINALITY c (region, table_name, record_id, kind, service, action, token, key, columns, up_to, replaces, ord)
 			WHERE EXISTS (SELECT FROM fence)
 			  AND (SELECT coalesce(iasql_internal.open_batch(), 0)) = $4
+			  AND ($17 = '' OR $17 = iasql_internal.rules_version())
 			  AND CASE WHEN NOT EXISTS (SELECT FROM public.iasql_mode WHERE mode = 'TRACK') THEN true
 			           WHEN c.kind = 'update' THEN NOT EXISTS (
 			               SELECT FROM jsonb_object_keys(c.columns) k (name) WHERE public.iasql_mode_of(c.table_name, nullif(c.record_id, 0), k.name) = 'TRACK')
@@ -130,7 +131,7 @@ func (d *Database) writeEntries(ctx context.Context, lease store.Lease, entries 
 		)
 		SELECT ord, id FROM allowed`,
 		lease.Account, lease.Fence, lease.Cycle, lease.Batch,
-		regions, tables, records, kinds, services, actions, tokens, keys, columns, upTo, replaces, d.clocks.now(lease.Account))
+		regions, tables, records, kinds, services, actions, tokens, keys, columns, upTo, replaces, d.clocks.now(lease.Account), lease.Rules)
 	refused := store.ErrRefused
 	if err == nil && slices.ContainsFunc(written, func(e *entry) bool { return e.id == 0 }) {
 		if lost := d.fenced(ctx, lease, nil, func(pgx.Tx) error { return nil }); lost != nil {

@@ -50,8 +50,12 @@ func (d *Database) pullGroup(ctx context.Context, lease store.Lease, pulls []sto
 	err := d.fenced(ctx, lease, []string{t.Name}, func(tx pgx.Tx) error {
 		// References among the rows of one statement are checked at its end,
 		// and nobody's open transaction holds the cycle up for long.
-		if _, err := tx.Exec(ctx, fmt.Sprintf(`SET LOCAL lock_timeout = %d; SET CONSTRAINTS ALL DEFERRED`, cmp.Or(d.lockWait, pullLockWait).Milliseconds())); err != nil {
-			return err
+		first := &pgx.Batch{}
+		holdRules(first, lease)
+		first.Queue(fmt.Sprintf(`SET LOCAL lock_timeout = %d`, cmp.Or(d.lockWait, pullLockWait).Milliseconds()))
+		first.Queue(`SET CONSTRAINTS ALL DEFERRED`)
+		if err := tx.SendBatch(ctx, first).Close(); err != nil {
+			return fenceError(err)
 		}
 		if err := d.writePulls(ctx, tx, pulls, results); err != nil {
 			return err
@@ -60,10 +64,13 @@ func (d *Database) pullGroup(ctx context.Context, lease store.Lease, pulls []sto
 			return err
 		}
 		batch := &pgx.Batch{}
-		if err := d.queueSettlements(batch, settlementsOf(pulls, results)); err != nil || batch.Len() == 0 {
+		if err := d.queueSettlements(batch, settlementsOf(pulls, results)); err != nil {
 			return err
 		}
-		return tx.SendBatch(ctx, batch).Close()
+		if holdRules(batch, lease); batch.Len() == 0 {
+			return nil
+		}
+		return fenceError(tx.SendBatch(ctx, batch).Close())
 	})
 	switch {
 	case err == nil:

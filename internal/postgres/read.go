@@ -66,6 +66,8 @@ func (d *Database) Regions(ctx context.Context, provider, account string) ([]str
 func (d *Database) Settings(ctx context.Context, account string) (store.Settings, error) {
 	s := store.Settings{Imported: map[string]bool{}}
 	batch := &pgx.Batch{}
+	// First the version: rules that come up in between are those of a later one.
+	batch.Queue(`SELECT iasql_internal.rules_version()`).QueryRow(func(row pgx.Row) error { return row.Scan(&s.Version) })
 	batch.Queue(`SELECT id, coalesce(table_name, ''), coalesce(record_id, 0), coalesce(column_name, ''), mode FROM public.iasql_mode`).
 		Query(func(rows pgx.Rows) error {
 			rules, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (modes.Rule, error) {

@@ -12,7 +12,11 @@ import (
 
 // Settle implements [store.Store].
 func (d *Database) Settle(ctx context.Context, lease store.Lease, settlements []store.Settlement) error {
-	return d.fencedBatch(ctx, lease, nil, func(batch *pgx.Batch) error { return d.queueSettlements(batch, settlements) })
+	return d.fencedBatch(ctx, lease, nil, func(batch *pgx.Batch) error {
+		err := d.queueSettlements(batch, settlements)
+		holdRules(batch, lease)
+		return err
+	})
 }
 
 // queueSettlements queues settlements, all of a kind in one statement. Of two

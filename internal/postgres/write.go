@@ -52,10 +52,33 @@ func refusesCode(err error) bool {
 	return errors.As(err, &pg) && pg.Code == untrustedCode
 }
 
+// The SQLSTATEs of iasql_internal.hold_rules.
+const (
+	outdated  = "IA092"
+	batchOpen = "IA093"
+)
+
+// holdRules has a transaction fail if what it carries out was decided by rules that
+// do not hold any more (R19). It comes last, next to the commit: what comes up while
+// the transaction writes counts too.
+func holdRules(batch *pgx.Batch, lease store.Lease) {
+	if lease.Rules != "" {
+		batch.Queue(`SELECT iasql_internal.hold_rules($1, $2)`, lease.Rules, lease.Batch)
+	}
+}
+
 func fenceError(err error) error {
 	var pg *pgconn.PgError
-	if errors.As(err, &pg) && pg.Code == leaseLost {
+	if !errors.As(err, &pg) {
+		return err
+	}
+	switch pg.Code {
+	case leaseLost:
 		return store.ErrLeaseLost
+	case outdated:
+		return store.ErrOutdated
+	case batchOpen:
+		return store.ErrRefused
 	}
 	return err
 }

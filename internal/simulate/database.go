@@ -193,7 +193,7 @@ func (db *database) keyOf(t *modules.Table, id int64) (string, bool) {
 }
 
 func (db *database) settings() store.Settings {
-	s := store.Settings{Rules: modes.New(db.rules), HoldConflicts: db.hold, Deletes: db.limits, ConsistencyWindow: window, Imported: map[string]bool{}}
+	s := store.Settings{Rules: modes.New(db.rules), Version: db.ruled(), HoldConflicts: db.hold, Deletes: db.limits, ConsistencyWindow: window, Imported: map[string]bool{}}
 	for t := range db.imported {
 		s.Imported[t] = true
 	}

@@ -19,7 +19,7 @@ func (db *database) begin(lease store.Lease, call decide.Intent) (int64, error) 
 	if lease.Fence != db.fence {
 		return 0, store.ErrLeaseLost
 	}
-	if db.batch != lease.Batch {
+	if db.batch != lease.Batch || lease.Rules != "" && lease.Rules != db.ruled() {
 		return 0, store.ErrRefused
 	}
 	rules, columns := modes.New(db.rules), []string{""}
@@ -39,6 +39,30 @@ func (db *database) begin(lease store.Lease, call decide.Intent) (int64, error) 
 	db.ops = append(db.ops, op)
 	db.wrote("intent")
 	return op.id, nil
+}
+
+// ruled is the version of the rules: it changes whenever they do.
+func (db *database) ruled() string {
+	rules := make([]string, len(db.rules))
+	for i, r := range db.rules {
+		rules[i] = fmt.Sprint(r.Table, r.RecordID, r.Column, r.Mode)
+	}
+	slices.Sort(rules)
+	return fmt.Sprint(rules)
+}
+
+// outdated refuses what was decided by rules that do not hold any more, or before a
+// batch was opened.
+func (db *database) outdated(lease store.Lease) error {
+	switch {
+	case lease.Rules == "":
+		return nil
+	case lease.Batch != db.batch:
+		return store.ErrRefused
+	case lease.Rules != db.ruled():
+		return store.ErrOutdated
+	}
+	return nil
 }
 
 // logged returns columns as the intent log keeps them: a reference to what is on
@@ -212,6 +236,9 @@ func (db *database) pullGroup(lease store.Lease, pulls []store.Pull, results []s
 	if lease.Fence != db.fence {
 		return store.ErrLeaseLost
 	}
+	if err := db.outdated(lease); err != nil {
+		return err
+	}
 	t := pulls[0].Subject.Table
 	type undo struct {
 		id  int64
@@ -244,7 +271,11 @@ func (db *database) pullGroup(lease store.Lease, pulls []store.Pull, results []s
 			if failure = db.unfit(t, vals); failure != nil { // looked at before the unique indexes
 				break
 			}
-			if named && db.byKey(t, t.Scope(vals), key) != nil {
+			if r := db.byKey(t, t.Scope(vals), key); named && r != nil {
+				if db.writing(ref(t, r.id)) { // the unique index waits for what becomes of it
+					failure = errWaits
+					break
+				}
 				continue
 			}
 			if db.reserved(t, vals) || db.writing(ref(t, id)) {
@@ -479,6 +510,9 @@ func (db *database) violated(t *modules.Table, id int64, r *row) error {
 func (db *database) settleFor(lease store.Lease, settlements []store.Settlement) error {
 	if lease.Fence != db.fence {
 		return store.ErrLeaseLost
+	}
+	if err := db.outdated(lease); err != nil {
+		return err
 	}
 	db.settle(settlements)
 	return nil

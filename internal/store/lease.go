@@ -14,6 +14,9 @@ type Lease struct {
 	Cycle int64 // row of iasql_cycles
 	// Batch is the batch being committed under the lease, 0 for none.
 	Batch int64
+	// Rules is the version of the rules that the cycle decides by
+	// ([Settings.Version]), "" while it has not read them.
+	Rules string
 	// Reviewed: a person has seen the plan, so that R7 does not stop it.
 	Reviewed bool
 }

@@ -17,7 +17,9 @@ type InstalledTable struct {
 
 // Settings are what the cycle needs of iasql_settings and iasql_mode.
 type Settings struct {
-	Rules             modes.Rules
+	Rules modes.Rules
+	// Version changes whenever the rules do.
+	Version           string
 	HoldConflicts     bool
 	Deletes           decide.DeleteLimits
 	ConsistencyWindow time.Duration

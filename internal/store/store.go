@@ -87,7 +87,8 @@ type IntentLog interface {
 	// Begin writes the entry of a call that is about to be made. It returns
 	// [ErrRefused] when the mode of the record, or for an update that of one of
 	// its columns, is TRACK, or a batch is open that the lease does not belong
-	// to, and [ErrLeaseLost] when the lease was lost. Any other error leaves open
+	// to, or the rules are not those that were decided by, and [ErrLeaseLost] when
+	// the lease was lost. Any other error leaves open
 	// whether the entry is there.
 	Begin(ctx context.Context, lease Lease, intent decide.Intent) (id int64, err error)
 	// Finish records how operations ended, with all that follows from it for
@@ -97,6 +98,10 @@ type IntentLog interface {
 
 // Records writes records and what is remembered of them.
 type Records interface {
+	// Pull and Settle fail with [ErrOutdated] if the rules that hold are not those
+	// that were decided by, and with [ErrRefused] if a batch is open that the lease
+	// does not belong to. They write nothing then (R19).
+	//
 	// Pull writes to records what was found in the cloud, and settles. Each
 	// write is applied only to the version it was decided on; a skipped one is
 	// not an error. The result is parallel to pulls.
@@ -112,7 +117,10 @@ var (
 	// ErrLeaseLost is returned by writes of a cycle whose account another
 	// engine has taken over. The cycle ends; nothing is lost.
 	ErrLeaseLost = errors.New("another engine has taken the account over")
-	// ErrRefused is returned by Begin when the operation must not be made now:
+	// ErrOutdated is returned by writes that carry out what was decided by rules
+	// that do not hold any more. The account is looked at anew.
+	ErrOutdated = errors.New("the rules have changed since this was decided")
+	// ErrRefused is returned when the operation must not be made now:
 	// the record became TRACK, or a batch was opened.
 	ErrRefused = errors.New("the operation is not permitted now")
 )

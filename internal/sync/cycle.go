@@ -2,6 +2,7 @@ package sync
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -13,6 +14,9 @@ import (
 
 // MaxPasses bounds the passes of one cycle; what is left then is for the next.
 const MaxPasses = 24
+
+// maxRestarts bounds how often one cycle begins anew because the rules change.
+const maxRestarts = 3
 
 // cycle is the state of one run.
 type cycle struct {
@@ -41,8 +45,23 @@ func newCycle(e *Engine, lease store.Lease, kind store.Kind) *cycle {
 // abandoned at any instant.
 func (e *Engine) Cycle(ctx context.Context, lease store.Lease, kind store.Kind) (store.Report, error) {
 	c := newCycle(e, lease, kind)
-	err := c.run(ctx)
-	return c.report.Report, err
+	for restarts := 0; ; restarts++ {
+		err := c.run(ctx)
+		switch {
+		case errors.Is(err, store.ErrRefused): // a batch was opened, and its end has another cycle come
+			return c.report.Report, nil
+		case !errors.Is(err, store.ErrOutdated):
+			return c.report.Report, err
+		case restarts == maxRestarts:
+			c.report.More = true
+			return c.report.Report, nil
+		}
+		// Decided by rules that do not hold any more: the cycle begins anew (R19).
+		again := newCycle(e, lease, kind)
+		again.destroyed = c.destroyed // it is one cycle to those who limit it (R7)
+		again.report.add(&c.report.Report)
+		c = again
+	}
 }
 
 // run is the flow that doc.go shows.
@@ -181,6 +200,6 @@ func (c *cycle) pushMeanwhile(ctx context.Context) error {
 	c.recent.Merge(push.recent)
 	outdated := !reflect.DeepEqual(c.settings.Rules, push.settings.Rules) || c.settings.HoldConflicts != push.settings.HoldConflicts
 	c.preempt.pushed(push.preempt.touched, outdated)
-	c.settings = push.settings
+	c.settings, c.lease.Rules = push.settings, push.lease.Rules
 	return nil
 }

@@ -35,6 +35,7 @@ func (c *cycle) prepare(ctx context.Context) error {
 	if c.settings, err = c.Store.Settings(ctx, c.lease.Account); err != nil {
 		return fmt.Errorf("read settings and modes: %w", err)
 	}
+	c.lease.Rules = c.settings.Version
 	return c.readIntents(ctx)
 }
 

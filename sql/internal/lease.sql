@@ -1,4 +1,24 @@
 DROP FUNCTION IF EXISTS iasql_internal.hold_lease(text, bigint);
+CREATE OR REPLACE FUNCTION iasql_internal.rules_version() RETURNS text
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT count(*) || ':' || coalesce(sum(hashtextextended((m.table_name, m.record_id, m.column_name, m.mode)::text, 0)), 0)
+    FROM public.iasql_mode m
+$$;
+COMMENT ON FUNCTION iasql_internal.rules_version() IS 'Changes whenever the rules of iasql_mode do.';
+
+CREATE OR REPLACE FUNCTION iasql_internal.hold_rules(rules text, batch bigint) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF coalesce(iasql_internal.open_batch(), 0) <> batch THEN
+        RAISE EXCEPTION 'a batch was opened since this was decided' USING ERRCODE = 'IA093';
+    END IF;
+    IF rules <> iasql_internal.rules_version() THEN
+        RAISE EXCEPTION 'the rules have changed since this was decided' USING ERRCODE = 'IA092';
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION iasql_internal.hold_rules(text, bigint) IS 'Last in every transaction that carries out what an engine has decided: fails if other rules hold than those that it was decided by, or a batch is open that it does not belong to (R19).';
+
 CREATE OR REPLACE FUNCTION iasql_internal.hold_lease(account text, fence bigint, writes text[] DEFAULT NULL) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN

@@ -261,6 +261,8 @@ func class(err error) string {
 		return "lease lost"
 	case errors.Is(err, store.ErrRefused):
 		return "refused"
+	case errors.Is(err, store.ErrOutdated):
+		return "outdated"
 	}
 	return "failed"
 }

@@ -151,6 +151,7 @@ type player struct {
 	seen     []pair[*decide.Subject] // what Load has returned, in that order
 	left     []pair[*decide.Subject] // what Deposed has
 	rules    []modes.Rule
+	version  pair[string] // of the rules, as they were read last
 	open     [3]bool // transactions
 	explicit int64
 }

@@ -33,6 +33,10 @@ func (p *player) lease(rng *rand.Rand) (pair[store.Lease], string) {
 		n = rng.IntN(n)
 	}
 	l, what := p.leases[n], fmt.Sprintf("[lease %d] ", n)
+	if p.version != (pair[string]{}) && chance(rng, 0.3) {
+		l.m.Rules, l.s.Rules = p.version.m, p.version.s
+		what += "[by rules that were read] "
+	}
 	if len(p.batches) > 0 && chance(rng, 0.5) {
 		b := pick(rng, p.batches)
 		l.m.Batch, l.s.Batch = b.m, b.s
@@ -78,6 +82,7 @@ func (p *player) settings(*rand.Rand) {
 	s, serr := p.s.Settings(p.ctx, simulate.Account)
 	if p.errs(merr, serr) {
 		p.compare("settings", p.policy(model, m), p.policy(subject, s))
+		p.version = pair[string]{m.Version, s.Version}
 	}
 }
 
