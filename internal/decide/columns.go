@@ -136,9 +136,9 @@ func (cs *columns) push(c *modules.Column) {
 func (cs *columns) secret(c *modules.Column, m modes.Mode, have modules.Value) {
 	switch {
 	case have.IsNull():
-	case cs.s.secretPushed(c):
+	case cs.s.secretPushed(c), m.CloudWins(): // it went out, or is given up
 		cs.d.Pull[c.Name] = modules.Null
-	case !m.CloudWins():
+	default:
 		cs.d.Push = append(cs.d.Push, c.Name)
 	}
 }

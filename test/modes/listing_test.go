@@ -81,3 +81,44 @@ func TestChangesDuringListing(t *testing.T) {
 		})
 	}
 }
+
+// A rule holds from its COMMIT on: what a running cycle has listed before is not
+// pulled by the older ones (R19).
+func TestRuleDuringListing(t *testing.T) {
+	t.Parallel()
+	w := harness.NewWorld(t)
+	proxy := faultproxy.Start(t, w.AWS.Endpoint)
+	w.Endpoint = proxy.URL
+	w.Serve()
+	w.Install(east, "aws_sqs")
+	w.PSQL(`UPDATE iasql_settings SET value = '0 seconds' WHERE name = 'consistency_window'`,
+		`UPDATE iasql_settings SET value = '1 hour' WHERE name = 'sync_interval'`)
+	w.PSQL(`INSERT INTO queue (name, delay_seconds) VALUES ('drifts', 1)`)
+	w.Settled()
+	w.PSQL(`SELECT iasql_sync_now()`)
+	url := w.PSQL(`SELECT url FROM queue`)
+	w.CLI("sqs", "set-queue-attributes", "--queue-url", url, "--attributes", "DelaySeconds=100")
+	w.CLI("sqs", "create-queue", "--queue-name", "uninvited")
+	var once sync.Once
+	proxy.Set(func(c faultproxy.Call) faultproxy.Fault {
+		if c.Action != "GetQueueAttributes" {
+			return faultproxy.Fault{}
+		}
+		return faultproxy.Fault{After: func() { // the answer is on its way
+			once.Do(func() { w.PSQL(`INSERT INTO iasql_mode (mode) VALUES ('ENFORCE')`) })
+		}}
+	})
+	w.PSQL(`SELECT iasql_sync_now()`)
+	w.Settled()
+	if got := w.PSQL(`SELECT string_agg(name || ' ' || delay_seconds, ', ') FROM queue`); got != "drifts 1" {
+		t.Errorf("the records are %s", got)
+	}
+	if got := w.PSQL(`SELECT count(*) FROM iasql_audit_log WHERE table_name = 'queue' AND origin = 'engine' AND (change_type = 'INSERT' OR change -> 'change' ->> 'delay_seconds' = '100')`); got != "0" {
+		t.Errorf("%s pulls of what ENFORCE does not want", got)
+	}
+	w.Eventually(20*time.Second, "the cloud to be as the tables are", func() bool {
+		list := fmt.Sprint(w.CLI("sqs", "list-queues")["QueueUrls"])
+		attributes := w.CLI("sqs", "get-queue-attributes", "--queue-url", url, "--attribute-names", "DelaySeconds")["Attributes"].(map[string]any)
+		return attributes["DelaySeconds"] == "1" && !strings.Contains(list, "uninvited")
+	})
+}

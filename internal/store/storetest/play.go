@@ -152,7 +152,7 @@ type player struct {
 	left     []pair[*decide.Subject] // what Deposed has
 	rules    []modes.Rule
 	version  pair[string] // of the rules, as they were read last
-	open     [3]bool // transactions
+	open     [3]bool      // transactions
 	explicit int64
 }
 

@@ -1,0 +1,204 @@
+package decide
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"iasql/internal/auditlog"
+	"iasql/internal/modes"
+	"iasql/internal/modules"
+)
+
+// TestDecideGoing: what the cloud is deleting is neither present nor absent, in every
+// mode and whatever is asked for (R17).
+func TestDecideGoing(t *testing.T) {
+	going := func(s *Subject) *Subject { s.Presence = Going; return s }
+	a, b := row("size", "a"), row("size", "b")
+	name := modules.Row{"account": modules.Text("acct"), "name": modules.Text("x"), "kind": modules.Text("k"), "size": modules.Null}
+	replacing := func() *Subject {
+		s := &Subject{Table: bucket, RecordID: 1, Record: &Record{ID: 1, Row: name}, State: &State{Name: StateReplacing, Due: true, Binding: Binding{Replacing: true}},
+			Change:      &auditlog.Change{AuditIDs: []int64{7}, Base: modules.Row{"kind": modules.Text("old")}},
+			Observation: Observation{Presence: Going, Object: name, Cloud: name}, Can: modules.Abilities{Create: true, Update: true, Delete: true}}
+		return s
+	}
+	inserted := func() *Subject { s := replacing(); s.State, s.Change.Insert = nil, true; return s }
+	for what, c := range map[string]struct {
+		s     func() *Subject
+		state StateName
+	}{
+		"its record is as it was":       {func() *Subject { return going(subject(a, a.Clone(), nil)) }, ""},
+		"its record differs":            {func() *Subject { return going(subject(a, b, nil)) }, ""},
+		"its record was updated":        {func() *Subject { return going(subject(a, b, modules.Row{"size": modules.Text("b")})) }, StateUpdating},
+		"its record was deleted":        {func() *Subject { return going(changed(subject(nil, a, nil), "delete")) }, StateRemoving},
+		"it makes room for a successor": {replacing, StateReplacing},
+		"an INSERT asks for its name":   {inserted, StateCreating},
+		"it has been replaced":          {func() *Subject { s := going(subject(nil, a, nil)); s.Deposed = true; return s }, StateReplacing},
+		"it has no record":              {func() *Subject { s := going(subject(nil, a, nil)); s.RecordID = 0; return s }, ""},
+	} {
+		for _, m := range []modes.Mode{modes.Normal, modes.Enforce, modes.Track} {
+			d := Decide(c.s(), mode(m))
+			if d.Action != Nothing || d.Settle || d.State != c.state || d.Review {
+				t.Errorf("%s, %s: %+v, want to wait in state %q", what, m, d, c.state)
+			}
+		}
+	}
+	// What it says of itself is shown meanwhile.
+	s := going(subject(row("status", "available"), row("status", "deleting", "size", "z"), nil))
+	if d := Decide(s, mode(modes.Normal)); d.Action != UpdateRecord || len(d.Pull) != 1 || d.Pull["status"].String() != "deleting" || d.Settle {
+		t.Errorf("the state of what is going: %+v", d)
+	}
+	if st := s.Waiting(Decision{Wait: true, State: StateReplacing}, func() float64 { return 1 }); st.Backoff > goingBackoff {
+		t.Errorf("it is looked at after %s, want at most %s", st.Backoff, goingBackoff)
+	}
+}
+
+// TestNameStillTaken: the answer that the predecessor's name is taken heals, and asks
+// nobody (R17).
+func TestNameStillTaken(t *testing.T) {
+	s := subject(row(), nil, nil)
+	s.State = &State{Name: StateReplacing, Attempts: 30, Binding: Binding{Replacing: true}}
+	st := s.Failed(StateReplacing, &modules.Error{Class: modules.Exists, Err: errors.New("DBInstanceAlreadyExists")}, func() float64 { return 1 })
+	if st.Review || st.Name != StateReplacing || !st.Replacing || st.Backoff == 0 || st.Backoff > 30*time.Second {
+		t.Errorf("%+v", st)
+	}
+	if st := s.Failed(StateCreating, &modules.Error{Class: modules.Exists, Err: errors.New("exists")}, func() float64 { return 1 }); !st.Review {
+		t.Errorf("a name that somebody else has: %+v", st)
+	}
+}
+
+// TestDecideHoldsData: what holds data goes only by a user's own change of it, and
+// what the cloud may choose is never a reason to replace (R18).
+func TestDecideHoldsData(t *testing.T) {
+	data, choice := *widget, *widget
+	data.HoldsData = true
+	choice.Columns = append([]modules.Column(nil), widget.Columns...)
+	choice.Column("shape").Chosen = true
+	enforce := mode(modes.Enforce)
+	of := func(table *modules.Table, s *Subject) *Subject { s.Table = table; return s }
+	round, square := row("shape", "round"), row("shape", "square")
+	if d := Decide(subject(round, square, nil), enforce); d.Action != Replace {
+		t.Errorf("what can be made again: %+v", d)
+	}
+	if d := Decide(of(&choice, subject(round, square, nil)), enforce); d.Action != UpdateRecord || d.Pull["shape"].String() != "square" {
+		t.Errorf("the cloud has chosen anew: %+v", d)
+	}
+	if d := Decide(of(&choice, subject(round, square, modules.Row{"shape": modules.Text("square")})), enforce); d.Action != Replace {
+		t.Errorf("a user has chosen: %+v", d)
+	}
+	d := Decide(of(&data, subject(round, square, nil)), enforce)
+	if d.Action != Nothing || d.State != StateConflict || !d.Review || len(d.Conflicts) != 1 || !d.Conflicts[0].Open {
+		t.Errorf("data that differs in a fixed column: %+v", d)
+	}
+	for resolution, action := range map[string]Action{"database": Replace, "cloud": UpdateRecord} {
+		s := of(&data, subject(round, square, nil))
+		s.State = &State{Name: StateConflict, Due: true, Resolution: resolution}
+		if d := Decide(s, enforce); d.Action != action {
+			t.Errorf("resolved in favour of the %s: %+v", resolution, d)
+		}
+	}
+	if d := Decide(of(&data, subject(round, square, modules.Row{"shape": modules.Text("square")})), enforce); d.Action != Replace {
+		t.Errorf("a user's change of data: %+v", d)
+	}
+	stray := of(&data, subject(nil, round, nil))
+	stray.RecordID = 0
+	if d := Decide(stray, enforce); d.Action != InsertRecord {
+		t.Errorf("data without a record: %+v", d)
+	}
+	if d := Decide(of(&data, changed(subject(nil, round, nil), "delete")), enforce); d.Action != Delete {
+		t.Errorf("data that a user has deleted: %+v", d)
+	}
+	followed := of(&data, subject(row("shape", "4"), row("shape", Outgoing(4).String()), nil))
+	followed.Follows, followed.Dangling = true, map[string]bool{"shape": true}
+	if d := Decide(followed, mode(modes.Normal)); d.Action != Nothing || d.State != StateUpdatingFailed || !d.Review {
+		t.Errorf("data in what is replaced: %+v", d)
+	}
+}
+
+// TestDecideForming: what the cloud is still making is not settled, and not replaced
+// for what it does not say yet.
+func TestDecideForming(t *testing.T) {
+	made := func(d, c modules.Row) *Subject {
+		s := changed(subject(d, c, nil), "insert")
+		s.State = &State{Name: StateCreating, Due: true, Binding: Binding{Identity: IdentityOf(widget, row())}}
+		s.Own = []*Intent{{Kind: OpCreate, Record: s.Ref(), Key: "w-1", Result: ResultOK}}
+		s.Forming = true
+		return s
+	}
+	round := row("shape", "round")
+	if d := Decide(made(round, round.Clone()), mode(modes.Normal)); d.Settle || d.State != StateCreating || d.Review {
+		t.Errorf("as it should be, so far: %+v", d)
+	}
+	if d := Decide(made(round, row()), mode(modes.Normal)); d.Action != Nothing || d.State != StateCreating {
+		t.Errorf("it does not say its shape yet: %+v", d)
+	}
+	ready := made(round, round.Clone())
+	ready.Forming = false
+	if d := Decide(ready, mode(modes.Normal)); !d.Settle {
+		t.Errorf("it is there: %+v", d)
+	}
+}
+
+// TestDecideFailedCreation: what the cloud could not make is made anew a few times,
+// and then a person is asked; its record is not taken for settled.
+func TestDecideFailedCreation(t *testing.T) {
+	failed := func(st State) *Subject {
+		st.Identity = IdentityOf(widget, row())
+		s := changed(subject(row(), row(), nil), "insert")
+		s.State, s.Failure = &st, "the network has no Internet gateway"
+		s.Own = []*Intent{{Kind: OpCreate, Record: s.Ref(), Key: "w-1", Result: ResultOK}}
+		return s
+	}
+	for what, c := range map[string]struct {
+		state  State
+		action Action
+		review bool
+	}{
+		"seen for the first time":      {State{Name: StateCreating, Due: true}, Nothing, false},
+		"while it backs off":           {State{Name: StateCreating, Attempts: 2}, Nothing, false},
+		"when it is due":               {State{Name: StateCreating, Attempts: 2, Due: true}, Replace, false},
+		"after it was made in vain":    {State{Name: StateCreating, Attempts: 2, Due: true, FailedAt: 7, Binding: Binding{Unconfirmed: MaxUnconfirmed}}, Nothing, true},
+		"after a change of the user's": {State{Name: StateCreating, Attempts: 2, Due: true, FailedAt: 6, Binding: Binding{Unconfirmed: MaxUnconfirmed}}, Replace, false},
+	} {
+		d := Decide(failed(c.state), mode(modes.Normal))
+		if d.Action != c.action || d.Review != c.review || d.Settle {
+			t.Errorf("%s: %+v", what, d)
+		}
+	}
+	s := failed(State{Name: StateCreating, Attempts: 2, Due: true})
+	if plan := NewPlan([]Step{{s, Decide(s, mode(modes.Normal))}}); len(plan.Ops) != 1 || plan.Ops[0].Kind != OpDelete || !plan.Ops[0].Replaces {
+		t.Errorf("what failed goes first: %s", spell(plan))
+	}
+	s = failed(State{Name: StateCreating, Attempts: 2, Due: true})
+	s.Change, s.State = nil, nil
+	if d := Decide(s, mode(modes.Normal)); d.Action != Nothing {
+		t.Errorf("what failed long after it was made: %+v", d)
+	}
+}
+
+// TestPlanPartial: what depends on an object that was created comes after the update
+// that completes it.
+func TestPlanPartial(t *testing.T) {
+	deferring := *node
+	deferring.Columns = append(append([]modules.Column(nil), node.Columns...), modules.Column{Name: "attached", Type: modules.TypeText, Doc: "a", Deferred: true})
+	parent, child := nodeSubject(1, 0, 0), nodeSubject(2, 1, 0)
+	parent.Table, child.Table = &deferring, &deferring
+	parent.Record.Row["attached"], child.Record.Row["attached"] = modules.Text("yes"), modules.Null
+	plan := NewPlan([]Step{{parent, Decision{Action: Create}}, {child, Decision{Action: Create}}})
+	if len(plan.Ops) != 2 || !plan.Ops[0].Partial() || plan.Ops[1].Partial() {
+		t.Errorf("partial creations: %s", spell(plan))
+	}
+	parent.State = &State{Name: StateCreating, Due: true, Binding: Binding{Identity: cloudOf(1, 0)}}
+	parent.Object, parent.Cloud, child.RefKeys["parent"] = cloudOf(1, 0), cloudOf(1, 0), modules.Text("n-1")
+	update := Step{parent, Decision{Action: Update, Push: []string{"attached"}}}
+	if plan := NewPlan([]Step{{child, Decision{Action: Create}}, update}); len(plan.Ops) != 2 || plan.Ops[1].Subject != child || len(plan.Ops[1].After) != 1 {
+		t.Errorf("a creation in what is being completed: %s", spell(plan))
+	}
+	if !parent.Incomplete() {
+		t.Error("what was created and not seen to be as it should be counts as complete")
+	}
+	parent.State.Name = StateWaiting // for the child, perhaps
+	if parent.Incomplete() {
+		t.Error("two records may wait for each other")
+	}
+}
