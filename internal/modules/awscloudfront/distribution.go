@@ -43,7 +43,7 @@ func newDistribution(c *aws.Clients) *declare.Resource {
 			declare.Text("domain_name", "DomainName", "Where it is reached, such as d111111abcdef8.cloudfront.net. An alias record in Route 53 names it with alias_hosted_zone_id Z2FDTNDATAQYW2.").Assigned(),
 			text("caller_reference", "CallerReference", "A text of one's own that no other distribution of the account was made with; one that is made up if left out. A change makes another distribution.").
 				CreateOnly().Chosen(),
-			text("comment", "Comment", "What it is for, up to 128 characters.").Default("''").KeepEmpty().Length(0, 128),
+			text("comment", "Comment", "What it is for, up to 128 characters.").Default("''").KeepEmpty().Absent(empty).Length(0, 128),
 			of(modules.TypeBool, "enabled", "Enabled", "Whether it answers requests. Default true.").Default("true"),
 			of(modules.TypeTexts, "alternate_domain_names", "Aliases.Items", "Further names that it is reached by, such as {www.example.com}, for which it needs a certificate. A name is one distribution's alone.").
 				Unordered().EmptyIsNull(),
@@ -57,19 +57,19 @@ func newDistribution(c *aws.Clients) *declare.Resource {
 				EmptyIsNull().Unset(none), each(group)),
 			part(list("custom_error_responses", "CustomErrorResponses", `What is answered instead of errors: [{"ErrorCode": 404, "ResponseCode": "200", "ResponsePagePath": "/index.html"}].`).
 				EmptyIsNull().Unset(none), each(answer)),
-			text("default_root_object", "DefaultRootObject", "What is delivered for /, such as index.html.").Length(1, 255).Unset(empty),
+			text("default_root_object", "DefaultRootObject", "What is delivered for /, such as index.html.").Matches("^[^/]").Unset(empty),
 			text("price_class", "PriceClass", "Which edge locations it uses: all (PriceClass_All, the default) or those that cost less.").
-				Default("'PriceClass_All'").OneOf(declare.Values(cftypes.PriceClass("").Values())...),
-			text("http_version", "HttpVersion", "Up to which version of HTTP it speaks. Default http2.").Default("'http2'").OneOf(declare.Values(cftypes.HttpVersion("").Values())...),
+				Default("'PriceClass_All'").Absent(modules.Text("PriceClass_All")).OneOf(declare.Values(cftypes.PriceClass("").Values())...),
+			text("http_version", "HttpVersion", "Up to which version of HTTP it speaks. Default http2.").Default("'http2'").Absent(modules.Text("http2")).OneOf(declare.Values(cftypes.HttpVersion("").Values())...),
 			of(modules.TypeBool, "is_ipv6_enabled", "IsIPV6Enabled", "Whether it is reached by IPv6; AWS decides if left out.").Chosen(),
 			text("web_acl_id", "WebACLId", "The ARN of the AWS WAF web ACL that filters requests, or the id of one of AWS WAF Classic.").Unset(empty),
 			part(json("geo_restriction", "Restrictions.GeoRestriction", `From which countries it is reached: {"RestrictionType": "whitelist", "Items": ["DE", "FR"]}, or all but those of a blacklist. Default: all.`).
-				Default(`'{"RestrictionType": "none"}'`), func(*cftypes.GeoRestriction) {}),
+				Default(`'{"RestrictionType": "none"}'`).Absent(modules.Text(`{"RestrictionType":"none"}`)), func(*cftypes.GeoRestriction) {}),
 			part(json("logging", "Logging", `Where requests are logged (standard logging, legacy): {"Bucket": "logs.s3.amazonaws.com", "Prefix": "web/"}. Default: nowhere.`).
-				Default(`'{"Enabled": false}'`), log),
+				Default(`'{"Enabled": false}'`).Absent(modules.Text(`{"Enabled":false}`)), log),
 			declare.Ref("custom_ssl_certificate_id", "DistributionConfig.ViewerCertificate.ACMCertificateArn", "certificate", "arn",
 				"The certificate of the alternate domain names, which has to be in us-east-1. NULL: CloudFront's own.").
-				In("DistributionConfig.ViewerCertificate.ACMCertificateArn", "DistributionConfigWithTags.DistributionConfig.ViewerCertificate.ACMCertificateArn"),
+				In("DistributionConfig.ViewerCertificate.ACMCertificateArn", "DistributionConfigWithTags.DistributionConfig.ViewerCertificate.ACMCertificateArn").AnyScope(),
 			text("ssl_support_method", "ViewerCertificate.SSLSupportMethod", "With a certificate: who can use HTTPS, all but ancient browsers (sni-only, if left out) or everybody (vip, for hundreds of dollars a month).").
 				Chosen().OneOf(declare.Values(cftypes.SSLSupportMethod("").Values())...),
 			text("minimum_protocol_version", "ViewerCertificate.MinimumProtocolVersion", "With a certificate: how requests have to be encrypted at least; TLSv1.2_2021 if left out, or TLSv1 with vip.").

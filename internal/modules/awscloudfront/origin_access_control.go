@@ -8,10 +8,13 @@ import (
 
 	"iasql/internal/aws"
 	"iasql/internal/aws/declare"
+	"iasql/internal/modules"
 )
 
 // newOriginAccessControl declares the table origin_access_control. The limits are
-// those of the page OriginAccessControlConfig of the CloudFront API Reference.
+// those of the page OriginAccessControlConfig of the CloudFront API Reference. One
+// name is one origin access control (page CreateOriginAccessControl,
+// OriginAccessControlAlreadyExists), by which a creation is found again.
 func newOriginAccessControl(c *aws.Clients) *declare.Resource {
 	of := func(name, member, doc string) declare.Column {
 		return declare.Text(name, member, doc).In("OriginAccessControlConfig." + member)
@@ -23,9 +26,9 @@ func newOriginAccessControl(c *aws.Clients) *declare.Resource {
 		Service:    declare.Service(cloudfront.NewFromConfig),
 		PerAccount: true,
 		Columns: []declare.Column{
-			of("name", "Name", "Its name, up to 64 characters.").Required().Identity().CreateOnly().Length(1, 64),
+			of("name", "Name", "Its name, up to 64 characters. Another name makes another, and the old one stays until no distribution uses it.").Required().Identity().CreateOnly().Length(1, 64),
 			declare.Text("origin_access_control_id", "Id", "Its id, such as E2QWRUHAPOMQZL; NULL until it is created.").Assigned().Key(),
-			of("description", "Description", "What it is for, up to 256 characters.").Default("''").KeepEmpty().Length(0, 256),
+			of("description", "Description", "What it is for.").Default("''").KeepEmpty().Absent(modules.Text("")),
 			of("origin_type", "OriginAccessControlOriginType", "What kind of origin it is for. Default s3.").Default("'s3'").
 				OneOf(declare.Values(cftypes.OriginAccessControlOriginTypes("").Values())...),
 			of("signing_behavior", "SigningBehavior", "Which requests CloudFront signs: all (always, the default), none (never), or those whose viewer sent no header Authorization (no-override).").
@@ -33,7 +36,6 @@ func newOriginAccessControl(c *aws.Clients) *declare.Resource {
 			of("signing_protocol", "SigningProtocol", "How it signs them. Default sigv4.").Default("'sigv4'").
 				OneOf(declare.Values(cftypes.OriginAccessControlSigningProtocols("").Values())...),
 		},
-		DestroyBeforeCreate: true, // one name is one origin access control (page CreateOriginAccessControl, OriginAccessControlAlreadyExists)
 
 		List:   declare.Pages(cloudfront.NewListOriginAccessControlsPaginator, "OriginAccessControlList.Items"),
 		Get:    declare.Search(), // no call finds one by its name
