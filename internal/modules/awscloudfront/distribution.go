@@ -44,7 +44,7 @@ func newDistribution(c *aws.Clients) *declare.Resource {
 			text("caller_reference", "CallerReference", "A text of one's own that no other distribution of the account was made with; one that is made up if left out. A change makes another distribution.").
 				CreateOnly().Chosen(),
 			text("comment", "Comment", "What it is for, up to 128 characters.").Default("''").KeepEmpty().Absent(empty).Length(0, 128),
-			of(modules.TypeBool, "enabled", "Enabled", "Whether it answers requests. Default true.").Default("true"),
+			of(modules.TypeBool, "enabled", "Enabled", "Whether it answers requests.").Default("true"),
 			of(modules.TypeTexts, "alternate_domain_names", "Aliases.Items", "Further names that it is reached by, such as {www.example.com}, for which it needs a certificate. A name is one distribution's alone.").
 				Unordered().EmptyIsNull(),
 			part(json("default_cache_behavior", "DefaultCacheBehavior", `What becomes of requests: {"TargetOriginId": "site", "ViewerProtocolPolicy": "redirect-to-https", "Compress": true, "CachePolicyId": "658327ea-f89d-4fab-a63d-7e88639e58f6"}. `+
@@ -58,14 +58,14 @@ func newDistribution(c *aws.Clients) *declare.Resource {
 			part(list("custom_error_responses", "CustomErrorResponses", `What is answered instead of errors: [{"ErrorCode": 404, "ResponseCode": "200", "ResponsePagePath": "/index.html"}].`).
 				EmptyIsNull().Unset(none), each(answer)),
 			text("default_root_object", "DefaultRootObject", "What is delivered for /, such as index.html.").Matches("^[^/]").Unset(empty),
-			text("price_class", "PriceClass", "Which edge locations it uses: all (PriceClass_All, the default) or those that cost less.").
+			text("price_class", "PriceClass", "Which edge locations it uses: all (PriceClass_All) or those that cost less.").
 				Default("'PriceClass_All'").Absent(modules.Text("PriceClass_All")).OneOf(declare.Values(cftypes.PriceClass("").Values())...),
-			text("http_version", "HttpVersion", "Up to which version of HTTP it speaks. Default http2.").Default("'http2'").Absent(modules.Text("http2")).OneOf(declare.Values(cftypes.HttpVersion("").Values())...),
+			text("http_version", "HttpVersion", "Up to which version of HTTP it speaks.").Default("'http2'").Absent(modules.Text("http2")).OneOf(declare.Values(cftypes.HttpVersion("").Values())...),
 			of(modules.TypeBool, "is_ipv6_enabled", "IsIPV6Enabled", "Whether it is reached by IPv6; AWS decides if left out.").Chosen(),
 			text("web_acl_id", "WebACLId", "The ARN of the AWS WAF web ACL that filters requests, or the id of one of AWS WAF Classic.").Unset(empty),
-			part(json("geo_restriction", "Restrictions.GeoRestriction", `From which countries it is reached: {"RestrictionType": "whitelist", "Items": ["DE", "FR"]}, or all but those of a blacklist. Default: all.`).
+			part(json("geo_restriction", "Restrictions.GeoRestriction", `From which countries it is reached: {"RestrictionType": "whitelist", "Items": ["DE", "FR"]}, or all but those of a blacklist.`).
 				Default(`'{"RestrictionType": "none"}'`).Absent(modules.Text(`{"RestrictionType":"none"}`)), func(*cftypes.GeoRestriction) {}),
-			part(json("logging", "Logging", `Where requests are logged (standard logging, legacy): {"Bucket": "logs.s3.amazonaws.com", "Prefix": "web/"}. Default: nowhere.`).
+			part(json("logging", "Logging", `Where requests are logged (standard logging, legacy): {"Bucket": "logs.s3.amazonaws.com", "Prefix": "web/"}.`).
 				Default(`'{"Enabled": false}'`).Absent(modules.Text(`{"Enabled":false}`)), log),
 			declare.Ref("custom_ssl_certificate_id", "DistributionConfig.ViewerCertificate.ACMCertificateArn", "certificate", "arn",
 				"The certificate of the alternate domain names, which has to be in us-east-1. NULL: CloudFront's own.").

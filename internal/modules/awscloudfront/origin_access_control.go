@@ -29,11 +29,11 @@ func newOriginAccessControl(c *aws.Clients) *declare.Resource {
 			of("name", "Name", "Its name, up to 64 characters. Another name makes another, and the old one stays until no distribution uses it.").Required().Identity().CreateOnly().Length(1, 64),
 			declare.Text("origin_access_control_id", "Id", "Its id, such as E2QWRUHAPOMQZL; NULL until it is created.").Assigned().Key(),
 			of("description", "Description", "What it is for.").Default("''").KeepEmpty().Absent(modules.Text("")),
-			of("origin_type", "OriginAccessControlOriginType", "What kind of origin it is for. Default s3.").Default("'s3'").
+			of("origin_type", "OriginAccessControlOriginType", "What kind of origin it is for.").Default("'s3'").
 				OneOf(declare.Values(cftypes.OriginAccessControlOriginTypes("").Values())...),
-			of("signing_behavior", "SigningBehavior", "Which requests CloudFront signs: all (always, the default), none (never), or those whose viewer sent no header Authorization (no-override).").
+			of("signing_behavior", "SigningBehavior", "Which requests CloudFront signs: all (always), none (never), or those whose viewer sent no header Authorization (no-override).").
 				Default("'always'").OneOf(declare.Values(cftypes.OriginAccessControlSigningBehaviors("").Values())...),
-			of("signing_protocol", "SigningProtocol", "How it signs them. Default sigv4.").Default("'sigv4'").
+			of("signing_protocol", "SigningProtocol", "How it signs them.").Default("'sigv4'").
 				OneOf(declare.Values(cftypes.OriginAccessControlSigningProtocols("").Values())...),
 		},
 
