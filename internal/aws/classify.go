@@ -90,6 +90,12 @@ var codes = map[string]modules.Class{
 	// Auto Scaling: an activity or another change is under way.
 	"ScalingActivityInProgress": modules.Dependency,
 	"ResourceContention":        modules.Dependency,
+	// CloudFront: another change came between reading and writing; the distribution is
+	// not disabled everywhere yet; another distribution has the name and may give it up.
+	"CNAMEAlreadyExists":      modules.Dependency,
+	"DistributionNotDisabled": modules.Dependency,
+	"InvalidIfMatchVersion":   modules.Dependency,
+	"PreconditionFailed":      modules.Dependency,
 	// EKS: a role that it has made itself is not known everywhere yet.
 	"ResourcePropagationDelayException": modules.Dependency,
 
@@ -124,6 +130,8 @@ var codes = map[string]modules.Class{
 	"TooManyBuckets":                modules.Quota,
 	"LimitExceededException":        modules.Quota,
 	"ServiceQuotaExceededException": modules.Quota,
+	"TooManyDistributions":          modules.Quota, // CloudFront
+	"TooManyOriginAccessControls":   modules.Quota, // CloudFront
 
 	// EC2 answers these with status 500, and has made nothing.
 	"InsufficientAddressCapacity":          modules.Transient,
@@ -152,6 +160,7 @@ var codes = map[string]modules.Class{
 	// No wait heals these, whatever their names have in common with others.
 	"InvalidDBSubnetGroupFault": modules.Invalid,
 	"DefaultVpcDoesNotExist":    modules.Invalid,
+	"NoSuchOrigin":              modules.Invalid, // CloudFront: of those that the request itself has
 
 	// What it names may not be visible yet (see [modules.NotFound]).
 	"InvalidSecurityGroup": modules.NotFound, // Elastic Load Balancing

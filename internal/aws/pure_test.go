@@ -301,6 +301,14 @@ func TestClassesOfAnswers(t *testing.T) {
 		{"InvalidDBSubnetGroupFault", "The subnet group is in another VPC", modules.Invalid},
 		{"InvalidDBInstanceState", "Instance is modifying", modules.Dependency},
 		{"DefaultVpcDoesNotExist", "There is no default VPC", modules.Invalid},
+		{"PreconditionFailed", "The request failed because it didn't meet the preconditions in one or more request-header fields.", modules.Dependency},
+		{"InvalidIfMatchVersion", "The If-Match version is missing or not valid for the resource.", modules.Dependency},
+		{"CNAMEAlreadyExists", "One or more of the CNAMEs you provided are already associated with a different resource.", modules.Dependency},
+		{"NoSuchOrigin", "One or more of your origins or origin groups do not exist.", modules.Invalid},
+		{"NoSuchDistribution", "The specified distribution does not exist.", modules.NotFound},
+		{"OriginAccessControlInUse", "The specified origin access control is currently being used by a distribution.", modules.Dependency},
+		{"OriginAccessControlAlreadyExists", "An origin access control with the same name already exists.", modules.Exists},
+		{"TooManyDistributions", "too many", modules.Quota},
 	} {
 		if got := modules.ClassOf(ErrorOf(c.code, c.message)); got != c.want {
 			t.Errorf("%s: %s: %s, want %s", c.code, c.message, got, c.want)

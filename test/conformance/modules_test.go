@@ -12,6 +12,7 @@ var described = []Module{
 	awsAppSync,
 	awsAPIGateway,
 	awsAutoScaling,
+	awsCloudFront,
 	awsCloudWatch,
 	awsCodeBuild,
 	awsCodeDeploy,

@@ -143,8 +143,9 @@ func TestPoliciesSuffice(t *testing.T) {
 }
 
 // rest are the actions of the services that speak REST, by method and path (AWS
-// Lambda, Amazon Route 53, Amazon OpenSearch Service, Amazon EKS, Amazon EFS and
-// AWS AppSync API References; of API Gateway the actions are the methods).
+// Lambda, Amazon Route 53, Amazon CloudFront, Amazon OpenSearch Service, Amazon
+// EKS, Amazon EFS and AWS AppSync API References; of API Gateway the actions are
+// the methods).
 var rest = []struct{ service, method, path, action string }{
 	{"lambda", "GET", `/functions/?`, "ListFunctions"}, {"lambda", "POST", `/functions/?`, "CreateFunction"},
 	{"lambda", "GET", `/functions/[^/]+`, "GetFunction"}, {"lambda", "DELETE", `/functions/[^/]+`, "DeleteFunction"},
@@ -159,6 +160,13 @@ var rest = []struct{ service, method, path, action string }{
 	{"route53", "GET", `/hostedzone/[^/]+/rrset`, "ListResourceRecordSets"}, {"route53", "POST", `/hostedzone/[^/]+/rrset/?`, "ChangeResourceRecordSets"},
 	{"route53", "POST", `/tags/hostedzone`, "ListTagsForResources"}, {"route53", "POST", `/tags/hostedzone/[^/]+`, "ChangeTagsForResource"},
 	{"route53", "GET", `/tags/hostedzone/[^/]+`, "ListTagsForResource"},
+	{"cloudfront", "GET", `/distribution`, "ListDistributions"}, {"cloudfront", "POST", `/distribution`, "CreateDistribution"},
+	{"cloudfront", "GET", `/distribution/[^/]+`, "GetDistribution"}, {"cloudfront", "DELETE", `/distribution/[^/]+`, "DeleteDistribution"},
+	{"cloudfront", "GET", `/distribution/[^/]+/config`, "GetDistributionConfig"}, {"cloudfront", "PUT", `/distribution/[^/]+/config`, "UpdateDistribution"},
+	{"cloudfront", "GET", `/origin-access-control`, "ListOriginAccessControls"}, {"cloudfront", "POST", `/origin-access-control`, "CreateOriginAccessControl"},
+	{"cloudfront", "GET", `/origin-access-control/[^/]+`, "GetOriginAccessControl"}, {"cloudfront", "DELETE", `/origin-access-control/[^/]+`, "DeleteOriginAccessControl"},
+	{"cloudfront", "PUT", `/origin-access-control/[^/]+/config`, "UpdateOriginAccessControl"}, {"cloudfront", "GET", `/tagging`, "ListTagsForResource"},
+	{"cloudfront", "POST", `/tagging`, "TagResource"}, // or UntagResource, as the query tells
 	{"apigateway", "GET", `/v2/.+`, "GET"}, {"apigateway", "POST", `/v2/.+`, "POST"}, {"apigateway", "PATCH", `/v2/.+`, "PATCH"}, {"apigateway", "DELETE", `/v2/.+`, "DELETE"},
 	{"es", "GET", `/domain`, "ListDomainNames"}, {"es", "POST", `/opensearch/domain-info`, "DescribeDomains"},
 	{"es", "POST", `/opensearch/domain`, "CreateDomain"}, {"es", "GET", `/opensearch/domain/[^/]+`, "DescribeDomain"},
@@ -230,8 +238,13 @@ func needed(c faultproxy.Call) []string {
 	for _, r := range rest {
 		if r.service == service && r.method == method && regexp.MustCompile(`^(/[0-9-]+)?`+r.path+`$`).MatchString(u.EscapedPath()) {
 			list := []string{service + ":" + r.action}
-			if r.action == "CreateFunction" {
+			switch {
+			case r.action == "CreateFunction":
 				list = append(list, "iam:PassRole")
+			case r.action == "CreateDistribution" && u.Query().Has("WithTags"):
+				list = append(list, "cloudfront:TagResource")
+			case service == "cloudfront" && u.Query().Get("Operation") == "Untag":
+				list = []string{"cloudfront:UntagResource"}
 			}
 			return list
 		}

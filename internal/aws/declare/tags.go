@@ -128,7 +128,7 @@ func writeTags(m map[string]string, t reflect.Type) reflect.Value {
 
 // tagsMember finds where an input takes tags.
 func tagsMember(in reflect.Type) *path {
-	for _, name := range []string{"Tags", "TagList", "TagsToAdd", "AddTags", "HostedZoneTags", "tags"} {
+	for _, name := range []string{"Tags", "TagList", "TagsToAdd", "AddTags", "HostedZoneTags", "tags", "Tags.Items", "DistributionConfigWithTags.Tags.Items"} {
 		if p, err := resolve(in, name); err == nil && isTags(p.leaf) {
 			return p
 		}
@@ -139,7 +139,7 @@ func tagsMember(in reflect.Type) *path {
 // keysMember finds where an input takes the keys of tags: texts, or tags of
 // which only the key is set.
 func keysMember(in reflect.Type) *path {
-	for _, name := range []string{"TagKeys", "TagKeyList", "Keys", "RemoveTagKeys", "TagsToRemove", "Tags"} {
+	for _, name := range []string{"TagKeys", "TagKeyList", "Keys", "RemoveTagKeys", "TagsToRemove", "Tags", "TagKeys.Items"} {
 		if p, err := resolve(in, name); err == nil && p.leaf.Kind() == reflect.Slice && (p.leaf.Elem().Kind() == reflect.String || isTags(p.leaf)) {
 			return p
 		}

@@ -9,6 +9,7 @@ import (
 	"iasql/internal/modules/awsapigateway"
 	"iasql/internal/modules/awsappsync"
 	"iasql/internal/modules/awsautoscaling"
+	"iasql/internal/modules/awscloudfront"
 	"iasql/internal/modules/awscloudwatch"
 	"iasql/internal/modules/awscodebuild"
 	"iasql/internal/modules/awscodedeploy"
@@ -49,6 +50,7 @@ func Modules(c *aws.Clients) []*modules.Module {
 		awsapigateway.Module(c),
 		awsappsync.Module(c),
 		awsautoscaling.Module(c),
+		awscloudfront.Module(c),
 		awscloudwatch.Module(c),
 		awscodebuild.Module(c),
 		awscodedeploy.Module(c),

@@ -1,0 +1,24 @@
+// Package awscloudfront is the module aws_cloudfront: distributions of CloudFront,
+// and what they sign requests to their origins with.
+//
+// It promises what the contract in package modules asks of its tables. CloudFront
+// is one service for the world, so that each account has one listing.
+//
+// UpdateDistribution replaces the whole configuration. A change reads it, puts in
+// what has changed, and sends it with the version that it has read (If-Match):
+// what no column shows stays as it is. That version, the ETag, is no column: each
+// change makes another, and only the one read just before a change is of any use.
+package awscloudfront
+
+import (
+	"iasql/internal/aws"
+	"iasql/internal/modules"
+)
+
+// Module returns the module aws_cloudfront, whose calls go through c.
+func Module(c *aws.Clients) *modules.Module {
+	return &modules.Module{
+		Name: "aws_cloudfront", Version: 1, Doc: "Distributions of CloudFront, AWS's content delivery network.",
+		Dependencies: []string{"aws_acm"}, Resources: []modules.Resource{newOriginAccessControl(c), newDistribution(c)},
+	}
+}
