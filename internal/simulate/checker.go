@@ -410,7 +410,7 @@ func (c *checker) deleted(p store.Pull, old *row) {
 	tracked := c.track(r, at, "")
 	identity, named := p.Subject.Identity()
 	key, _ := t.Key(identity)
-	scope := t.Scope(old.vals)
+	scope := t.Scope(identity) // which is not the row's while it is to move
 	if p.Subject.Lost() {
 		return // another record stands for that object, and this one for none
 	}
