@@ -43,6 +43,7 @@ func distribution(t *testing.T) modules.Row {
 	}
 }
 
+// moto loses the OriginAccessControlId of origins, which TestConfiguration has.
 func TestDistributionLifecycle(t *testing.T) {
 	t.Parallel()
 	want := distribution(t)
