@@ -19,8 +19,14 @@ func (c *cycle) match(ctx context.Context, t *modules.Table, scope modules.Scope
 		return nil, err
 	}
 	var pulls, pushes []decide.Step
+	steps := make([]decide.Step, len(subjects))
 	for i, s := range subjects {
-		step := c.decide(s)
+		steps[i] = c.decide(s)
+	}
+	if err := c.confirm(ctx, steps); err != nil {
+		return nil, err
+	}
+	for i, step := range steps {
 		switch d := step.Decision; {
 		case d.Action == decide.InsertRecord:
 			seen.insert(keys[i])
@@ -47,6 +53,48 @@ func (c *cycle) match(ctx context.Context, t *modules.Table, scope modules.Scope
 	}
 	_, err = c.pull(ctx, pulls)
 	return pushes, err
+}
+
+// confirm reads directly what has changed according to a listing, and decides anew:
+// listings may be older than reads by minutes (ListSecrets of AWS Secrets Manager), and
+// would revert rows (R13). What is not there any more, or cannot be read, is left to the
+// next listing.
+func (c *cycle) confirm(ctx context.Context, steps []decide.Step) error {
+	var drifted []*decide.Subject
+	var at []int
+	for i, step := range steps {
+		if changes(step) {
+			s := *step.Subject
+			s.Observation = decide.Observation{}
+			drifted, at = append(drifted, &s), append(at, i)
+		}
+	}
+	if len(drifted) == 0 {
+		return nil
+	}
+	if err := c.observe(ctx, drifted); err != nil {
+		return err
+	}
+	for n, s := range drifted {
+		steps[at[n]] = decide.Step{Subject: s}
+		if s.Presence == decide.Present || s.Presence == decide.Going {
+			steps[at[n]] = c.decide(s)
+		}
+	}
+	return nil
+}
+
+// changes reports whether a step pulls what users may write into a record.
+func changes(step decide.Step) bool {
+	if step.Decision.Action != decide.UpdateRecord {
+		return false
+	}
+	for name := range step.Decision.Pull {
+		if !step.Subject.Table.Column(name).Assigned {
+			return true
+		}
+	}
+	return false
 }
 
 // pair returns the subjects of a page that are decided by what is listed, and the
