@@ -21,6 +21,8 @@ type scripted struct {
 	creates int
 	// fault, if set, may refuse a call before its effect or lose its answer.
 	fault func(action string) (before, after error)
+	// listed, if set, makes of an object what listings show of it.
+	listed func(modules.Row)
 }
 
 func newScripted() *scripted {
@@ -75,7 +77,11 @@ func (r scriptedResource) List(_ context.Context, _ modules.Scope, page func([]m
 	r.lock.Lock()
 	var rows []modules.Row
 	for _, o := range r.objects() {
-		rows = append(rows, o.Clone())
+		o = o.Clone()
+		if r.listed != nil {
+			r.listed(o)
+		}
+		rows = append(rows, o)
 	}
 	err := r.faulty("List")
 	r.lock.Unlock()
