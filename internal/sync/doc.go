@@ -33,8 +33,9 @@
 //
 //	list.go      every table, parents first; every scope of it side by side
 //	preempt.go   between two pages: is a push cycle wanted? It runs there
-//	match.go     a page: objects and their records; what is to be pulled is pulled
-//	             (at the end of a complete listing, what it did not show is observed)
+//	match.go     a page: objects and their records; what has changed is observed, and
+//	             what is to be pulled is pulled (at the end of a complete listing, what
+//	             it did not show is observed)
 //
 // The rest is what several steps share:
 //
@@ -71,5 +72,6 @@
 //   - A record is written only if it is still the version the cycle read (R3).
 //   - Absence is a complete listing and a direct read, never a guess (R5).
 //   - A mutating call is in the intent log before it is made (R6).
+//   - Nothing is written that was decided by rules that do not hold any more (R19).
 //   - What this engine wrote a moment ago is not undone by a stale read (R13).
 package sync
