@@ -29,6 +29,7 @@ type Call struct {
 	Region  string
 	Action  string // "CreateVpc"; where the API speaks REST (S3, Lambda, Route 53) the method and the path, "PUT /bucket?policy"
 	Body    string
+	Header  http.Header
 }
 
 // Fault is what becomes of a call. The zero value lets it pass.
@@ -49,6 +50,8 @@ type Fault struct {
 	// Stale answers as the same call was answered before, if that is no longer
 	// ago than this.
 	Stale time.Duration
+	// Instead is a body that is passed on instead of the call's own.
+	Instead string
 	// Rewrite changes the answer's body on its way.
 	Rewrite func(body []byte) []byte
 }
@@ -118,6 +121,10 @@ func New(endpoint string) (_ *Proxy, stop func(), err error) {
 		}
 		if fault.Before != nil {
 			fault.Before()
+		}
+		if fault.Instead != "" {
+			r.Body, r.ContentLength = io.NopCloser(strings.NewReader(fault.Instead)), int64(len(fault.Instead))
+			r.Header.Set("Content-Length", strconv.Itoa(len(fault.Instead)))
 		}
 		what := call.Service + call.Region + call.Action + call.Body
 		given, again := p.previous(what, fault.Stale)
@@ -205,7 +212,7 @@ func (p *Proxy) count(c Call) {
 var scope = regexp.MustCompile(`Credential=[^/]+/\d+/([^/]+)/([^/]+)/aws4_request`)
 
 func parse(r *http.Request, body string) Call {
-	c := Call{Body: body}
+	c := Call{Body: body, Header: r.Header}
 	if m := scope.FindStringSubmatch(r.Header.Get("Authorization")); m != nil {
 		c.Region, c.Service = m[1], m[2]
 	}

@@ -1,0 +1,132 @@
+// Package likeness is AWS in time, in front of the emulator: what AWS documents of how
+// long things take, what it refuses meanwhile and what it makes of what it is told,
+// which the emulator leaves out. Each rule says where AWS says so.
+package likeness
+
+import (
+	"net/url"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"iasql/internal/test/faultproxy"
+)
+
+// Likeness is a running endpoint.
+type Likeness struct {
+	URL   string
+	Proxy *faultproxy.Proxy
+	rules []Rule
+}
+
+// Rule is one thing that AWS does and the emulator does not. It is asked for every
+// call, and must be safe for concurrent use. The first rule that has a word on a
+// call is the one that counts; those before it have seen the call, too.
+type Rule interface {
+	Apply(c Call) (fault faultproxy.Fault, applies bool)
+}
+
+// Call is a call with the parameters of the Query protocol.
+type Call struct {
+	faultproxy.Call
+	Params url.Values
+}
+
+// Start starts AWS's likeness in front of the emulator's endpoint, with rules.
+func Start(t testing.TB, endpoint string, rules ...Rule) *Likeness {
+	t.Helper()
+	proxy := faultproxy.Start(t, endpoint)
+	l := &Likeness{URL: proxy.URL, Proxy: proxy, rules: rules}
+	proxy.Set(l.decide)
+	return l
+}
+
+func (l *Likeness) decide(c faultproxy.Call) faultproxy.Fault {
+	params, _ := url.ParseQuery(c.Body)
+	for _, rule := range l.rules {
+		if fault, applies := rule.Apply(Call{c, params}); applies {
+			return fault
+		}
+	}
+	return faultproxy.Fault{}
+}
+
+// element finds the elements of one name in an answer, and gives each to edit.
+func element(name string, edit func(inner string) string) func([]byte) []byte {
+	pattern := regexp.MustCompile(`(?s)<` + name + `>.*?</` + name + `>`)
+	return func(body []byte) []byte {
+		return pattern.ReplaceAllFunc(body, func(found []byte) []byte { return []byte(edit(string(found))) })
+	}
+}
+
+// member returns the text of the first member of that name.
+func member(text, name string) string {
+	_, rest, found := strings.Cut(text, "<"+name+">")
+	if !found {
+		return ""
+	}
+	value, _, _ := strings.Cut(rest, "</"+name+">")
+	return strings.TrimSpace(value)
+}
+
+// put replaces the text of the first member of that name.
+func put(text, name, value string) string {
+	before, rest, found := strings.Cut(text, "<"+name+">")
+	if !found {
+		return text
+	}
+	_, after, _ := strings.Cut(rest, "</"+name+">")
+	return before + "<" + name + ">" + value + "</" + name + ">" + after
+}
+
+// memory is what a rule remembers of calls.
+type memory struct {
+	lock  sync.Mutex
+	texts map[string]string
+	times map[string]time.Time
+}
+
+func (m *memory) set(key, value string) {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	if m.texts == nil {
+		m.texts = map[string]string{}
+	}
+	m.texts[key] = value
+}
+
+func (m *memory) get(key string) string {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	return m.texts[key]
+}
+
+// begin notes when something began, unless it has already.
+func (m *memory) begin(key string) time.Time {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	if m.times == nil {
+		m.times = map[string]time.Time{}
+	}
+	if _, begun := m.times[key]; !begun {
+		m.times[key] = time.Now()
+	}
+	return m.times[key]
+}
+
+// since returns how long ago something began; it is false if it has not.
+func (m *memory) since(key string) (time.Duration, bool) {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	at, begun := m.times[key]
+	return time.Since(at), begun
+}
+
+func (m *memory) forget(key string) {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	delete(m.times, key)
+	delete(m.texts, key)
+}
