@@ -113,3 +113,10 @@ var unread = func() map[string]string {
 	}
 	return all
 }()
+
+// holdData are the tables whose objects hold data. The messages of a queue are on
+// their way, and an instance has its data on volumes.
+var holdData = []string{
+	"bucket", "bucket_object", "cache_cluster", "db_cluster", "domain", "dynamo_table", "efs_file_system", "general_purpose_volume", "hosted_zone", "kinesis_stream", "kms_key",
+	"log_group", "memory_db_cluster", "public_repository", "public_repository_image", "rds", "repository", "repository_image", "secret", "ssm_parameter",
+}

@@ -130,6 +130,21 @@ func TestStates(t *testing.T) {
 	}
 }
 
+// What people have put into an object, and nobody can make again, is not ENFORCE's to
+// delete (R18).
+func TestHoldsData(t *testing.T) {
+	t.Parallel()
+	var hold []string
+	for _, table := range tables() {
+		if table.HoldsData {
+			hold = append(hold, table.Name)
+		}
+	}
+	if less, more := without(holdData, hold), without(hold, holdData); len(less)+len(more) > 0 {
+		t.Errorf("%v hold data, and do not say so; %v say so, and are not expected to", less, more)
+	}
+}
+
 // states are the members of a structure, and of those in it, that are states.
 func states(of reflect.Type, at string, deep int) (paths []string) {
 	for of.Kind() == reflect.Pointer {
