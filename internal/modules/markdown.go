@@ -53,7 +53,11 @@ func (m *Module) Markdown(example string) string {
 		fmt.Fprintf(&b, "\n## Example\n\n```sql\n%s\n```\n", strings.TrimSpace(example))
 	}
 	for _, t := range m.Tables() {
-		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n| column | type | |\n|---|---|---|\n", t.Name, t.Doc)
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n", t.Name, t.Doc)
+		if t.HoldsData {
+			b.WriteString("\n**Holds data**: ENFORCE neither deletes nor replaces what no user has asked for.\n")
+		}
+		b.WriteString("\n| column | type | |\n|---|---|---|\n")
 		fmt.Fprintf(&b, "| `id` | bigint | Identity of the record, stable for life. |\n")
 		for i := range t.Columns {
 			c := &t.Columns[i]

@@ -53,7 +53,9 @@ type Updater interface {
 // Deleter deletes objects.
 type Deleter interface {
 	// Delete removes the object, have being what is known of it: at least its
-	// identity. An object that is already gone is no error.
+	// identity. An object that is already gone is no error. The Local columns of the
+	// record are in have as the record had them last, if there was one: they may say
+	// how the object is to be deleted.
 	Delete(ctx context.Context, scope Scope, have Row) error
 }
 

@@ -92,7 +92,29 @@ func (c *cycle) send(ctx context.Context, r *running, ops map[*decide.Op]*runnin
 	case decide.OpUpdate:
 		return nil, res.(modules.Updater).Update(ctx, intent.Scope, s.Cloud, r.want(ops), r.Columns)
 	}
-	return nil, res.(modules.Deleter).Delete(ctx, intent.Scope, s.Cloud)
+	return nil, res.(modules.Deleter).Delete(ctx, intent.Scope, r.have())
+}
+
+// have returns what a deletion is told of the object: what the cloud says of it,
+// and what the record says, or said when it was deleted, that only the database
+// knows.
+func (r *running) have() modules.Row {
+	s := r.Subject
+	var last modules.Row
+	switch {
+	case s.Record != nil:
+		last = s.Record.Row
+	case s.Change != nil:
+		last = s.Change.Last
+	}
+	have := s.Cloud.Clone()
+	for i := range s.Table.Columns {
+		col := &s.Table.Columns[i]
+		if v, told := last[col.Name]; col.Local && told {
+			have[col.Name] = v
+		}
+	}
+	return have
 }
 
 // want returns what the record asks for, in cloud terms: parents created by

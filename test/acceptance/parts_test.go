@@ -1,6 +1,7 @@
 package acceptance
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -139,6 +140,38 @@ func TestReplacedWholeAndParts(t *testing.T) {
 	}
 }
 
+// A database is deleted after a final snapshot, unless its record says otherwise: what
+// only the database knows outlives the record. ENFORCE imports a database that it has
+// no record of.
+func TestFinalSnapshots(t *testing.T) {
+	t.Parallel()
+	w := harness.Start(t, []string{"us-east-1"}, "aws_rds")
+	w.PSQL(`INSERT INTO rds (db_instance_identifier, engine, db_instance_class, allocated_storage, master_username, master_user_password, skip_final_snapshot)
+		SELECT name, 'postgres', 'db.t4g.micro', 20, 'someone', 'Corr3ctHorse', name = 'dropped' FROM unnest('{kept,dropped,later}'::text[]) name`)
+	w.Settled()
+	w.PSQL(`UPDATE rds SET skip_final_snapshot = true WHERE db_instance_identifier = 'later'`, `DELETE FROM rds`)
+	w.Settled()
+	snapshots := w.CLI("rds", "describe-db-snapshots", "--snapshot-type", "manual")["DBSnapshots"].([]any)
+	if len(snapshots) != 1 || !strings.HasPrefix(snapshots[0].(map[string]any)["DBSnapshotIdentifier"].(string), "kept-final-") {
+		t.Errorf("snapshots: %v", snapshots)
+	}
+	if left := w.CLI("rds", "describe-db-instances")["DBInstances"].([]any); len(left) != 0 {
+		t.Errorf("left in the cloud: %v", left)
+	}
+
+	w.PSQL(`INSERT INTO iasql_mode (table_name, mode) VALUES ('rds', 'ENFORCE'), ('parameter_group', 'ENFORCE')`, `SELECT iasql_sync_now()`)
+	w.CLI("rds", "create-db-instance", "--db-instance-identifier", "stray", "--engine", "postgres", "--db-instance-class", "db.t4g.micro", "--allocated-storage", "20",
+		"--master-username", "someone", "--master-user-password", "Corr3ctHorse")
+	w.CLI("rds", "create-db-parameter-group", "--db-parameter-group-name", "stray", "--db-parameter-group-family", "postgres16", "--description", "stray")
+	w.PSQL(`SELECT iasql_sync_now()`)
+	if got := w.PSQL(`SELECT db_instance_identifier, skip_final_snapshot FROM rds`); got != "stray|f" {
+		t.Errorf("databases: %s", got)
+	}
+	if left := w.CLI("rds", "describe-db-parameter-groups")["DBParameterGroups"].([]any); strings.Contains(fmt.Sprint(left), "stray") {
+		t.Errorf("ENFORCE has left a group that holds no data: %v", left)
+	}
+}
+
 // The instances that AWS makes with a Multi-AZ DB cluster are seen, are not
 // deleted by themselves, and go along with the cluster.
 func TestMultiAZCluster(t *testing.T) {
@@ -159,7 +192,8 @@ func TestMultiAZCluster(t *testing.T) {
 	}
 	w.Refused(`UPDATE rds SET deletion_protection = true WHERE made_by_cluster`)
 
-	// What is under ENFORCE and nobody asked for is deleted, these are not.
+	// ENFORCE deletes no database that nobody asked for: it imports them (R18). These
+	// it would not delete either if they held no data, since they are protected.
 	w.PSQL(`BEGIN`,
 		`UPDATE iasql_settings SET value = '1' WHERE name = 'max_delete_ratio'`,
 		`UPDATE iasql_settings SET value = '0 seconds' WHERE name = 'consistency_window'`, // or what goes along is waited for

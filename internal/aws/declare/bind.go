@@ -67,9 +67,26 @@ func (b *binding) bind(updates []Update, token string) error {
 			note("call %s: no key of the table is in its input", b.remove.name)
 		}
 	}
-	for what, state := range map[string]State{"going": b.going, "forming": b.forming} {
-		if state.Column != "" && b.byName[state.Column] == nil {
-			note("%s: there is no column %s", what, state.Column)
+	defects = append(defects, b.bindState("going", b.going), b.bindState("forming", b.forming))
+	return errors.Join(defects...)
+}
+
+// bindState checks that there is such a column, and that the API has its states.
+func (b *binding) bindState(what string, s State) error {
+	if s.Column == "" {
+		return nil
+	}
+	c := b.byName[s.Column]
+	if c == nil {
+		return fmt.Errorf("%s: there is no column %s", what, s.Column)
+	}
+	var defects []error
+	if p, err := resolve(b.object, c.member); err == nil && c.member != "" && c.from == nil && c.codec == nil {
+		known := enumeration(p.leaf)
+		for _, value := range s.Values {
+			if known != nil && !slices.Contains(known, value) {
+				defects = append(defects, fmt.Errorf("%s: column %s: %s has no value %q", what, s.Column, deref(p.leaf).Name(), value))
+			}
 		}
 	}
 	return errors.Join(defects...)

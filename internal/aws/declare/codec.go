@@ -178,15 +178,20 @@ func fits(column modules.Type, t reflect.Type) error {
 	return nil
 }
 
-// decode returns a member's value as the column holds it.
-func decode(c *Column, v reflect.Value, there bool) (modules.Value, error) {
+// said returns a member without its pointer, and whether AWS says anything there.
+func said(c *Column, v reflect.Value, there bool) (reflect.Value, bool) {
 	if there {
 		v, there = indirect(v)
 	}
 	if there && v.Kind() == reflect.String && v.Len() == 0 && !c.keepEmpty {
 		there = false // what the SDK has for an enumeration that AWS left out, and AWS for no text
 	}
-	if !there {
+	return v, there
+}
+
+// decode returns a member's value as the column holds it.
+func decode(c *Column, v reflect.Value, there bool) (modules.Value, error) {
+	if v, there = said(c, v, there); !there {
 		return c.absent(), nil
 	}
 	if c.codec != nil && c.codec.Decode != nil {

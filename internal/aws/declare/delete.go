@@ -13,7 +13,7 @@ func (r *Resource) Delete(ctx context.Context, scope modules.Scope, have modules
 	if err := aws.Keep(r.Protected(have)); err != nil {
 		return err
 	}
-	if r.going.holds(have) {
+	if r.going.Holds(have) {
 		return nil
 	}
 	s, err := r.step(ctx, scope)
@@ -26,6 +26,9 @@ func (r *Resource) Delete(ctx context.Context, scope modules.Scope, have modules
 	if err := aws.Keep(r.Protected(s.Have)); err != nil { // it may have been read only now
 		return err
 	}
+	if r.going.Holds(s.Have) {
+		return nil
+	}
 	if s, err = r.at(ctx, s, reflect.Value{}, s.Have); err != nil {
 		return aws.IfExists(err)
 	}
@@ -36,10 +39,10 @@ func (r *Resource) Delete(ctx context.Context, scope modules.Scope, have modules
 }
 
 // Going implements [modules.Goer].
-func (r *Resource) Going(have modules.Row) bool { return r.going.holds(have) }
+func (r *Resource) Going(have modules.Row) bool { return r.going.Holds(have) }
 
 // Forming implements [modules.Former].
-func (r *Resource) Forming(have modules.Row) bool { return r.forming.holds(have) }
+func (r *Resource) Forming(have modules.Row) bool { return r.forming.Holds(have) }
 
 // Failed implements [modules.Failer].
 func (r *Resource) Failed(have modules.Row) string {
@@ -68,7 +71,15 @@ func (r *Resource) named(ctx context.Context, s *Step, have modules.Row) (module
 	if len(wanted) == 0 {
 		return nil, nil
 	}
-	return wanted[0], nil
+	read := wanted[0].Clone()
+	for i := range r.columns {
+		if c := &r.columns[i]; c.Column.Local { // which only the database knows
+			if v, told := have[c.Name]; told {
+				read[c.Name] = v
+			}
+		}
+	}
+	return read, nil
 }
 
 // Delete deletes the object that the step has by the table's call. One that is
@@ -80,7 +91,7 @@ func (s *Step) Delete(ctx context.Context) error {
 		return err
 	}
 	rows, failed := r.Get(ctx, s.Scope, []modules.Row{s.Have})
-	if failed == nil && (len(rows) == 0 || r.going.holds(rows[0])) {
+	if failed == nil && (len(rows) == 0 || r.going.Holds(rows[0])) {
 		return nil
 	}
 	return err

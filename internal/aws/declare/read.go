@@ -19,6 +19,7 @@ type found struct {
 	object reflect.Value
 	row    modules.Row
 	tags   map[string]string // those that users do not see included
+	silent modules.Row       // the columns of which AWS says nothing, with what that usually means
 }
 
 // List implements [modules.Resource].
@@ -176,7 +177,7 @@ func (r *Resource) complete(ctx context.Context, s *Step, objects []reflect.Valu
 			continue
 		}
 		f := &found{object: object, row: make(modules.Row, len(r.columns))}
-		if err := fill(f, r.direct, object); err != nil {
+		if err := r.fill(f, r.direct, object); err != nil {
 			return nil, err
 		}
 		if r.ofParent != nil {
@@ -189,7 +190,9 @@ func (r *Resource) complete(ctx context.Context, s *Step, objects []reflect.Valu
 			one, err := r.at(ctx, s, all[i].object, all[i].row)
 			if err == nil {
 				one.Have = all[i].row
-				err = r.readApart(ctx, one, all[i])
+				if !r.going.Holds(all[i].row) { // of which many calls say that it is in no state for them
+					err = r.readApart(ctx, one, all[i])
+				}
 			}
 			if err == nil && r.row != nil {
 				err = r.row(ctx, one, all[i].object, all[i].row)
@@ -211,7 +214,7 @@ func (r *Resource) complete(ctx context.Context, s *Step, objects []reflect.Valu
 		all = slices.DeleteFunc(all, func(f *found) bool { return f.row == nil })
 	}
 	for _, f := range all {
-		r.untold(f.row)
+		r.untold(f)
 	}
 	if r.tags != nil && r.tags.tagging.bulk != nil {
 		return r.readTags(ctx, s, all, r.tags.tagging.bulk.size)
@@ -219,14 +222,16 @@ func (r *Resource) complete(ctx context.Context, s *Step, objects []reflect.Valu
 	return all, nil
 }
 
-// untold leaves out of a row what an object that is being made does not say yet.
-func (r *Resource) untold(row modules.Row) {
-	if !r.forming.holds(row) {
+// untold leaves out of a row what an object that is being made does not say yet:
+// that it is NULL, or what AWS means by leaving it out once the object is made.
+func (r *Resource) untold(f *found) {
+	if !r.forming.Holds(f.row) {
 		return
 	}
-	maps.DeleteFunc(row, func(column string, v modules.Value) bool {
+	maps.DeleteFunc(f.row, func(column string, v modules.Value) bool {
 		c := r.byName[column]
-		return v.IsNull() && c != nil && !c.Column.Assigned && !c.Column.Identity
+		usual, silent := f.silent[column]
+		return (v.IsNull() || silent && v == usual) && c != nil && !c.Column.Assigned && !c.Column.Identity
 	})
 }
 
@@ -247,7 +252,7 @@ func (r *Resource) ifGone(ctx context.Context, s *Step, row modules.Row, err err
 }
 
 // fill reads columns from what a call has answered.
-func fill(f *found, columns []target, from reflect.Value) error {
+func (r *Resource) fill(f *found, columns []target, from reflect.Value) error {
 	for _, t := range columns {
 		v, ok := t.get(from)
 		if t.column.tagging != nil {
@@ -263,6 +268,12 @@ func fill(f *found, columns []target, from reflect.Value) error {
 			return fmt.Errorf("column %s: %w", t.column.Name, err)
 		}
 		f.row[t.column.Name] = value
+		if _, told := said(t.column, v, ok); !told && r.forming.Column != "" {
+			if f.silent == nil {
+				f.silent = modules.Row{}
+			}
+			f.silent[t.column.Name] = value
+		}
 	}
 	return nil
 }
@@ -290,7 +301,7 @@ func (r *Resource) readApart(ctx context.Context, s *Step, f *found) error {
 	}
 	for i, reading := range r.apart {
 		if answers[i].IsValid() {
-			if err := fill(f, reading.columns, answers[i].Elem()); err != nil {
+			if err := r.fill(f, reading.columns, answers[i].Elem()); err != nil {
 				return err
 			}
 		}

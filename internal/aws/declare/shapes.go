@@ -10,6 +10,28 @@ type Member struct {
 	Type reflect.Type
 }
 
+// Object returns the type that the table is declared by: what the API answers of
+// an object.
+func (r *Resource) Object() reflect.Type { return r.object }
+
+// enumeration returns the values of one of the SDK's enumerations; nil of any
+// other type.
+func enumeration(t reflect.Type) []string {
+	if t = deref(t); t.Kind() != reflect.String {
+		return nil
+	}
+	method := reflect.Zero(t).MethodByName("Values")
+	if !method.IsValid() || method.Type().NumIn() != 0 || method.Type().NumOut() != 1 {
+		return nil
+	}
+	all := method.Call(nil)[0]
+	values := make([]string, all.Len())
+	for i := range values {
+		values[i] = all.Index(i).String()
+	}
+	return values
+}
+
 // Members returns where each column lives: first where it is read, then in the
 // inputs of the calls that create and change the object. It is for tests that
 // compare a declaration with what AWS publishes.

@@ -58,12 +58,15 @@ type Table[T any] struct {
 	// judge it as it is now.
 	Reread bool
 	// Going is a column with an object's state, and the states in which it is on
-	// its way out: there is nothing to delete any more.
+	// its way out: there is nothing to delete any more, and nothing more is asked
+	// about it than its listing says.
 	Going State
 	// Forming are the states in which the object is being made: what AWS does not
-	// say of it yet is unknown.
+	// say of it yet is unknown. They are states that AWS leaves by itself, and none
+	// that waits for a person.
 	Forming State
-	// Failed says why AWS could not make an object; see [modules.Failer].
+	// Failed says why AWS could not make an object; see [modules.Failer] and
+	// [State.Because].
 	Failed func(have modules.Row) string
 	// Protected says why an object must not be deleted; see [modules.Protector].
 	Protected func(have modules.Row) string
@@ -78,8 +81,23 @@ type State struct {
 // In names states of a column.
 func In(column string, values ...string) State { return State{column, values} }
 
-func (s State) holds(row modules.Row) bool {
+// Holds reports whether an object is in one of the states.
+func (s State) Holds(row modules.Row) bool {
 	return s.Column != "" && slices.Contains(s.Values, row[s.Column].String())
+}
+
+// Because returns why an object is in one of the states, for [Table]: what a
+// column has about it, or else the state itself. column is "" where none has.
+func (s State) Because(column string) func(have modules.Row) string {
+	return func(have modules.Row) string {
+		switch {
+		case !s.Holds(have):
+			return ""
+		case column != "" && !have[column].IsNull():
+			return have[column].String()
+		}
+		return "its " + s.Column + " is " + have[s.Column].String()
+	}
 }
 
 // Resource is a declared table as the engine uses it.

@@ -39,6 +39,7 @@ func newCertificate(c *aws.Clients) *declare.Resource {
 			declare.Text("key_algorithm", "KeyAlgorithm", "The algorithm of its key, such as RSA_2048 or EC_prime256v1; RSA_2048 if left out.").CreateOnly().Chosen().As(algorithm),
 			declare.Text("certificate_type", "Type", "AMAZON_ISSUED, PRIVATE or IMPORTED.").Assigned(),
 			declare.Text("status", "Status", "PENDING_VALIDATION, ISSUED, INACTIVE, EXPIRED, VALIDATION_TIMED_OUT, REVOKED or FAILED.").Assigned(),
+			declare.Text("failure_reason", "FailureReason", "Why it could not be issued, such as DOMAIN_NOT_ALLOWED, if its status is FAILED.").Assigned().Since(2),
 			declare.Text("renewal_eligibility", "RenewalEligibility", "Whether ACM renews it by itself: ELIGIBLE or INELIGIBLE.").Assigned(),
 			declare.Bool("in_use", "", "Whether a load balancer or another AWS resource uses it, so that it cannot be deleted.").Assigned(),
 			declare.Time("not_after", "NotAfter", "When it expires; NULL until it is issued."),
@@ -65,6 +66,8 @@ func newCertificate(c *aws.Clients) *declare.Resource {
 		},
 		Create: declare.Call((*acm.Client).RequestCertificate, declare.With(&acm.RequestCertificateInput{ValidationMethod: acmtypes.ValidationMethodDns})),
 		Delete: declare.Call((*acm.Client).DeleteCertificate),
+		// While its status is PENDING_VALIDATION it waits for somebody's DNS.
+		Failed: declare.In("status", string(acmtypes.CertificateStatusFailed)).Because("failure_reason"),
 	})
 }
 

@@ -15,7 +15,7 @@ import (
 func Module(c *aws.Clients) *modules.Module {
 	return &modules.Module{
 		Name:         "aws_acm",
-		Version:      1,
+		Version:      2,
 		Doc:          "TLS certificates (Certificate Manager, ACM).",
 		Dependencies: []string{"aws_account"},
 		Resources:    []modules.Resource{newCertificate(c)},

@@ -37,6 +37,7 @@ func newLogGroup(c *aws.Clients) *declare.Resource {
 			declare.Put("retention_in_days", declare.Call((*cloudwatchlogs.Client).PutRetentionPolicy), declare.Call((*cloudwatchlogs.Client).DeleteRetentionPolicy)),
 			declare.Put("kms_key_id", declare.Call((*cloudwatchlogs.Client).AssociateKmsKey), declare.Call((*cloudwatchlogs.Client).DisassociateKmsKey)),
 		},
-		Delete: declare.Call((*cloudwatchlogs.Client).DeleteLogGroup),
+		Delete:    declare.Call((*cloudwatchlogs.Client).DeleteLogGroup),
+		HoldsData: true,
 	})
 }

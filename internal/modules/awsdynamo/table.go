@@ -76,6 +76,9 @@ func newTable(c *aws.Clients) *declare.Resource {
 		},
 		Delete: declare.Call((*dynamodb.Client).DeleteTable, waiting),
 		Going:  declare.In("status", string(dbtypes.TableStatusDeleting)), // for which DeleteTable has ResourceInUseException, too
+
+		Forming:   declare.In("status", string(dbtypes.TableStatusCreating)),
+		HoldsData: true,
 	})
 }
 
@@ -159,6 +162,10 @@ func complete(_ context.Context, _ *declare.Step, t *dbtypes.TableDescription, r
 	// Tables that always were provisioned may have no summary (page
 	// BillingModeSummary).
 	p := t.ProvisionedThroughput
+	if p == nil && t.BillingModeSummary == nil && t.TableStatus == dbtypes.TableStatusCreating {
+		delete(row, "throughput") // it has not been told yet
+		return nil
+	}
 	if p != nil && (t.BillingModeSummary == nil || t.BillingModeSummary.BillingMode != dbtypes.BillingModePayPerRequest) {
 		row["throughput"], err = modules.JSON(capacity{awssdk.ToInt64(p.ReadCapacityUnits), awssdk.ToInt64(p.WriteCapacityUnits)})
 	}

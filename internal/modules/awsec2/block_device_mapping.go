@@ -36,6 +36,7 @@ func newMapping(c *aws.Clients) *declare.Resource {
 			declare.Bool("delete_on_termination", "Ebs.DeleteOnTermination", "Whether the volume is deleted with the instance. Default true.").
 				Default("true").In(changed + "Ebs.DeleteOnTermination"),
 			declare.Bool("is_root_device", "Root", "Whether the instance has its operating system from it.").Assigned(),
+			declare.Text("status", "Ebs.Status", "attaching, attached or detaching.").Assigned().Since(2),
 		},
 		// A device has one volume, and a volume is attached to one instance.
 		DestroyBeforeCreate: true,
@@ -50,6 +51,8 @@ func newMapping(c *aws.Clients) *declare.Resource {
 		})),
 		Updates:   []declare.Update{declare.Modify(declare.Call((*ec2.Client).ModifyInstanceAttribute), "delete_on_termination")},
 		Delete:    declare.Call((*ec2.Client).DetachVolume, declare.Failed(detaching)),
+		Going:     declare.In("status", string(ec2types.AttachmentStatusDetaching)),
+		Forming:   declare.In("status", string(ec2types.AttachmentStatusAttaching)),
 		Protected: keepRoot,
 	})
 }

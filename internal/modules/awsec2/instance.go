@@ -93,6 +93,9 @@ func newInstance(c *aws.Clients) *declare.Resource {
 			declare.By(data.change, "instance_type", "user_data", "state"),
 		},
 		Delete: declare.Call((*ec2.Client).TerminateInstances),
+		// One that could not be started goes to terminated, and is gone.
+		Going:   declare.In("status", string(ec2types.InstanceStateNameShuttingDown)),
+		Forming: declare.In("status", string(ec2types.InstanceStateNamePending)),
 		// An Auto Scaling group would start others without end.
 		Protected: func(have modules.Row) string {
 			if group := have["auto_scaling_group"]; !group.IsNull() {

@@ -57,6 +57,9 @@ func newVolume(c *aws.Clients) *declare.Resource {
 		Updates:   []declare.Update{declare.Modify(declare.Call((*ec2.Client).ModifyVolume))}, // in use or not
 		Delete:    declare.Call((*ec2.Client).DeleteVolume),
 		Going:     declare.In("state", string(ec2types.VolumeStateDeleting)),
+		Forming:   declare.In("state", string(ec2types.VolumeStateCreating)),
+		Failed:    declare.In("state", string(ec2types.VolumeStateError)).Because(""),
+		HoldsData: true,
 		Protected: keepRoot,
 	})
 }

@@ -31,7 +31,8 @@ func newImage(c *aws.Clients) *declare.Resource {
 
 		List: declare.Pages(ecr.NewDescribeImagesPaginator, "ImageDetails", declare.With(&ecr.DescribeImagesInput{MaxResults: awssdk.Int32(pageSize)})).
 			Within(repositories(), "RepositoryName", "RepositoryName"),
-		Get: declare.Named("ImageIds[].ImageDigest", mostImages),
+		Get:       declare.Named("ImageIds[].ImageDigest", mostImages),
+		HoldsData: true,
 		DeleteBy: func(ctx context.Context, s *declare.Step) error {
 			out, err := declare.ClientOf[*ecr.Client](s).BatchDeleteImage(ctx, &ecr.BatchDeleteImageInput{
 				RepositoryName: s.Have["private_repository_id"].Ptr(),

@@ -28,7 +28,8 @@ func newPublicImage(c *aws.Clients) *declare.Resource {
 
 		List: declare.Pages(ecrpublic.NewDescribeImagesPaginator, "ImageDetails", declare.With(&ecrpublic.DescribeImagesInput{MaxResults: awssdk.Int32(pageSize)})).
 			Within(publicRepositories(), "RepositoryName", "RepositoryName"),
-		Get: declare.Named("ImageIds[].ImageDigest", mostImages),
+		Get:       declare.Named("ImageIds[].ImageDigest", mostImages),
+		HoldsData: true,
 		DeleteBy: func(ctx context.Context, s *declare.Step) error {
 			out, err := declare.ClientOf[*ecrpublic.Client](s).BatchDeleteImage(ctx, &ecrpublic.BatchDeleteImageInput{
 				RepositoryName: s.Have["public_repository"].Ptr(),

@@ -82,10 +82,11 @@ func newPublicRepository(c *aws.Clients) *declare.Resource {
 		},
 		DestroyBeforeCreate: true,
 
-		List:    publicRepositories(),
-		Get:     declare.Named("RepositoryNames", mostNames),
-		Create:  declare.Call((*ecrpublic.Client).CreateRepository),
-		Updates: []declare.Update{declare.Replace(declare.Call((*ecrpublic.Client).PutRepositoryCatalogData))},
-		Delete:  declare.Call((*ecrpublic.Client).DeleteRepository),
+		List:      publicRepositories(),
+		Get:       declare.Named("RepositoryNames", mostNames),
+		Create:    declare.Call((*ecrpublic.Client).CreateRepository),
+		Updates:   []declare.Update{declare.Replace(declare.Call((*ecrpublic.Client).PutRepositoryCatalogData))},
+		Delete:    declare.Call((*ecrpublic.Client).DeleteRepository),
+		HoldsData: true,
 	})
 }

@@ -56,7 +56,8 @@ func newRepository(c *aws.Clients) *declare.Resource {
 			declare.Modify(declare.Call((*ecr.Client).PutImageScanningConfiguration), "scan_on_push"),
 			declare.Put("lifecycle_policy", declare.Call((*ecr.Client).PutLifecyclePolicy), declare.Call((*ecr.Client).DeleteLifecyclePolicy)),
 		},
-		Delete: declare.Call((*ecr.Client).DeleteRepository),
+		Delete:    declare.Call((*ecr.Client).DeleteRepository),
+		HoldsData: true,
 	})
 }
 

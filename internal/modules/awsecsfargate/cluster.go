@@ -36,10 +36,14 @@ func newCluster(c *aws.Clients) *declare.Resource {
 			declare.With(&ecs.DescribeClustersInput{Include: []ecstypes.ClusterField{ecstypes.ClusterFieldSettings, ecstypes.ClusterFieldTags}}),
 			declare.Checked(func(out *ecs.DescribeClustersOutput) error { return unlessMissing(out.Failures) })),
 			"Clusters", "cluster_name", mostClusters, "Clusters"),
+		// DescribeClusters shows it for some time; its name is free.
 		Gone:    func(c *ecstypes.Cluster) bool { return awssdk.ToString(c.Status) == inactive },
 		Create:  declare.Call((*ecs.Client).CreateCluster),
 		Updates: []declare.Update{declare.Modify(declare.Call((*ecs.Client).UpdateCluster), "container_insights")},
 		Delete:  declare.Call((*ecs.Client).DeleteCluster), // in which nothing may run
+		Going:   declare.In("cluster_status", "DEPROVISIONING"),
+		Forming: declare.In("cluster_status", "PROVISIONING"),
+		Failed:  declare.In("cluster_status", "FAILED").Because(""),
 	})
 }
 

@@ -95,6 +95,9 @@ func newService(c *aws.Clients, groups *aws.Memberships) *declare.Resource {
 			}
 			return groups.Lock(s.Scope, s.Have["arn"].String())
 		})},
+		// While its last tasks stop there can be no other of its name (page
+		// DeleteService).
+		Going: declare.In("status", "DRAINING"),
 		// With its tasks. One that is being deleted is no longer active, which is no
 		// error.
 		Delete: declare.Call((*ecs.Client).DeleteService, declare.With(&ecs.DeleteServiceInput{Force: awssdk.Bool(true)}),

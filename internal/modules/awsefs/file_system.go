@@ -13,7 +13,7 @@ import (
 
 // newFileSystem declares the table efs_file_system. The limits are those of the
 // page CreateFileSystem of the EFS API Reference. A creation is found again by its
-// token, with which AWS makes one file system. One that is being deleted is gone.
+// token, with which AWS makes one file system.
 func newFileSystem(c *aws.Clients) *declare.Resource {
 	return declare.New(c, declare.Table[efstypes.FileSystemDescription]{
 		Name: "efs_file_system",
@@ -39,7 +39,7 @@ func newFileSystem(c *aws.Clients) *declare.Resource {
 				Unordered().EmptyIsNull().Check("jsonb_typeof(lifecycle_policies) = 'array'").Unset(modules.Text("[]")).From(declare.Call((*efs.Client).DescribeLifecycleConfiguration)),
 			declare.Policy("Policy", "Who may do what with the file system: an access policy document. NULL: whoever can reach it may mount it.").
 				From(declare.Call((*efs.Client).DescribeFileSystemPolicy, declare.None("PolicyNotFound"))),
-			declare.Text("life_cycle_state", "LifeCycleState", "creating, available, updating or error.").Assigned(),
+			declare.Text("life_cycle_state", "LifeCycleState", "creating, available, updating, deleting or error.").Assigned(),
 			declare.ARN("arn", "FileSystemArn"),
 			declare.Time("creation_time", "CreationTime", "When it was created."),
 			declare.Tags("Tags", (*efs.Client).TagResource, (*efs.Client).UntagResource),
@@ -50,9 +50,11 @@ func newFileSystem(c *aws.Clients) *declare.Resource {
 			`performance_mode <> 'maxIO' OR availability_zone_name IS NULL AND throughput_mode <> 'elastic'`,
 		},
 
-		List:   fileSystems(),
-		Get:    declare.One(declare.Call((*efs.Client).DescribeFileSystems), "FileSystems[0]"),
-		Gone:   func(f *efstypes.FileSystemDescription) bool { return gone(f.LifeCycleState) },
+		List: fileSystems(),
+		Get:  declare.One(declare.Call((*efs.Client).DescribeFileSystems), "FileSystems[0]"),
+		Gone: func(f *efstypes.FileSystemDescription) bool {
+			return f.LifeCycleState == efstypes.LifeCycleStateDeleted
+		},
 		Create: declare.Call((*efs.Client).CreateFileSystem),
 		Updates: []declare.Update{
 			declare.Replace(declare.Call((*efs.Client).UpdateFileSystem), "throughput_mode", "provisioned_throughput_in_mibps"),
@@ -61,13 +63,21 @@ func newFileSystem(c *aws.Clients) *declare.Resource {
 			declare.Put("policy", declare.Call((*efs.Client).PutFileSystemPolicy), declare.Call((*efs.Client).DeleteFileSystemPolicy)),
 		},
 		Delete: declare.Call((*efs.Client).DeleteFileSystem),
-		Going:  declare.In("life_cycle_state", string(efstypes.LifeCycleStateDeleting), string(efstypes.LifeCycleStateDeleted)),
+
+		Going:     going,
+		Forming:   forming,
+		Failed:    failed,
+		HoldsData: true,
 	})
 }
 
-func gone(state efstypes.LifeCycleState) bool {
-	return state == efstypes.LifeCycleStateDeleting || state == efstypes.LifeCycleStateDeleted
-}
+// What the life cycles of file systems and mount targets have in common (page
+// FileSystemDescription).
+var (
+	going   = declare.In("life_cycle_state", string(efstypes.LifeCycleStateDeleting))
+	forming = declare.In("life_cycle_state", string(efstypes.LifeCycleStateCreating))
+	failed  = declare.In("life_cycle_state", string(efstypes.LifeCycleStateError)).Because("")
+)
 
 // backups are on as soon as they are being turned on.
 var backups = declare.Codec{

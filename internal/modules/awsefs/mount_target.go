@@ -12,6 +12,11 @@ import (
 // newMountTarget declares the table efs_mount_target. AWS makes no two for a file
 // system and a subnet, so that creations are found again by these.
 func newMountTarget(c *aws.Clients) *declare.Resource {
+	// Before it has its network interface AWS does not tell its groups (page
+	// DescribeMountTargetSecurityGroups, IncorrectMountTargetState).
+	made := declare.Only(func(row modules.Row) bool {
+		return row["life_cycle_state"].String() != string(efstypes.LifeCycleStateCreating)
+	})
 	return declare.New(c, declare.Table[efstypes.MountTargetDescription]{
 		Name:    "efs_mount_target",
 		Doc:     "Mount targets: addresses at which file systems are mounted, one in an availability zone. Deleting one breaks off what has mounted the file system there.",
@@ -22,19 +27,23 @@ func newMountTarget(c *aws.Clients) *declare.Resource {
 			declare.Ref("subnet_id", "SubnetId", "subnet", "subnet_id", "The subnet that it is in. All of a file system are in one VPC.").Required().Identity().CreateOnly(),
 			declare.Text("ip_address", "IpAddress", "Its IPv4 address in the subnet; one that is free if left out. With a new subnet_id, set it to another one, or to NULL.").CreateOnly().Chosen().Length(7, 15),
 			declare.Texts("security_groups", "SecurityGroups", "The ids of its security groups; the default group of its VPC if left out.").
-				Unordered().Chosen().Check("cardinality(security_groups) > 0").From(declare.Call((*efs.Client).DescribeMountTargetSecurityGroups)),
+				Unordered().Chosen().Check("cardinality(security_groups) > 0").From(declare.Call((*efs.Client).DescribeMountTargetSecurityGroups, made)),
 			declare.Text("mount_target_id", "MountTargetId", "The mount target's id, such as fsmt-0a1b2c3d; NULL until it is created.").Assigned().Key(),
-			declare.Text("life_cycle_state", "LifeCycleState", "creating, available, updating or error.").Assigned(),
+			declare.Text("life_cycle_state", "LifeCycleState", "creating, available, updating, deleting or error.").Assigned(),
 			declare.Text("network_interface_id", "NetworkInterfaceId", "Its network interface.").Assigned(),
 		},
 		DestroyBeforeCreate: true,
 
-		List:    declare.Pages(efs.NewDescribeMountTargetsPaginator, "MountTargets").Within(fileSystems(), "FileSystemId", "FileSystemId"),
-		Get:     declare.Search(),
-		Gone:    func(m *efstypes.MountTargetDescription) bool { return gone(m.LifeCycleState) },
+		List: declare.Pages(efs.NewDescribeMountTargetsPaginator, "MountTargets").Within(fileSystems(), "FileSystemId", "FileSystemId"),
+		Get:  declare.Search(),
+		Gone: func(m *efstypes.MountTargetDescription) bool {
+			return m.LifeCycleState == efstypes.LifeCycleStateDeleted
+		},
 		Create:  declare.Call((*efs.Client).CreateMountTarget),
 		Updates: []declare.Update{declare.Modify(declare.Call((*efs.Client).ModifyMountTargetSecurityGroups))},
 		Delete:  declare.Call((*efs.Client).DeleteMountTarget),
-		Going:   declare.In("life_cycle_state", string(efstypes.LifeCycleStateDeleting), string(efstypes.LifeCycleStateDeleted)),
+		Going:   going,
+		Forming: forming,
+		Failed:  failed,
 	})
 }

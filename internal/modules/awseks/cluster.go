@@ -49,6 +49,7 @@ func newCluster(c *aws.Clients) *declare.Resource {
 			declare.Text("cluster_security_group_id", "ResourcesVpcConfig.ClusterSecurityGroupId", "The id of the security group that it has by itself.").Assigned(),
 			declare.Text("platform_version", "PlatformVersion", "The version of EKS itself.").Assigned(),
 			declare.Text("status", "Status", "CREATING, ACTIVE, UPDATING, DELETING, FAILED or PENDING.").Assigned(),
+			declare.Text("health_issue", "Health.Issues[0].Message", "What is wrong with it; of several things the first.").Assigned().Since(2),
 			declare.ARN("arn", "Arn"),
 			declare.Tags("Tags", (*eks.Client).TagResource, (*eks.Client).UntagResource),
 		},
@@ -71,6 +72,9 @@ func newCluster(c *aws.Clients) *declare.Resource {
 		},
 		Delete: declare.Call((*eks.Client).DeleteCluster),
 		Going:  declare.In("status", string(ekstypes.ClusterStatusDeleting)),
+		// PENDING is a cluster of another kind that waits for somebody to connect it.
+		Forming: declare.In("status", string(ekstypes.ClusterStatusCreating)),
+		Failed:  declare.In("status", string(ekstypes.ClusterStatusFailed)).Because("health_issue"),
 	})
 }
 

@@ -47,6 +47,7 @@ func newNodeGroup(c *aws.Clients) *declare.Resource {
 			declare.Text("release_version", "ReleaseVersion", "The version of their image, such as 1.33.0-20250704; the latest if left out.").Chosen(),
 			declare.Text("auto_scaling_group", "Resources.AutoScalingGroups[0].Name", "The Auto Scaling group that EKS made for it.").Assigned(),
 			declare.Text("status", "Status", "CREATING, ACTIVE, UPDATING, DELETING, CREATE_FAILED, DELETE_FAILED or DEGRADED.").Assigned(),
+			declare.Text("health_issue", "Health.Issues[0].Message", "What is wrong with it, such as why instances do not join the cluster; of several things the first.").Assigned().Since(2),
 			declare.ARN("arn", "NodegroupArn"),
 			declare.Tags("Tags", (*eks.Client).TagResource, (*eks.Client).UntagResource),
 		},
@@ -73,7 +74,10 @@ func newNodeGroup(c *aws.Clients) *declare.Resource {
 			})), "launch_template_version", "version", "release_version"),
 		},
 		Delete: declare.Call((*eks.Client).DeleteNodegroup),
-		Going:  declare.In("status", string(ekstypes.NodegroupStatusDeleting)),
+
+		Going:   declare.In("status", string(ekstypes.NodegroupStatusDeleting)),
+		Forming: declare.In("status", string(ekstypes.NodegroupStatusCreating)),
+		Failed:  declare.In("status", string(ekstypes.NodegroupStatusCreateFailed)).Because("health_issue"),
 	})
 }
 

@@ -9,7 +9,6 @@ package awselasticache
 import (
 	"context"
 	"strings"
-	"time"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/elasticache"
@@ -29,7 +28,7 @@ const (
 // Module returns the module aws_elasticache, whose calls go through c.
 func Module(c *aws.Clients) *modules.Module {
 	return &modules.Module{
-		Name: "aws_elasticache", Version: 1, Doc: "Caches in memory (ElastiCache).",
+		Name: "aws_elasticache", Version: 2, Doc: "Caches in memory (ElastiCache).",
 		Dependencies: []string{"aws_account"}, Resources: []modules.Resource{newCluster(c)},
 	}
 }
@@ -41,7 +40,7 @@ func newCluster(c *aws.Clients) *declare.Resource {
 	return declare.New(c, declare.Table[ectypes.CacheCluster]{
 		Name: "cache_cluster",
 		Doc: "Clusters of ElastiCache. Changes are applied at once, not in the next maintenance window. Deleting one deletes its data: of Redis, after a final snapshot, " +
-			"the cluster's name, -final- and the time (IaSQL took none), which costs until it is deleted by aws elasticache delete-snapshot; Memcached has no snapshots. " +
+			"the cluster's name, -final- and the time (IaSQL took none), which costs until it is deleted by aws elasticache delete-snapshot, and which skip_final_snapshot does without; Memcached has no snapshots. " +
 			"Members of replication groups are not shown: the group makes, changes and deletes them.",
 		Service: declare.Service(elasticache.NewFromConfig),
 		Columns: []declare.Column{
@@ -67,6 +66,7 @@ func newCluster(c *aws.Clients) *declare.Resource {
 				Default("0").Between(0, 35).Usual(modules.Int(0)),
 			declare.Text("address", "", "The name it is connected to by; NULL until it is available.").Assigned(),
 			declare.Text("status", "CacheClusterStatus", "What it is doing, such as creating, available, modifying or deleting.").Assigned(),
+			declare.SkipFinalSnapshot().Since(2),
 			declare.ARN("arn", "ARN").In("ResourceName"),
 			declare.Tags("TagList", (*elasticache.Client).AddTagsToResource, (*elasticache.Client).RemoveTagsFromResource).
 				From(declare.Call((*elasticache.Client).ListTagsForResource)),
@@ -99,7 +99,11 @@ func newCluster(c *aws.Clients) *declare.Resource {
 			declare.With(&elasticache.ModifyCacheClusterInput{ApplyImmediately: awssdk.Bool(true)}), declare.Edit(removeNodes)))},
 		Delete: declare.Call((*elasticache.Client).DeleteCacheCluster, declare.Edit(finalSnapshot)),
 		Reread: true, // for its engine and its state
-		Going:  declare.In("status", "deleting"),
+		// The states are those of the page CacheCluster; create-failed is of groups.
+		Going:     declare.In("status", "deleting"),
+		Forming:   declare.In("status", "creating"),
+		Failed:    declare.In("status", "create-failed", "incompatible-network", "restore-failed").Because(""),
+		HoldsData: true,
 	})
 }
 
@@ -129,7 +133,7 @@ func finalSnapshot(_ context.Context, s *declare.Step, in *elasticache.DeleteCac
 	switch status := s.Have["status"].String(); {
 	case none, status == "creating", status == "restore-failed", status == "incompatible-network":
 	default:
-		in.FinalSnapshotIdentifier = awssdk.String(*in.CacheClusterId + "-final-" + time.Now().UTC().Format("20060102150405"))
+		in.FinalSnapshotIdentifier = s.FinalSnapshot(*in.CacheClusterId)
 	}
 	return nil
 }

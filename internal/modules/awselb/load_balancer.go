@@ -52,6 +52,7 @@ func newLoadBalancer(c *aws.Clients) loadBalancer {
 			declare.Text("canonical_hosted_zone_id", "CanonicalHostedZoneId", "The hosted zone of dns_name, for alias records.").Assigned(),
 			declare.Time("created_time", "CreatedTime", "When it was created."),
 			declare.Text("state", "State.Code", "provisioning, active, active_impaired or failed.").Assigned(),
+			declare.Text("state_reason", "State.Reason", "Why it is in that state, if AWS says so.").Assigned().Since(3),
 			declare.Texts("availability_zones", "AvailabilityZones[].ZoneName", "The availability zones of its subnets.").Assigned().Unordered(),
 			declare.Ref("vpc", "VpcId", "vpc", "vpc_id", "The VPC of its subnets.").Assigned(),
 			tagged("load_balancer_arn"),
@@ -81,7 +82,9 @@ func newLoadBalancer(c *aws.Clients) loadBalancer {
 				return nil
 			})), "attributes"),
 		},
-		Delete: declare.Call((*elb.Client).DeleteLoadBalancer),
+		Delete:  declare.Call((*elb.Client).DeleteLoadBalancer), // which is not shown from then on
+		Forming: declare.In("state", string(elbtypes.LoadBalancerStateEnumProvisioning)),
+		Failed:  declare.In("state", string(elbtypes.LoadBalancerStateEnumFailed)).Because("state_reason"),
 	})}
 }
 

@@ -87,17 +87,18 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// A stream that is being deleted is gone, and its name is not free.
+// A stream that is being deleted is there, and its name is not free. One that is
+// being made does not tell how many shards it will have.
 func TestStates(t *testing.T) {
 	t.Parallel()
-	status := "ACTIVE"
+	status, mode := "ACTIVE", "ON_DEMAND"
 	fake := &fakeKinesis{answer: func(operation string) (map[string]any, string) {
 		switch operation {
 		case "ListStreams":
 			return map[string]any{"StreamNames": []string{"s"}, "HasMoreStreams": false}, ""
 		case "DescribeStreamSummary":
 			return map[string]any{"StreamDescriptionSummary": map[string]any{
-				"StreamName": "s", "StreamStatus": status, "OpenShardCount": 4, "StreamModeDetails": map[string]any{"StreamMode": "ON_DEMAND"},
+				"StreamName": "s", "StreamStatus": status, "OpenShardCount": 4, "StreamModeDetails": map[string]any{"StreamMode": mode},
 				"EnhancedMonitoring": []any{map[string]any{"ShardLevelMetrics": []string{"ALL"}}},
 			}}, ""
 		case "ListTagsForStream":
@@ -109,23 +110,28 @@ func TestStates(t *testing.T) {
 	t.Cleanup(server.Close)
 	r, scope, ctx := newStream(awstest.Fake(server.URL)), awstest.Scope("us-west-2"), modules.WithMutations(t.Context(), &awstest.Journal{})
 	want := modules.Row{"name": modules.Text("s"), "stream_mode": modules.Text("ON_DEMAND")}
-	check := func(shown int, create, remove modules.Class) {
+	check := func(going bool, create, remove modules.Class) {
 		t.Helper()
 		var rows []modules.Row
-		if err := r.List(ctx, scope, func(page []modules.Row) error { rows = append(rows, page...); return nil }); err != nil || len(rows) != shown {
+		if err := r.List(ctx, scope, func(page []modules.Row) error { rows = append(rows, page...); return nil }); err != nil || len(rows) != 1 {
 			t.Fatalf("got %v, %v", rows, err)
 		}
-		if shown > 0 && (!rows[0]["shard_count"].IsNull() || rows[0]["open_shard_count"] != modules.Int(4) || len(rows[0]["shard_level_metrics"].Strings()) != len(metrics)) {
+		if !rows[0]["shard_count"].IsNull() || rows[0]["open_shard_count"] != modules.Int(4) || len(rows[0]["shard_level_metrics"].Strings()) != len(metrics) || r.Going(rows[0]) != going {
 			t.Errorf("got %v", rows[0])
 		}
 		if _, err := r.Create(ctx, scope, want, ""); err == nil || modules.ClassOf(err) != create {
 			t.Errorf("create: got %v, want class %s", err, create)
 		}
-		if err := r.Delete(ctx, scope, want); err == nil != (shown == 0) || err != nil && modules.ClassOf(err) != remove {
+		if err := r.Delete(ctx, scope, want); err == nil != going || err != nil && modules.ClassOf(err) != remove {
 			t.Errorf("delete: got %v, want class %s", err, remove)
 		}
 	}
-	check(1, modules.Exists, modules.Dependency) // it has consumers
+	check(false, modules.Exists, modules.Dependency) // it has consumers
 	status = "DELETING"
-	check(0, modules.Dependency, modules.Dependency)
+	check(true, modules.Dependency, modules.Dependency)
+	status, mode = "CREATING", "PROVISIONED"
+	rows, err := r.Get(ctx, scope, []modules.Row{want})
+	if _, told := rows[0]["shard_count"]; err != nil || told || !r.Forming(rows[0]) {
+		t.Errorf("got %v, %v", rows, err)
+	}
 }

@@ -29,9 +29,8 @@ func Module(c *aws.Clients) *modules.Module {
 
 // newStream declares the table kinesis_stream. The limits are those of the pages
 // CreateStream, IncreaseStreamRetentionPeriod and UpdateMaxRecordSize of the
-// Kinesis API Reference. A stream that is being deleted is gone. While another
-// change of it is under way, AWS refuses one with ResourceInUseException, which
-// waits.
+// Kinesis API Reference. While another change of it is under way, AWS refuses one
+// with ResourceInUseException, which waits.
 func newStream(c *aws.Clients) *declare.Resource {
 	return declare.New(c, declare.Table[kinesistypes.StreamDescriptionSummary]{
 		Name: "kinesis_stream",
@@ -50,7 +49,7 @@ func newStream(c *aws.Clients) *declare.Resource {
 			declare.Texts("shard_level_metrics", "EnhancedMonitoring[0].ShardLevelMetrics", "Which metrics CloudWatch gets of each shard: "+strings.Join(metrics, ", ")+".").
 				Unordered().EmptyIsNull().Check("shard_level_metrics <@ '{" + strings.Join(metrics, ",") + "}'::text[]"),
 			declare.Integer("open_shard_count", "OpenShardCount", "How many shards it has now.").Assigned(),
-			declare.Text("stream_status", "StreamStatus", "CREATING, ACTIVE or UPDATING.").Assigned(),
+			declare.Text("stream_status", "StreamStatus", "CREATING, ACTIVE, UPDATING or DELETING.").Assigned(),
 			declare.ARN("arn", "StreamARN"),
 			declare.Time("creation_timestamp", "StreamCreationTimestamp", "When it was created."),
 			declare.Tags("Tags", (*kinesis.Client).AddTagsToStream, (*kinesis.Client).RemoveTagsFromStream).
@@ -61,12 +60,11 @@ func newStream(c *aws.Clients) *declare.Resource {
 
 		List: declare.Pages(kinesis.NewListStreamsPaginator, "StreamNames").Names("name", ""),
 		Get:  declare.One(declare.Call((*kinesis.Client).DescribeStreamSummary), "StreamDescriptionSummary"),
-		Gone: func(s *kinesistypes.StreamDescriptionSummary) bool {
-			return s.StreamStatus == kinesistypes.StreamStatusDeleting
-		},
 		Row: func(_ context.Context, _ *declare.Step, _ *kinesistypes.StreamDescriptionSummary, row modules.Row) error {
 			if row["stream_mode"].String() == string(kinesistypes.StreamModeOnDemand) {
 				row["shard_count"] = modules.Null
+			} else if row["stream_status"].String() == string(kinesistypes.StreamStatusCreating) {
+				delete(row, "shard_count") // it has none yet
 			}
 			if slices.Contains(row["shard_level_metrics"].Strings(), string(kinesistypes.MetricsNameAll)) {
 				row["shard_level_metrics"] = modules.Strings(metrics)
@@ -85,7 +83,10 @@ func newStream(c *aws.Clients) *declare.Resource {
 			declare.By(monitor, "shard_level_metrics"),
 		},
 		Delete: declare.Call((*kinesis.Client).DeleteStream),
-		Going:  declare.In("stream_status", string(kinesistypes.StreamStatusDeleting)),
+
+		Going:     declare.In("stream_status", string(kinesistypes.StreamStatusDeleting)),
+		Forming:   declare.In("stream_status", string(kinesistypes.StreamStatusCreating)),
+		HoldsData: true,
 	})
 }
 

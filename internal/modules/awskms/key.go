@@ -22,7 +22,8 @@ const (
 const thePolicy = "default"
 
 // newKey declares the table kms_key. The limits are those of the page CreateKey of
-// the KMS API Reference. A key that waits for its deletion is gone.
+// the KMS API Reference. A key that waits for its deletion is gone: nothing can use
+// it, no other key will have its id, and 30 days are too long to wait for.
 func newKey(c *aws.Clients) *declare.Resource {
 	// Keys that cannot be rotated are those that are not symmetric, or whose
 	// material KMS has not made.
@@ -84,7 +85,9 @@ func newKey(c *aws.Clients) *declare.Resource {
 			declare.By(turn, "enabled", "enable_key_rotation", "rotation_period_in_days"),
 		},
 		// AWS waits for its default of 30 days, in which the deletion can be taken back.
-		Delete: declare.Call((*kms.Client).ScheduleKeyDeletion, declare.Failed(deleted)),
+		Delete:    declare.Call((*kms.Client).ScheduleKeyDeletion, declare.Failed(deleted)),
+		Forming:   declare.In("key_state", string(kmstypes.KeyStateCreating)), // a replica
+		HoldsData: true,                                                       // what it has encrypted
 	})
 }
 

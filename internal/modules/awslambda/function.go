@@ -47,7 +47,8 @@ func newFunction(c *aws.Clients, groups *aws.Memberships) *declare.Resource {
 			declare.Text("package_type", "Configuration.PackageType", "Zip or Image.").Assigned(),
 			declare.Text("code_sha256", "Configuration.CodeSha256", "The SHA-256 of the zip file, in base64.").Assigned(),
 			declare.Bigint("code_size", "Configuration.CodeSize", "How many bytes the zip file has.").Assigned(),
-			declare.Text("state", "Configuration.State", "Pending, Active, Inactive (not called for weeks) or Failed.").Assigned(),
+			declare.Text("state", "Configuration.State", "Pending, Active, Inactive (not called for weeks), Failed or Deleting.").Assigned(),
+			declare.Text("state_reason", "Configuration.StateReason", "Why it is in that state, if AWS says so.").Assigned().Since(3),
 			declare.Text("last_update_status", "Configuration.LastUpdateStatus", "Whether the last change has taken effect: Successful, Failed or InProgress.").Assigned(),
 			declare.Tags("Tags", (*lambda.Client).TagResource, (*lambda.Client).UntagResource),
 		},
@@ -87,7 +88,10 @@ func newFunction(c *aws.Clients, groups *aws.Memberships) *declare.Resource {
 				return nil
 			})), "architecture", "zip_b64"),
 		},
-		Delete: declare.Call((*lambda.Client).DeleteFunction), // with all its versions and aliases
+		Delete:  declare.Call((*lambda.Client).DeleteFunction), // with all its versions and aliases
+		Going:   declare.In("state", string(lambdatypes.StateDeleting)),
+		Forming: declare.In("state", string(lambdatypes.StatePending)),
+		Failed:  declare.In("state", string(lambdatypes.StateFailed)).Because("state_reason"),
 	})
 }
 

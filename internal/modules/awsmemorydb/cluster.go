@@ -3,7 +3,6 @@ package awsmemorydb
 import (
 	"context"
 	"strings"
-	"time"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/memorydb"
@@ -23,7 +22,7 @@ func newCluster(c *aws.Clients) *declare.Resource {
 	return declare.New(c, declare.Table[mdbtypes.Cluster]{
 		Name: "memory_db_cluster",
 		Doc: "Clusters of MemoryDB. Deleting one deletes its data, after a final snapshot: the cluster's name, -final- and the time (IaSQL took none). " +
-			"The snapshot costs until it is deleted, by aws memorydb delete-snapshot.",
+			"The snapshot costs until it is deleted, by aws memorydb delete-snapshot; skip_final_snapshot does without it.",
 		Service: service,
 		Columns: []declare.Column{
 			name("cluster_name", "Name", "ClusterName", "The cluster's name: lowercase letters, digits and hyphens, a letter first."),
@@ -45,6 +44,7 @@ func newCluster(c *aws.Clients) *declare.Resource {
 			declare.Text("snapshot_window", "SnapshotWindow", "When in the day they are made, such as 05:00-09:00 (UTC); AWS picks a time if left out.").Chosen(),
 			declare.Text("address", "ClusterEndpoint.Address", "The name it is connected to by; NULL until it is available.").Assigned(),
 			declare.Text("status", "Status", "What it is doing, such as creating, available, updating or deleting.").Assigned(),
+			declare.SkipFinalSnapshot().Since(2),
 			declare.ARN("arn", "ARN"),
 			tags(),
 		},
@@ -68,7 +68,12 @@ func newCluster(c *aws.Clients) *declare.Resource {
 		},
 		Delete: declare.Call((*memorydb.Client).DeleteCluster, declare.Edit(finalSnapshot)),
 		Reread: true, // for its state
-		Going:  declare.In("status", "deleting"),
+
+		// As AWS's command line waits for them (page Cluster names examples alone).
+		Going:     declare.In("status", "deleting"),
+		Forming:   declare.In("status", "creating"),
+		Failed:    declare.In("status", "create-failed").Because(""),
+		HoldsData: true,
 	})
 }
 
@@ -77,7 +82,7 @@ func finalSnapshot(_ context.Context, s *declare.Step, in *memorydb.DeleteCluste
 	switch s.Have["status"].String() {
 	case "creating", "create-failed":
 	default:
-		in.FinalSnapshotName = awssdk.String(*in.ClusterName + "-final-" + time.Now().UTC().Format("20060102150405"))
+		in.FinalSnapshotName = s.FinalSnapshot(*in.ClusterName)
 	}
 	return nil
 }

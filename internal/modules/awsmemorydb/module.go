@@ -21,7 +21,7 @@ var service = declare.Service(memorydb.NewFromConfig)
 func Module(c *aws.Clients) *modules.Module {
 	return &modules.Module{
 		Name:         "aws_memory_db",
-		Version:      1,
+		Version:      2,
 		Doc:          "Durable databases in memory (MemoryDB): clusters, their subnet groups and their security groups.",
 		Dependencies: []string{"aws_security_group"},
 		Resources:    []modules.Resource{newSubnetGroup(c), newCluster(c), newGroups(c)},

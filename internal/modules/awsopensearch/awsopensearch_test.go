@@ -8,7 +8,11 @@ import (
 	"strings"
 	"testing"
 
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	ostypes "github.com/aws/aws-sdk-go-v2/service/opensearch/types"
+
 	"iasql/internal/aws"
+	"iasql/internal/aws/declare"
 	"iasql/internal/modules"
 	"iasql/internal/test/awstest"
 	"iasql/internal/test/testaws"
@@ -159,6 +163,24 @@ func TestDomainCalls(t *testing.T) {
 	f.status["Deleted"], f.path = true, ""
 	if err := r.Delete(ctx, scope, read()); err != nil || f.path != "" {
 		t.Errorf("delete what is on its way out: %v, called %s", err, f.path)
+	}
+}
+
+// What is being made does not tell what it has, and what is being deleted may say so
+// in a member of its own.
+func TestDomainStates(t *testing.T) {
+	clients := aws.New(aws.Options{})
+	r := newDomain(clients, newSecurityGroups(clients))
+	row, err := declare.RowOf(t.Context(), r, ostypes.DomainStatus{DomainName: awssdk.String("d"), DomainProcessingStatus: ostypes.DomainProcessingStatusTypeCreating})
+	if _, told := row["availability_zone_count"]; err != nil || told || !r.Forming(row) {
+		t.Errorf("created: %v, %v", row, err)
+	}
+	for _, d := range []ostypes.DomainStatus{
+		{DomainProcessingStatus: ostypes.DomainProcessingStatusTypeDeleting}, {DomainProcessingStatus: ostypes.DomainProcessingStatusTypeActive, Deleted: awssdk.Bool(true)},
+	} {
+		if row, err := declare.RowOf(t.Context(), r, d); err != nil || !r.Going(row) {
+			t.Errorf("deleted: %v, %v", row, err)
+		}
 	}
 }
 

@@ -105,7 +105,10 @@ func newDomain(c *aws.Clients, groups *aws.Memberships) *declare.Resource {
 			}),
 		},
 		Delete: declare.Call((*opensearch.Client).DeleteDomain),
-		Going:  declare.In("status", string(ostypes.DomainProcessingStatusTypeDeleting)),
+
+		Going:     declare.In("status", string(ostypes.DomainProcessingStatusTypeDeleting)),
+		Forming:   declare.In("status", string(ostypes.DomainProcessingStatusTypeCreating)),
+		HoldsData: true,
 	})
 }
 
@@ -115,7 +118,9 @@ func fill(_ context.Context, _ *declare.Step, d *ostypes.DomainStatus, row modul
 		row["status"] = modules.Text(string(ostypes.DomainProcessingStatusTypeDeleting))
 	}
 	cc := d.ClusterConfig
-	if cc == nil {
+	if cc == nil && d.DomainProcessingStatus == ostypes.DomainProcessingStatusTypeCreating {
+		return nil // it has not been told yet
+	} else if cc == nil {
 		cc = &ostypes.ClusterConfig{}
 	}
 	switch {

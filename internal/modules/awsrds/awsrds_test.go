@@ -457,6 +457,60 @@ func TestClusterCalls(t *testing.T) {
 	}
 }
 
+// What moto does not refuse: a final snapshot of what AWS takes none of.
+func TestFinalSnapshots(t *testing.T) {
+	t.Parallel()
+	var shown string
+	var form url.Values
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_ = r.ParseForm()
+		action := r.Form.Get("Action")
+		if strings.HasPrefix(action, "Delete") {
+			form = r.Form
+		}
+		list, _ := strings.CutPrefix(action, "Describe")
+		_, _ = io.WriteString(w, "<"+action+"Response><"+action+"Result><"+list+"><"+strings.TrimSuffix(list, "s")+">"+shown+"</"+strings.TrimSuffix(list, "s")+"></"+list+"></"+action+"Result></"+action+"Response>")
+	}))
+	t.Cleanup(server.Close)
+	clients, scope := awstest.Fake(server.URL), awstest.Scope("us-west-2")
+	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
+	const postgres = "<Engine>postgres</Engine>"
+	for _, c := range []struct {
+		instance string // what AWS tells of it
+		skip     modules.Value
+		made     bool // whether a deletion is asked for
+		snapshot bool
+	}{
+		{postgres + status("available"), modules.Null, true, true}, // a record that nobody knows anything of
+		{postgres + status("available"), modules.Bool(false), true, true},
+		{postgres + status("available"), modules.Bool(true), true, false},
+		{postgres + status("storage-full"), modules.Null, true, true},
+		{postgres + status("creating"), modules.Null, true, false},
+		{postgres + status("failed"), modules.Null, true, false},
+		{postgres + status("incompatible-network"), modules.Null, true, false},
+		{postgres + status("incompatible-restore"), modules.Null, true, false},
+		{postgres + status("deleting"), modules.Null, false, false},
+		{postgres + status("available") + "<ReadReplicaSourceDBInstanceIdentifier>a</ReadReplicaSourceDBInstanceIdentifier>", modules.Null, true, false},
+		{postgres + status("available") + "<ReadReplicaSourceDBClusterIdentifier>a</ReadReplicaSourceDBClusterIdentifier>", modules.Null, true, false},
+		{"<Engine>aurora-postgresql</Engine><DBClusterIdentifier>c</DBClusterIdentifier>" + status("available"), modules.Null, true, false},
+		{"<Engine>custom-oracle-ee</Engine>" + status("available"), modules.Null, true, false},
+	} {
+		shown, form = "<DBInstanceIdentifier>d</DBInstanceIdentifier>"+c.instance, nil
+		err := newInstance(clients).Delete(ctx, scope, modules.Row{"db_instance_identifier": modules.Text("d"), "skip_final_snapshot": c.skip})
+		if name := form.Get("FinalDBSnapshotIdentifier"); err != nil || (form != nil) != c.made || strings.HasPrefix(name, "d-final-") != c.snapshot ||
+			c.made && form.Get("SkipFinalSnapshot") == "true" == c.snapshot {
+			t.Errorf("%s, skip %v: %v, sent %v", c.instance, c.skip, err, form)
+		}
+		shown, form = "<DBClusterIdentifier>d</DBClusterIdentifier>"+postgres+"<Status>available</Status>", nil
+		if err := newCluster(clients).Delete(ctx, scope, modules.Row{"db_cluster_identifier": modules.Text("d"), "skip_final_snapshot": c.skip}); err != nil ||
+			(form.Get("FinalDBSnapshotIdentifier") == "") != c.skip.Bool() || (form.Get("SkipFinalSnapshot") == "true") != c.skip.Bool() {
+			t.Errorf("cluster, skip %v: %v, sent %v", c.skip, err, form)
+		}
+	}
+}
+
+func status(status string) string { return "<DBInstanceStatus>" + status + "</DBInstanceStatus>" }
+
 func TestSameness(t *testing.T) {
 	if !sameVersion("16", "16.4") || !sameVersion("16.4", "16") || sameVersion("1", "16.4") {
 		t.Error("versions are compared wrongly")

@@ -17,12 +17,13 @@ import (
 // said by the pages CreateDBCluster and ModifyDBCluster of the Amazon RDS API
 // Reference; it is left to AWS to check.
 func newCluster(c *aws.Clients) *declare.Resource {
+	nothing := declare.In("status", "creating", "cloning-failed", "migration-failed") // of which there is no data
 	return declare.New(c, declare.Table[rdstypes.DBCluster]{
 		Name: "db_cluster",
 		Doc: "Database clusters. A Multi-AZ DB cluster (mysql, postgres) needs db_cluster_instance_class, allocated_storage, iops and subnet_group_id; " +
 			"AWS makes its instances, and they are deleted with it. An Aurora cluster needs none of these, and gets its instances as rows of rds. " +
 			"Clusters of Neptune and DocumentDB are listed too. Changes are applied at once, not in the next maintenance window. " +
-			"Deleting one deletes its data, and takes no final snapshot: deletion_protection keeps it.",
+			finalSnapshots,
 		Service: declare.Service(rds.NewFromConfig),
 		Columns: []declare.Column{
 			name("db_cluster_identifier", "DBClusterIdentifier", "The cluster's name: up to 63 lowercase letters, digits and hyphens, and up to 52 of a Multi-AZ DB cluster."),
@@ -47,6 +48,7 @@ func newCluster(c *aws.Clients) *declare.Resource {
 			declare.Text("endpoint_addr", "Endpoint", "The name by which its writer is connected to.").Assigned(),
 			declare.Text("reader_endpoint_addr", "ReaderEndpoint", "The name by which its readers are connected to, in turn.").Assigned(),
 			declare.Text("endpoint_hosted_zone_id", "HostedZoneId", "The id of the DNS zone that both names are in, for aliases.").Assigned(),
+			declare.SkipFinalSnapshot().Since(3),
 			arn("DBClusterArn"),
 			tagList("TagList"),
 		},
@@ -97,7 +99,18 @@ func newCluster(c *aws.Clients) *declare.Resource {
 			})))},
 		// The instances of an Aurora cluster have to be deleted before, those of a
 		// Multi-AZ DB cluster go with it.
-		Delete: declare.Call((*rds.Client).DeleteDBCluster, declare.With(&rds.DeleteDBClusterInput{SkipFinalSnapshot: awssdk.Bool(true)})),
-		Going:  declare.In("status", "deleting"),
+		Delete: declare.Call((*rds.Client).DeleteDBCluster, declare.Edit(func(_ context.Context, s *declare.Step, in *rds.DeleteDBClusterInput) error {
+			if !nothing.Holds(s.Have) {
+				in.FinalDBSnapshotIdentifier = s.FinalSnapshot(*in.DBClusterIdentifier)
+			}
+			in.SkipFinalSnapshot = awssdk.Bool(in.FinalDBSnapshotIdentifier == nil)
+			return nil
+		})),
+		Reread: true, // for its state
+		// The states are those of the Aurora User Guide, "Viewing DB cluster status".
+		Going:     declare.In("status", "deleting"),
+		Forming:   declare.In("status", "creating"),
+		Failed:    declare.In("status", "cloning-failed", "migration-failed").Because(""),
+		HoldsData: true,
 	})
 }

@@ -27,7 +27,7 @@ func newInstance(c *aws.Clients) *declare.Resource {
 	return declare.New(c, declare.Table[rdstypes.DBInstance]{
 		Name: "rds",
 		Doc: "Database instances. Changes are applied at once, not in the next maintenance window. " +
-			"Deleting one deletes its data, and takes no final snapshot: deletion_protection keeps it. " +
+			finalSnapshots + " None is taken of a read replica, or of what is in a cluster. " +
 			"What a cluster decides for its members is NULL in their rows: " + strings.Join(ofCluster, ", ") + ".",
 		Service: declare.Service(rds.NewFromConfig),
 		Columns: []declare.Column{
@@ -56,6 +56,9 @@ func newInstance(c *aws.Clients) *declare.Resource {
 			declare.Text("endpoint_addr", "Endpoint.Address", "The name it is connected to by; NULL until it is available.").Assigned(),
 			declare.Integer("endpoint_port", "Endpoint.Port", "The port it listens on.").Assigned(),
 			declare.Text("endpoint_hosted_zone_id", "Endpoint.HostedZoneId", "The id of the DNS zone that endpoint_addr is in, for aliases.").Assigned(),
+			declare.Text("read_replica_source", "ReadReplicaSourceDBClusterIdentifier", "What it is a read replica of, an instance or a cluster; NULL if it is none.").
+				First("ReadReplicaSourceDBInstanceIdentifier").Assigned().Since(3),
+			declare.SkipFinalSnapshot().Since(3),
 			arn("DBInstanceArn"),
 			tagList("TagList"),
 		},
@@ -83,8 +86,14 @@ func newInstance(c *aws.Clients) *declare.Resource {
 				}
 				return nil
 			})))},
-		Delete: declare.Call((*rds.Client).DeleteDBInstance, declare.With(&rds.DeleteDBInstanceInput{SkipFinalSnapshot: awssdk.Bool(true)})),
-		Going:  declare.In("db_instance_status", "deleting"),
+		Delete: declare.Call((*rds.Client).DeleteDBInstance, declare.Edit(finalSnapshot)),
+		Reread: true, // for its state, and whether it is in a cluster
+		// The states are those of the Amazon RDS User Guide, "Viewing Amazon RDS DB
+		// instance status". delete-precheck comes before deleting.
+		Going:     declare.In("db_instance_status", "deleting", "delete-precheck"),
+		Forming:   declare.In("db_instance_status", "creating"),
+		Failed:    lost.Because(""),
+		HoldsData: true,
 		// What AWS made with a Multi-AZ DB cluster is kept.
 		Protected: func(have modules.Row) string {
 			if have["made_by_cluster"].Bool() {
@@ -93,6 +102,25 @@ func newInstance(c *aws.Clients) *declare.Resource {
 			return ""
 		},
 	})
+}
+
+// lost are the states of instances that could not be made, or are lost. (Those with
+// incompatible parameters or options can be mended.)
+var lost = declare.In("db_instance_status", "failed", "incompatible-create", "incompatible-network", "incompatible-restore", "insufficient-capacity", "restore-error")
+
+// finalSnapshot has a deletion take a snapshot, unless AWS refuses one (page
+// DeleteDBInstance: of a read replica, of an RDS Custom instance, and in some
+// states), the data is the cluster's, or there is none yet.
+func finalSnapshot(_ context.Context, s *declare.Step, in *rds.DeleteDBInstanceInput) error {
+	have := s.Have
+	switch {
+	case !have["db_cluster_id"].IsNull(), !have["read_replica_source"].IsNull(), strings.HasPrefix(have["engine"].String(), "custom-"):
+	case lost.Holds(have), have["db_instance_status"].String() == "creating":
+	default:
+		in.FinalDBSnapshotIdentifier = s.FinalSnapshot(*in.DBInstanceIdentifier)
+	}
+	in.SkipFinalSnapshot = awssdk.Bool(in.FinalDBSnapshotIdentifier == nil)
+	return nil
 }
 
 // hasOwnInstances reports whether instances are made one by one in the clusters

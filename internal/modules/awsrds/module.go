@@ -35,7 +35,7 @@ const (
 func Module(c *aws.Clients) *modules.Module {
 	return &modules.Module{
 		Name:         "aws_rds",
-		Version:      2,
+		Version:      3,
 		Doc:          "Relational databases (RDS): instances, clusters, and their security groups, parameter groups and subnet groups.",
 		Dependencies: []string{"aws_security_group"},
 		Resources: []modules.Resource{
@@ -53,6 +53,9 @@ func name(column, member, doc string) declare.Column {
 func description(member, doc string) declare.Column {
 	return declare.Text("description", member, doc).Required().Check("description <> ''")
 }
+
+// finalSnapshots is what the documentation says of deletions.
+const finalSnapshots = "Deleting one deletes its data, after a final snapshot: its name, -final- and the time. The snapshot costs until it is deleted; skip_final_snapshot does without it, deletion_protection keeps the data."
 
 // arn declares the column arn, by which tags are read and changed.
 func arn(member string) declare.Column { return declare.ARN("arn", member).In("ResourceName") }

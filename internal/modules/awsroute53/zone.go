@@ -56,8 +56,9 @@ func newZone(c *aws.Clients) *declare.Resource {
 		// Tags, which CreateHostedZone does not take, are left to the update.
 		Create: declare.Call((*route53.Client).CreateHostedZone, declare.Answer("HostedZone")),
 		// Left out, the comment is removed (page UpdateHostedZoneComment).
-		Updates: []declare.Update{declare.Replace(declare.Call((*route53.Client).UpdateHostedZoneComment), "comment")},
-		Delete:  declare.Call((*route53.Client).DeleteHostedZone),
+		Updates:   []declare.Update{declare.Replace(declare.Call((*route53.Client).UpdateHostedZoneComment), "comment")},
+		Delete:    declare.Call((*route53.Client).DeleteHostedZone),
+		HoldsData: true, // a new one has other name servers
 		Protected: func(have modules.Row) string {
 			if service := have["linked_service"]; !service.IsNull() {
 				return "it belongs to " + service.String() + ", which alone can delete it"

@@ -92,7 +92,8 @@ func newBucket(c *aws.Clients) *declare.Resource {
 			}, modules.ColumnTags),
 		},
 		// A bucket has to be empty: deleting a row deletes no objects.
-		Delete: declare.Call((*s3.Client).DeleteBucket),
+		Delete:    declare.Call((*s3.Client).DeleteBucket),
+		HoldsData: true,
 	})
 }
 

@@ -59,7 +59,8 @@ func newObject(c *aws.Clients) *declare.Resource {
 		Home: func(ctx context.Context, s *declare.Step, _ *object, row modules.Row) (string, error) {
 			return home(ctx, s, nil, row)
 		},
-		Delete: declare.Call((*s3.Client).DeleteObject),
+		Delete:    declare.Call((*s3.Client).DeleteObject),
+		HoldsData: true,
 	})
 }
 

@@ -53,8 +53,9 @@ func newSecret(c *aws.Clients) *declare.Resource {
 		CreateBy: create,
 		Updates:  []declare.Update{declare.Modify(declare.Call((*secretsmanager.Client).UpdateSecret))},
 		// AWS deletes it after its default of 30 days, within which it can be restored.
-		Delete: declare.Call((*secretsmanager.Client).DeleteSecret),
-		Reread: true,
+		Delete:    declare.Call((*secretsmanager.Client).DeleteSecret),
+		HoldsData: true,
+		Reread:    true,
 		Protected: func(have modules.Row) string {
 			if service := have["owning_service"]; !service.IsNull() {
 				return "the service " + service.String() + " manages it, and deletes it when it is no longer needed"

@@ -67,12 +67,13 @@ func newParameter(c *aws.Clients) *declare.Resource {
 		},
 		DestroyBeforeCreate: true, // one name is one parameter
 
-		List:    declare.Pages(ssm.NewDescribeParametersPaginator, "Parameters", declare.With(&ssm.DescribeParametersInput{MaxResults: awssdk.Int32(pageSize)})),
-		Get:     declare.GetBy(get),
-		Rows:    values,
-		Create:  declare.Call((*ssm.Client).PutParameter),
-		Updates: []declare.Update{declare.Replace(declare.Call((*ssm.Client).PutParameter, declare.With(&ssm.PutParameterInput{Overwrite: awssdk.Bool(true)}), declare.Edit(whole)))},
-		Delete:  declare.Call((*ssm.Client).DeleteParameter),
+		List:      declare.Pages(ssm.NewDescribeParametersPaginator, "Parameters", declare.With(&ssm.DescribeParametersInput{MaxResults: awssdk.Int32(pageSize)})),
+		Get:       declare.GetBy(get),
+		Rows:      values,
+		Create:    declare.Call((*ssm.Client).PutParameter),
+		Updates:   []declare.Update{declare.Replace(declare.Call((*ssm.Client).PutParameter, declare.With(&ssm.PutParameterInput{Overwrite: awssdk.Bool(true)}), declare.Edit(whole)))},
+		Delete:    declare.Call((*ssm.Client).DeleteParameter),
+		HoldsData: true, // a SecureString's value, which nothing here knows
 	})
 }
 

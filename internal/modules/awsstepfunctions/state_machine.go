@@ -28,8 +28,7 @@ func Module(c *aws.Clients) *modules.Module {
 }
 
 // newStateMachine declares the table state_machine. The limits are those of the
-// page CreateStateMachine of the Step Functions API Reference. One that is being
-// deleted is gone.
+// page CreateStateMachine of the Step Functions API Reference.
 func newStateMachine(c *aws.Clients) *declare.Resource {
 	return declare.New(c, declare.Table[sfn.DescribeStateMachineOutput]{
 		Name: "state_machine",
@@ -53,7 +52,7 @@ func newStateMachine(c *aws.Clients) *declare.Resource {
 			declare.Text("kms_key_id", "EncryptionConfiguration.KmsKeyId", "The id, ARN or alias of the KMS key that encrypts its definition and executions. NULL: AWS's own does.").Length(1, 2048),
 			declare.Integer("kms_data_key_reuse_period_seconds", "EncryptionConfiguration.KmsDataKeyReusePeriodSeconds", "For how many seconds a data key of kms_key_id is used, from 60 to 900; 300 if left out.").
 				Chosen().Between(60, 900),
-			declare.Text("status", "Status", "ACTIVE.").Assigned(),
+			declare.Text("status", "Status", "ACTIVE or DELETING.").Assigned(),
 			declare.ARN("arn", "StateMachineArn"),
 			declare.Time("creation_date", "CreationDate", "When it was created."),
 			declare.Tags("Tags", (*sfn.Client).TagResource, (*sfn.Client).UntagResource).From(declare.Call((*sfn.Client).ListTagsForResource)),
@@ -66,8 +65,7 @@ func newStateMachine(c *aws.Clients) *declare.Resource {
 
 		List: declare.Pages(sfn.NewListStateMachinesPaginator, "StateMachines", declare.With(&sfn.ListStateMachinesInput{MaxResults: pageSize})).
 			Names("name", "Name").Names("arn", "StateMachineArn"),
-		Get:  declare.One(declare.Call((*sfn.Client).DescribeStateMachine, declare.Edit(byName)), ""),
-		Gone: func(m *sfn.DescribeStateMachineOutput) bool { return m.Status == sfntypes.StateMachineStatusDeleting },
+		Get: declare.One(declare.Call((*sfn.Client).DescribeStateMachine, declare.Edit(byName)), ""),
 		Create: declare.Call((*sfn.Client).CreateStateMachine, declare.Failed(soon),
 			declare.Edit(func(_ context.Context, _ *declare.Step, in *sfn.CreateStateMachineInput) error {
 				in.EncryptionConfiguration = encryption(in.EncryptionConfiguration)
@@ -80,6 +78,9 @@ func newStateMachine(c *aws.Clients) *declare.Resource {
 				return nil
 			})))},
 		Delete: declare.Call((*sfn.Client).DeleteStateMachine),
+		// Until its last execution has ended; its name is taken so long (page
+		// CreateStateMachine, StateMachineDeleting).
+		Going: declare.In("status", string(sfntypes.StateMachineStatusDeleting)),
 	})
 }
 

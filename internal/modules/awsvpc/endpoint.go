@@ -57,6 +57,7 @@ func newEndpoint(c *aws.Clients, kind ec2types.VpcEndpointType, name, doc string
 			declare.Text("service", "ServiceName", "The service: AWS's own by the end of their names, such as s3 or ecr.api, others by their full names.").Required().CreateOnly(),
 			declare.Policy("PolicyDocument", "Who may do what through the endpoint: an endpoint policy document. Everybody everything if left out.").Chosen(),
 			declare.Text("state", "", "pendingacceptance, pending, available, deleting, rejected, failed or expired.").Assigned(),
+			declare.Text("failure_message", "LastError.Message", "The last thing that went wrong with it, such as why it failed.").Assigned().Since(4),
 			declare.EC2Tags(ec2types.ResourceTypeVpcEndpoint),
 		}, particular...),
 		List: endpoints(kind),
@@ -80,6 +81,11 @@ func newEndpoint(c *aws.Clients, kind ec2types.VpcEndpointType, name, doc string
 				return nil
 			})), changeable...)},
 		DeleteBy: deleteEndpoint,
+		Going:    declare.In("state", "deleting"),
+		// pendingacceptance waits for the owner of the service, who may reject it or let
+		// it expire (AWS PrivateLink Guide, "Interface endpoint states").
+		Forming: declare.In("state", "pending"),
+		Failed:  declare.In("state", "failed").Because("failure_message"),
 	})
 }
 

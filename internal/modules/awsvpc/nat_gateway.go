@@ -46,7 +46,12 @@ func newNATGateway(c *aws.Clients) *declare.Resource {
 		Gone:   func(g *natGateway) bool { return g.State == ec2types.NatGatewayStateDeleted }, // is listed for an hour more
 		Create: declare.Call((*ec2.Client).CreateNatGateway, declare.Answer("NatGateway")),
 		Delete: declare.Call((*ec2.Client).DeleteNatGateway),
-		Going:  declare.In("state", string(ec2types.NatGatewayStateDeleting)),
+
+		Going:   declare.In("state", string(ec2types.NatGatewayStateDeleting)),
+		Forming: declare.In("state", string(ec2types.NatGatewayStatePending)),
+		// It is shown for about an hour, and then gone (VPC User Guide, "Troubleshoot
+		// NAT gateways").
+		Failed: declare.In("state", string(ec2types.NatGatewayStateFailed)).Because("failure_message"),
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"iasql/internal/aws"
@@ -204,5 +205,44 @@ func TestUnspecifiedRecords(t *testing.T) {
 		if err != nil || row["dns_name_record_type"] != want {
 			t.Errorf("%q is %v, %v", told, row["dns_name_record_type"], err)
 		}
+	}
+}
+
+// AWS spells an endpoint's state in two ways.
+func TestEndpointStates(t *testing.T) {
+	r := newGatewayEndpoint(aws.New(aws.Options{}))
+	for state, want := range map[ec2types.State]string{
+		"Pending": "forming", "pending": "forming", "PendingAcceptance": "", "Available": "", "Deleting": "going", "deleting": "going", "Failed": "no such service", "Rejected": "", "Expired": "",
+	} {
+		row, err := declare.RowOf(t.Context(), r, ec2types.VpcEndpoint{VpcEndpointId: awssdk.String("vpce-1"), State: state, LastError: &ec2types.LastError{Message: awssdk.String("no such service")}})
+		got := r.Failed(row)
+		if r.Forming(row) {
+			got += "forming"
+		}
+		if r.Going(row) {
+			got += "going"
+		}
+		if err != nil || got != want {
+			t.Errorf("%s: %q, %v, want %q", state, got, err, want)
+		}
+	}
+}
+
+// A connection that has failed cannot be deleted, and goes by itself.
+func TestFailedPeeringConnection(t *testing.T) {
+	t.Parallel()
+	f := &fakeEC2{answer: func(map[string]string) (int, string) { return 400, "" }}
+	r, scope := newPeering(f.clients(t)), awstest.Scope("us-east-1")
+	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
+	row, err := declare.RowOf(ctx, r, ec2types.VpcPeeringConnection{
+		VpcPeeringConnectionId: awssdk.String("pcx-1"), RequesterVpcInfo: &ec2types.VpcPeeringConnectionVpcInfo{Region: awssdk.String("us-east-1")},
+		AccepterVpcInfo: &ec2types.VpcPeeringConnectionVpcInfo{},
+		Status:          &ec2types.VpcPeeringConnectionStateReason{Code: ec2types.VpcPeeringConnectionStateReasonCodeFailed, Message: awssdk.String("overlapping CIDR range")},
+	})
+	if err != nil || r.Failed(row) != "overlapping CIDR range" || r.Going(row) {
+		t.Fatalf("got %v, %v", row, err)
+	}
+	if err := r.Delete(ctx, scope, row); err != nil || len(f.requests) > 0 {
+		t.Errorf("%v, by the calls %v", err, f.requests)
 	}
 }

@@ -37,6 +37,7 @@ func newPeering(c *aws.Clients) *declare.Resource {
 			declare.Bool("accepted", "Status.Code", "Whether the connection has been accepted. true accepts it, which takes the account that is asked; it cannot be taken back.").
 				Default("true").As(declare.Is("active", "provisioning")),
 			declare.Text("state", "Status.Code", "initiating-request, pending-acceptance, provisioning, active, deleting or failed.").Assigned(),
+			declare.Text("state_message", "Status.Message", "What AWS says about that state, such as why it failed.").Assigned().Since(4),
 			declare.EC2Tags(ec2types.ResourceTypeVpcPeeringConnection),
 		},
 		Checks: []string{"accepter_id IS NOT NULL OR accepter_vpc_id IS NOT NULL"},
@@ -65,9 +66,17 @@ func newPeering(c *aws.Clients) *declare.Resource {
 		Updates:  []declare.Update{declare.By(accept, "accepted")},
 		Delete:   declare.Call((*ec2.Client).DeleteVpcPeeringConnection),
 		DeleteBy: reject,
-		Going:    declare.In("state", string(ec2types.VpcPeeringConnectionStateReasonCodeFailed), string(ec2types.VpcPeeringConnectionStateReasonCodeDeleting)),
+		Going:    declare.In("state", string(ec2types.VpcPeeringConnectionStateReasonCodeDeleting)),
+		// pending-acceptance waits for an account.
+		Forming: declare.In("state", string(ec2types.VpcPeeringConnectionStateReasonCodeInitiatingRequest), string(ec2types.VpcPeeringConnectionStateReasonCodeProvisioning)),
+		Failed:  failed.Because("state_message"),
 	})
 }
+
+// failed is the state of connections that could not be made. They can be neither
+// accepted nor deleted, and AWS shows them for two hours (VPC Peering Guide, "VPC
+// peering connection lifecycle").
+var failed = declare.In("state", string(ec2types.VpcPeeringConnectionStateReasonCodeFailed))
 
 // noPeering reports whether there is no such connection any more: it is listed
 // for some time.
@@ -101,9 +110,13 @@ func accept(ctx context.Context, s *declare.Step) error {
 	return err
 }
 
-// reject deletes a connection; one that another account asks for is rejected.
+// reject deletes a connection; one that another account asks for is rejected, and
+// one that has failed goes by itself.
 func reject(ctx context.Context, s *declare.Step) error {
 	have := s.Have
+	if failed.Holds(have) {
+		return nil
+	}
 	if have["state"].String() == string(ec2types.VpcPeeringConnectionStateReasonCodePendingAcceptance) && have["requester_owner_id"] != have["accepter_owner_id"] {
 		me, err := s.Clients.AccountID(ctx, s.Scope)
 		if err != nil {

@@ -32,12 +32,17 @@ func newAssociation(c *aws.Clients) *declare.Resource {
 			declare.Ref("vpc_id", "VpcId", "vpc", "vpc_id", "The VPC of both.").Assigned(),
 			declare.Text("route_table_association_id", "RouteTableAssociationId", "The association's id, such as rtbassoc-0a1b2c3d; another after every change of the route table.").
 				Assigned().Key().In("AssociationId"),
+			declare.Text("state", "AssociationState.State", "associating, associated, disassociating or failed.").Assigned().Since(4),
+			declare.Text("state_message", "AssociationState.StatusMessage", "Why it is in that state, if AWS says so.").Assigned().Since(4),
 		},
 		List:    routeTables(declare.Expand(associationsOf)),
 		Get:     declare.EC2Filter("association.subnet-id"),
 		Create:  declare.Call((*ec2.Client).AssociateRouteTable),
 		Updates: []declare.Update{declare.Modify(declare.Call((*ec2.Client).ReplaceRouteTableAssociation))},
 		Delete:  declare.Call((*ec2.Client).DisassociateRouteTable),
+		Going:   declare.In("state", string(ec2types.RouteTableAssociationStateCodeDisassociating)),
+		Forming: declare.In("state", string(ec2types.RouteTableAssociationStateCodeAssociating)),
+		Failed:  declare.In("state", string(ec2types.RouteTableAssociationStateCodeFailed)).Because("state_message"),
 	})
 }
 

@@ -275,3 +275,14 @@ func TestRegionalNATGateway(t *testing.T) {
 		t.Errorf("the row is %v, %v, and the column %+v", row, err, c)
 	}
 }
+
+// A gateway that could not be made is shown, with the reason.
+func TestFailedNATGateway(t *testing.T) {
+	r := newNATGateway(aws.New(aws.Options{}))
+	row, err := declare.RowOf(t.Context(), r, primary(ec2types.NatGateway{
+		NatGatewayId: awssdk.String("nat-1"), State: ec2types.NatGatewayStateFailed, FailureMessage: awssdk.String("Network vpc-1 has no Internet gateway attached"),
+	}))
+	if err != nil || r.Failed(row) != "Network vpc-1 has no Internet gateway attached" || r.Going(row) || r.Forming(row) {
+		t.Errorf("got %v, %v", row, err)
+	}
+}

@@ -54,7 +54,10 @@ func newSubnet(c *aws.Clients) *declare.Resource {
 			declare.Modify(declare.Call((*ec2.Client).ModifySubnetAttribute), "map_public_ip_on_launch"),
 			declare.By(setNetworkACL, "network_acl_id"),
 		},
-		Delete: declare.Call((*ec2.Client).DeleteSubnet),
+		Delete:  declare.Call((*ec2.Client).DeleteSubnet),
+		Forming: declare.In("state", string(ec2types.SubnetStatePending)),
+		// On an Outpost (page Subnet).
+		Failed: declare.In("state", string(ec2types.SubnetStateFailed), string(ec2types.SubnetStateFailedInsufficientCapacity)).Because(""),
 		Protected: func(have modules.Row) string {
 			if have["default_for_az"].Bool() {
 				return "it is the availability zone's default subnet, which AWS made by itself"

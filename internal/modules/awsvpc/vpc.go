@@ -28,7 +28,7 @@ func newVPC(c *aws.Clients) *declare.Resource {
 			declare.ID("vpc_id", "VpcId", "The VPC's id, such as vpc-0a1b2c3d; NULL until it is created."),
 			declare.CIDR("cidr_block", "CidrBlock", "Its IPv4 network, from /16 to /28, such as 10.0.0.0/16.").Required().CreateOnly().
 				Check("family(cidr_block) = 4 AND masklen(cidr_block) BETWEEN 16 AND 28"),
-			declare.Text("state", "State", "pending or available.").Assigned(),
+			declare.Text("state", "State", "pending, available or deleting.").Assigned(),
 			declare.Bool("is_default", "IsDefault", "Whether it is the region's default VPC, which AWS makes by itself.").Assigned().Usual(modules.Bool(false)),
 			attribute("enable_dns_hostnames", ec2types.VpcAttributeNameEnableDnsHostnames, "EnableDnsHostnames", "false",
 				"Whether instances with public addresses get public DNS names; needs enable_dns_support."),
@@ -52,6 +52,8 @@ func newVPC(c *aws.Clients) *declare.Resource {
 			declare.Modify(declare.Call((*ec2.Client).AssociateDhcpOptions), "dhcp_options_id"),
 		},
 		Delete:    declare.Call((*ec2.Client).DeleteVpc),
+		Going:     declare.In("state", string(ec2types.VpcStateDeleting)),
+		Forming:   declare.In("state", string(ec2types.VpcStatePending)),
 		Protected: keepDefault,
 	})
 }
