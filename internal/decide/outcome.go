@@ -127,10 +127,6 @@ func (s *Subject) Failed(name StateName, err error, jitter Jitter) *State {
 // the cloud has.
 const codeDatabase = "database"
 
-// SaysRefused reports whether the record is remembered to be refused by the
-// database, and backs off.
-func (s *Subject) SaysRefused() bool { return !s.Due() && s.State.Code == codeDatabase }
-
 // PullRefused returns what to remember of a record that the database does not let
 // be as the cloud has it.
 func (s *Subject) PullRefused(action Action, err error, jitter Jitter) *State {

@@ -172,7 +172,11 @@ func (e *Engine) syncAll(ctx context.Context) error {
 		}
 		for _, problem := range report.Errors {
 			var object *sync.ObjectError
-			if errors.As(problem.Err, &object) {
+			var stray *sync.StrayError
+			switch {
+			case errors.As(problem.Err, &stray): // everything has been read
+				continue
+			case errors.As(problem.Err, &object):
 				return &platform.UserError{Code: "IA013",
 					Message: fmt.Sprintf("table %s in %s: %v", problem.Record.Table, problem.Scope, object),
 					Hint:    "Everything else has been read. SELECT * FROM iasql_get_errors() shows every error."}

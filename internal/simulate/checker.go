@@ -573,7 +573,7 @@ func (c *checker) between() {
 			// A user may adopt, with a record of their own, what a creation of
 			// another record made a moment ago; then the other says so.
 			st := c.w.db.states[ref(t, id)]
-			if key, named := t.Key(r.vals); st != nil && st.key != "" && t.AssignedIdentity() && (named && key == st.key || !c.adoptedElsewhere(t, st)) {
+			if key, named := t.Key(r.vals); st != nil && st.key != "" && t.AssignedIdentity() && (named && key == st.key && t.Scope(r.vals) == t.Scope(st.Identity) || !c.adoptedElsewhere(t, st)) {
 				claim(t, t.Scope(st.Identity), st.key, id)
 			}
 			if key, ok := t.Key(r.vals); ok {

@@ -338,6 +338,7 @@ func (r resource) List(ctx context.Context, scope modules.Scope, page func([]mod
 		return err
 	}
 	run.listed[objectKey{r.table, scope, ""}] = true
+	delete(run.failed, objectKey{r.table, scope, ""}) // by the same cycle, before it began anew
 	return nil
 }
 

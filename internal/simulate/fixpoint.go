@@ -12,8 +12,9 @@ import (
 // enough bounds the cycles that lead to the fixpoint once faults have stopped
 // (R14). A chain of records is at most a few long, a state heals after one
 // backoff, and a lost creation is given up after one window. The longest is a
-// creation that names what is gone: it is tried nine times.
-const enough = 12
+// creation that names what is gone: it is tried nine times. What waited for it may
+// then be given a value three times that the cloud does not keep.
+const enough = 16
 
 // fixpoint stops all faults, ends the open transactions, and cycles until
 // nothing is written any more; then both sides have to be equal or explained.

@@ -149,7 +149,11 @@ func (c *cycle) note(r *running) {
 	if out.Result == decide.ResultOK {
 		c.report.count(func(r *store.Report) { r.Pushed++ })
 	} else {
-		c.report.fail(s.Ref(), s.Scope, out.Err)
+		err := out.Err
+		if s.RecordID == 0 {
+			err = &StrayError{Object: spelled(s), Err: err}
+		}
+		c.report.fail(s.Ref(), s.Scope, err)
 	}
 	// What a creation in doubt made is for recovery to find out.
 	if out.Result == decide.ResultOK || out.Result == decide.ResultUnknown && r.Kind != decide.OpCreate {

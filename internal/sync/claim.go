@@ -24,7 +24,7 @@ func (c *cycle) claim(ctx context.Context, subjects []*decide.Subject) error {
 		}
 		if s.Record != nil && !s.Deposed {
 			want, _ := s.Table.Key(identity)
-			if key, has := s.Table.Key(s.Record.Row); has && key == want {
+			if key, has := s.Table.Key(s.Record.Row); has && key == want && s.Table.Scope(s.Record.Row) == s.Scope {
 				continue
 			}
 		}

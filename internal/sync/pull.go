@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"iasql/internal/decide"
 	"iasql/internal/store"
@@ -85,10 +84,10 @@ func (c *cycle) write(ctx context.Context, pulls []pullStep) (refused []store.Se
 		switch {
 		case result.Err != nil:
 			c.report.fail(s.Ref(), s.Scope, refusal(s, result.Err))
-			// While it backs off it says so already, and a decision that waits has
-			// a state of its own (R12).
+			// While it backs off it says so already, or something else that is in its
+			// way, and a decision that waits has a state of its own (R12).
 			waits := p.decision.Wait && p.decision.State != ""
-			if s.RecordID != 0 && !waits && !s.SaysRefused() {
+			if s.RecordID != 0 && !waits && s.Due() {
 				refused = append(refused, store.Settlement{Subject: s, State: s.PullRefused(p.Action, result.Err, c.jitter)})
 			}
 		case !result.Applied && p.Action == decide.InsertRecord && s.RecordID != 0 && s.Due():
@@ -108,8 +107,7 @@ func refusal(s *decide.Subject, err error) error {
 	if s.RecordID != 0 {
 		return err
 	}
-	key, _ := s.Table.Key(s.Object)
-	return &ObjectError{Object: strings.ReplaceAll(key, "\x1f", " "), Err: err}
+	return &ObjectError{Object: spelled(s), Err: err}
 }
 
 // settlement returns what a decision leaves behind besides pulls and

@@ -2,6 +2,7 @@ package sync
 
 import (
 	"fmt"
+	"strings"
 	gosync "sync"
 
 	"iasql/internal/decide"
@@ -22,6 +23,26 @@ func (e *ObjectError) Error() string {
 
 // Unwrap returns the cause.
 func (e *ObjectError) Unwrap() error { return e.Err }
+
+// StrayError is the error of an object without a record that ENFORCE could not delete.
+type StrayError struct {
+	Object string // its identity
+	Err    error
+}
+
+// Error names the object.
+func (e *StrayError) Error() string {
+	return fmt.Sprintf("object %s has no record, and ENFORCE could not delete it: %v", e.Object, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *StrayError) Unwrap() error { return e.Err }
+
+// spelled returns the identity of an object, for people.
+func spelled(s *decide.Subject) string {
+	key, _ := s.Table.Key(s.Object)
+	return strings.ReplaceAll(key, "\x1f", " ")
+}
 
 // report is the report of a cycle under way. Several parts of the cycle may add to
 // it at once.

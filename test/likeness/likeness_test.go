@@ -44,7 +44,7 @@ func TestReplacedDatabase(t *testing.T) {
 	w.Becomes(10*time.Second, "Replacing|f|the old object is being deleted", `SELECT state || '|' || left(review::text, 1) || '|' || message FROM iasql_status WHERE table_name = 'rds'`)
 	w.PSQL(`SELECT iasql_sync_now()`)
 	w.Eventually(90*time.Second, "the database to be replaced", func() bool {
-		return w.PSQL(`SELECT count(*) FROM rds WHERE storage_encrypted AND status = 'available'`) == "1" && w.PSQL(unsettled) == ""
+		return w.PSQL(`SELECT count(*) FROM rds WHERE storage_encrypted AND db_instance_status = 'available'`) == "1" && w.PSQL(unsettled) == ""
 	})
 	w.Settled()
 	if deletes, creates := l.Proxy.Count("DeleteDBInstance"), w.PSQL(`SELECT count(*) FROM iasql_operations WHERE table_name = 'rds' AND kind = 'create' AND result = 'ok'`); deletes != 1 || creates != "2" {
@@ -113,11 +113,14 @@ func TestNetwork(t *testing.T) {
 		t.Errorf("%s routes and endpoints were refused", got)
 	}
 	w.PSQL(`BEGIN`, `UPDATE iasql_settings SET value = '1' WHERE name = 'max_delete_ratio'`,
-		`DELETE FROM nat_gateway`, `DELETE FROM elastic_ip`, `DELETE FROM endpoint_interface`, `DELETE FROM internet_gateway WHERE NOT is_default`,
+		`DELETE FROM route WHERE nat_gateway_id IS NOT NULL OR internet_gateway_id IS NOT NULL`, `DELETE FROM nat_gateway`, `DELETE FROM elastic_ip`,
+		`DELETE FROM endpoint_interface`, `DELETE FROM internet_gateway`, `DELETE FROM subnet WHERE cidr_block = '10.1.1.0/24'`, `DELETE FROM route_table WHERE vpc_id IN (SELECT id FROM vpc WHERE NOT is_default)`,
 		`DELETE FROM vpc WHERE cidr_block = '10.1.0.0/16'`, `COMMIT`)
 	w.Eventually(90*time.Second, "the network to go", func() bool { return w.PSQL(unsettled) == "" })
 	if got := w.PSQL(`SELECT count(*) FROM vpc WHERE NOT is_default`); got != "0" {
 		t.Errorf("%s VPCs are left", got)
 	}
-	_ = l
+	if got := l.Proxy.Count("DeleteVpc"); got == 0 {
+		t.Error("the VPC was not deleted by a call")
+	}
 }

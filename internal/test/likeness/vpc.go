@@ -2,6 +2,7 @@ package likeness
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -59,7 +60,14 @@ func (n *Network) Apply(c Call) (faultproxy.Fault, bool) {
 		}
 	case "CreateNatGateway":
 		fails := p.Get("ConnectivityType") != "private" && n.get("gateway of "+n.get("vpc of "+p.Get("SubnetId"))) == ""
-		return faultproxy.Fault{Rewrite: func(body []byte) []byte {
+		instead := ""
+		if fails { // it does not get the address, which the emulator would keep for it
+			private := maps.Clone(p)
+			private.Set("ConnectivityType", "private")
+			private.Del("AllocationId")
+			instead = private.Encode()
+		}
+		return faultproxy.Fault{Instead: instead, Rewrite: func(body []byte) []byte {
 			id := member(string(body), "natGatewayId")
 			n.begin("pending " + id)
 			if fails {
@@ -79,6 +87,9 @@ func (n *Network) natGateways(body []byte) []byte {
 	for i, part := range parts[1:] {
 		id, _, _ := strings.Cut(part, "</natGatewayId>")
 		since, known := n.since("pending " + id)
+		if n.get("failed "+id) != "" {
+			part = put(part, "connectivityType", "public")
+		}
 		switch {
 		case !known || member(part, "state") != "available":
 		case since < n.Pending:
