@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
+	"time"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -243,8 +245,13 @@ func setStream(_ context.Context, s *declare.Step, in *dynamodb.UpdateTableInput
 	return nil
 }
 
+// ttlPause is when a change of the time to live is tried again that came too early:
+// a change takes up to an hour, in which any other of the same table is refused
+// (page UpdateTimeToLive).
+const ttlPause = 10 * time.Minute
+
 // setTimeToLive disables what is there, or enables what is wanted. From one
-// attribute to another takes two passes.
+// attribute to another takes two passes, an hour apart.
 func setTimeToLive(ctx context.Context, s *declare.Step) error {
 	have, want := s.Have["time_to_live_attribute"], s.Want["time_to_live_attribute"]
 	spec := &dbtypes.TimeToLiveSpecification{AttributeName: want.Ptr(), Enabled: awssdk.Bool(true)}
@@ -252,5 +259,9 @@ func setTimeToLive(ctx context.Context, s *declare.Step) error {
 		spec = &dbtypes.TimeToLiveSpecification{AttributeName: have.Ptr(), Enabled: awssdk.Bool(false)}
 	}
 	_, err := declare.ClientOf[*dynamodb.Client](s).UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{TableName: s.Have["table_name"].Ptr(), TimeToLiveSpecification: spec})
+	var e *modules.Error
+	if errors.As(err, &e) && e.Code == "ValidationException" && strings.Contains(e.Message, "modified multiple times within a fixed interval") {
+		return &modules.Error{Class: modules.Dependency, Code: e.Code, Message: e.Message, RetryAfter: max(e.RetryAfter, ttlPause), Err: err}
+	}
 	return waits(ctx, s, err)
 }
