@@ -66,15 +66,16 @@ func newTable(c *aws.Clients) *declare.Resource {
 		Row:    complete,
 		Create: declare.Call((*dynamodb.Client).CreateTable, declare.Edit(create), declare.Failed(createError)),
 		Updates: []declare.Update{
-			// Tags and the time to live can be changed besides: they go first.
+			// Tags can be changed besides: they go first. The time to live goes last: for
+			// the hour in which it is refused it holds up nothing else.
 			declare.By(func(ctx context.Context, s *declare.Step) error { return s.UpdateTags(ctx) }, modules.ColumnTags),
-			declare.By(setTimeToLive, "time_to_live_attribute"),
 			declare.ModifyEach(update(), "deletion_protection_enabled", "table_class"),
 			declare.Modify(update(declare.Edit(func(_ context.Context, s *declare.Step, in *dynamodb.UpdateTableInput) (err error) {
 				in.BillingMode, in.ProvisionedThroughput, err = billing(s.Want["throughput"])
 				return err
 			})), "throughput"),
 			declare.Modify(update(declare.Edit(setStream)), "stream_view_type"),
+			declare.By(setTimeToLive, "time_to_live_attribute"),
 		},
 		Delete: declare.Call((*dynamodb.Client).DeleteTable, waiting),
 		Going:  declare.In("status", string(dbtypes.TableStatusDeleting)), // for which DeleteTable has ResourceInUseException, too
