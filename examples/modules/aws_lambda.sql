@@ -1,7 +1,8 @@
--- A function in the default VPC, its security group and the role it runs as, in one transaction. zip_b64 is a zip file with one line of Python.
+-- A function in the default VPC, its security group and the role it runs as, which may write its log and reach the VPC, in one transaction. zip_b64 is a zip file with one line of Python.
 BEGIN;
-INSERT INTO iam_role (role_name, assume_role_policy_document) VALUES ('example-function',
-    '{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Principal": {"Service": "lambda.amazonaws.com"}, "Action": "sts:AssumeRole"}]}');
+INSERT INTO iam_role (role_name, assume_role_policy_document, attached_policies_arns) VALUES ('example-function',
+    '{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Principal": {"Service": "lambda.amazonaws.com"}, "Action": "sts:AssumeRole"}]}',
+    '{arn:aws:iam::aws:policy/service-role/AWSLambdaBasicExecutionRole,arn:aws:iam::aws:policy/service-role/AWSLambdaVPCAccessExecutionRole}');
 INSERT INTO security_group (group_name, description, vpc_id) SELECT 'example-function', 'What functions reach', id FROM vpc WHERE is_default;
 INSERT INTO lambda_function (name, role_name, runtime, handler, subnets, zip_b64) SELECT 'example', 'example-function', 'python3.12', 'index.handler', array_agg(subnet_id),
     'UEsDBBQAAAAAAAAAIVy0CHBpLgAAAC4AAAAIAAAAaW5kZXgucHlkZWYgaGFuZGxlcihldmVudCwgY29udGV4dCk6CiAgICByZXR1cm4gZXZlbnQKUEsBAhQDFAAAAAAAAAAhXLQIcGkuAAAALgAAAAgAAAAAAAAAAAAAAKQBAAAAAGluZGV4LnB5UEsFBgAAAAABAAEANgAAAFQAAAAAAA=='

@@ -177,13 +177,20 @@ var sayings = []struct {
 	{"InvalidParameterCombination", "storage change is being optimized", modules.Dependency},      // RDS
 	{"InvalidParameterException", "Unable to assume the service linked role", modules.Dependency}, // ECS, which has just made it
 	{"ValidationError", "AutoScalingGroup name not found", modules.NotFound},                      // Auto Scaling
-	{"", "Too many concurrent attempts", modules.Throttled},                                       // ECS
-	{"MalformedPolicyDocument", "nvalid principal", modules.NotFound},                             // IAM
-	{"MalformedPolicyDocumentException", "nvalid principal", modules.NotFound},                    // KMS, Secrets Manager
-	{"MalformedPolicy", "nvalid principal", modules.NotFound},                                     // S3
-	{"InvalidParameter", "PrincipalNotFound", modules.NotFound},                                   // SNS
-	{"InvalidParameterException", "rincipal not found", modules.NotFound},                         // ECR
-	{"InvalidAttributeValue", "Invalid value for the parameter Policy", modules.NotFound},         // SQS
+	// Lambda: the role, or what it may do, is not known everywhere yet. With its
+	// rights Lambda makes network interfaces (Lambda Developer Guide, "Giving Lambda
+	// functions access to resources in an Amazon VPC") and the grant of a key.
+	{"InvalidParameterValueException", "cannot be assumed by Lambda", modules.Dependency},
+	{"InvalidParameterValueException", "execution role does not have permissions", modules.Dependency},
+	{"InvalidParameterValueException", "unable to configure access to your environment variables because", modules.Dependency},
+	{"InvalidParameterValueException", "throttled by EC2", modules.Throttled},
+	{"", "Too many concurrent attempts", modules.Throttled},                               // ECS
+	{"MalformedPolicyDocument", "nvalid principal", modules.NotFound},                     // IAM
+	{"MalformedPolicyDocumentException", "nvalid principal", modules.NotFound},            // KMS, Secrets Manager
+	{"MalformedPolicy", "nvalid principal", modules.NotFound},                             // S3
+	{"InvalidParameter", "PrincipalNotFound", modules.NotFound},                           // SNS
+	{"InvalidParameterException", "rincipal not found", modules.NotFound},                 // ECR
+	{"InvalidAttributeValue", "Invalid value for the parameter Policy", modules.NotFound}, // SQS
 	{"InvalidParameterValue", "Invalid value for the parameter Policy", modules.NotFound},
 }
 

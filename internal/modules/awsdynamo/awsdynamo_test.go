@@ -1,11 +1,13 @@
 package awsdynamo
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"iasql/internal/modules"
 	"iasql/internal/test/awstest"
@@ -101,5 +103,37 @@ func TestKeys(t *testing.T) {
 	}
 	if !sameKey(`{"a":"S","b":"N"}`, `{"a":"S","b":"N","range":"b"}`) || sameKey(`{"a":"S","b":"N"}`, `{"a":"S","b":"N","range":"a"}`) {
 		t.Error("takes keys for others")
+	}
+}
+
+// DynamoDB takes a second change of the time to live an hour after the first, and
+// says so as of a value that is wrong (page UpdateTimeToLive).
+func TestTimeToLiveTwice(t *testing.T) {
+	t.Parallel()
+	const often = "Time to live has been modified multiple times within a fixed interval"
+	for message, want := range map[string]modules.Error{
+		often: {Class: modules.Dependency, RetryAfter: 10 * time.Minute},
+		"Time to live has been modified multiple times within a fixed interval.": {Class: modules.Dependency, RetryAfter: 10 * time.Minute},
+		"Invalid AttributeName": {Class: modules.Invalid},
+	} {
+		calls, others := 0, 0
+		r := newTable(awstest.FakeJSON(t, map[string]func(awstest.Input) (any, error){
+			"UpdateTimeToLive": func(awstest.Input) (any, error) {
+				calls++
+				return nil, awstest.Fault{Code: "ValidationException", Message: message}
+			},
+			"UpdateTable": func(awstest.Input) (any, error) { others++; return struct{}{}, nil },
+		}))
+		ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
+		have := modules.Row{"table_name": modules.Text("t"), "time_to_live_attribute": modules.Text("expires"), "deletion_protection_enabled": modules.Bool(false)}
+		row := modules.Row{"table_name": modules.Text("t"), "time_to_live_attribute": modules.Null, "deletion_protection_enabled": modules.Bool(true)}
+		err := r.Update(ctx, awstest.Scope("us-east-1"), have, row, []string{"time_to_live_attribute", "deletion_protection_enabled"})
+		if others != 1 {
+			t.Error("holds up another change of the table")
+		}
+		var e *modules.Error
+		if !errors.As(err, &e) || e.Class != want.Class || e.RetryAfter != want.RetryAfter || e.Message != message || calls != 1 {
+			t.Errorf("%s: %v of class %s after %s, want %s after %s; %d calls", message, err, modules.ClassOf(err), e.RetryAfter, want.Class, want.RetryAfter, calls)
+		}
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
+	"time"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -64,15 +66,16 @@ func newTable(c *aws.Clients) *declare.Resource {
 		Row:    complete,
 		Create: declare.Call((*dynamodb.Client).CreateTable, declare.Edit(create), declare.Failed(createError)),
 		Updates: []declare.Update{
-			// Tags and the time to live can be changed besides: they go first.
+			// Tags can be changed besides: they go first. The time to live goes last: for
+			// the hour in which it is refused it holds up nothing else.
 			declare.By(func(ctx context.Context, s *declare.Step) error { return s.UpdateTags(ctx) }, modules.ColumnTags),
-			declare.By(setTimeToLive, "time_to_live_attribute"),
 			declare.ModifyEach(update(), "deletion_protection_enabled", "table_class"),
 			declare.Modify(update(declare.Edit(func(_ context.Context, s *declare.Step, in *dynamodb.UpdateTableInput) (err error) {
 				in.BillingMode, in.ProvisionedThroughput, err = billing(s.Want["throughput"])
 				return err
 			})), "throughput"),
 			declare.Modify(update(declare.Edit(setStream)), "stream_view_type"),
+			declare.By(setTimeToLive, "time_to_live_attribute"),
 		},
 		Delete: declare.Call((*dynamodb.Client).DeleteTable, waiting),
 		Going:  declare.In("status", string(dbtypes.TableStatusDeleting)), // for which DeleteTable has ResourceInUseException, too
@@ -250,8 +253,13 @@ func setStream(_ context.Context, s *declare.Step, in *dynamodb.UpdateTableInput
 	return nil
 }
 
+// ttlPause is when a change of the time to live is tried again that came too early:
+// a change takes up to an hour, in which any other of the same table is refused
+// (page UpdateTimeToLive).
+const ttlPause = 10 * time.Minute
+
 // setTimeToLive disables what is there, or enables what is wanted. From one
-// attribute to another takes two passes.
+// attribute to another takes two passes, an hour apart.
 func setTimeToLive(ctx context.Context, s *declare.Step) error {
 	have, want := s.Have["time_to_live_attribute"], s.Want["time_to_live_attribute"]
 	spec := &dbtypes.TimeToLiveSpecification{AttributeName: want.Ptr(), Enabled: awssdk.Bool(true)}
@@ -259,5 +267,9 @@ func setTimeToLive(ctx context.Context, s *declare.Step) error {
 		spec = &dbtypes.TimeToLiveSpecification{AttributeName: have.Ptr(), Enabled: awssdk.Bool(false)}
 	}
 	_, err := declare.ClientOf[*dynamodb.Client](s).UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{TableName: s.Have["table_name"].Ptr(), TimeToLiveSpecification: spec})
+	var e *modules.Error
+	if errors.As(err, &e) && e.Code == "ValidationException" && strings.Contains(e.Message, "modified multiple times within a fixed interval") {
+		return &modules.Error{Class: modules.Dependency, Code: e.Code, Message: e.Message, RetryAfter: max(e.RetryAfter, ttlPause), Err: err}
+	}
 	return waits(ctx, s, err)
 }

@@ -327,3 +327,75 @@ func TestEphemeralStorage(t *testing.T) {
 		t.Errorf("sent %v, want the size alone", sent)
 	}
 }
+
+// A role that was made a moment ago is not known everywhere, nor is what it may
+// do: Lambda says so as of a value that is wrong. What is wrong stays so.
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	const invalid = "InvalidParameterValueException"
+	for _, c := range []struct {
+		status        int
+		code, message string
+		class         modules.Class
+	}{
+		{400, invalid, "The role defined for the function cannot be assumed by Lambda.", modules.Dependency},
+		{400, invalid, "The provided execution role does not have permissions to call CreateNetworkInterface on EC2", modules.Dependency},
+		{400, invalid, "The provided execution role does not have permissions to call DescribeNetworkInterfaces on EC2", modules.Dependency},
+		{400, invalid, "The provided execution role does not have permissions to call DeleteNetworkInterface on EC2", modules.Dependency},
+		{400, invalid, "Lambda was unable to configure access to your environment variables because the KMS key is invalid for CreateGrant. Please check your KMS key settings.", modules.Dependency},
+		{400, invalid, "Your request has been throttled by EC2, please make sure you have enough API rate limit.", modules.Throttled},
+		{502, "KMSAccessDeniedException", "Lambda was unable to decrypt the environment variables because KMS access was denied.", modules.Dependency},
+		{409, "ResourceConflictException", "The operation cannot be performed at this time. An update is in progress for resource: arn", modules.Dependency},
+		{400, invalid, "Lambda was unable to configure your environment variables because the environment variables you have provided contains reserved keys that are currently not supported for modification.", modules.Invalid},
+		{400, invalid, "The runtime parameter of python2.7 is no longer supported.", modules.Invalid},
+	} {
+		t.Run(c.message, func(t *testing.T) {
+			t.Parallel()
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if _ = r.ParseForm(); r.Form.Get("Action") == "GetRole" {
+					fmt.Fprint(w, "<GetRoleResponse><GetRoleResult><Role><Arn>arn:aws:iam::123456789012:role/runner</Arn></Role></GetRoleResult></GetRoleResponse>")
+					return
+				}
+				w.Header().Set("X-Amzn-Errortype", c.code)
+				w.WriteHeader(c.status)
+				_ = json.NewEncoder(w).Encode(map[string]string{"Type": "User", "message": c.message})
+			}))
+			t.Cleanup(server.Close)
+			ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
+			r, row := newFunction(awstest.Fake(server.URL), nil), want(t, "refused")
+			if _, err := r.Create(ctx, awstest.Scope("us-east-1"), row, ""); modules.ClassOf(err) != c.class {
+				t.Errorf("create: %v of class %s, want %s", err, modules.ClassOf(err), c.class)
+			}
+			for _, column := range []string{"environment", "role_name", "zip_b64"} {
+				if err := r.Update(ctx, awstest.Scope("us-east-1"), row, row, []string{column}); modules.ClassOf(err) != c.class {
+					t.Errorf("update %s: %v of class %s, want %s", column, err, modules.ClassOf(err), c.class)
+				}
+			}
+		})
+	}
+}
+
+// What Lambda could not read of a function is unknown, not NULL (page GetFunction,
+// TagsError; page EnvironmentResponse, Error).
+func TestUnread(t *testing.T) {
+	t.Parallel()
+	for answer, unknown := range map[string]string{
+		`{"Configuration":{"FunctionName":"f","Environment":{"Variables":{"A":"1"}}},"Tags":{"a":"1"}}`:                                                           "",
+		`{"Configuration":{"FunctionName":"f"}}`:                                                                                                                  "",
+		`{"Configuration":{"FunctionName":"f"},"TagsError":{"ErrorCode":"AccessDeniedException","Message":"not allowed"}}`:                                        "tags",
+		`{"Configuration":{"FunctionName":"f","Environment":{"Error":{"ErrorCode":"AccessDeniedException","Message":"KMS"}}},"Tags":{"a":"1"}}`:                   "environment",
+		`{"Configuration":{"FunctionName":"f","Environment":{"Variables":{},"Error":{"ErrorCode":"KMSAccessDeniedException","Message":"KMS"}}},"TagsError":null}`: "environment",
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, answer) }))
+		t.Cleanup(server.Close)
+		rows, err := newFunction(awstest.Fake(server.URL), nil).Get(t.Context(), awstest.Scope("us-east-1"), []modules.Row{{"name": modules.Text("f")}})
+		if err != nil || len(rows) != 1 {
+			t.Fatalf("got %v, %v", rows, err)
+		}
+		for _, column := range []string{"tags", "environment"} {
+			if _, known := rows[0][column]; known == (column == unknown) {
+				t.Errorf("%s: %s is known: %t", answer, column, known)
+			}
+		}
+	}
+}

@@ -62,6 +62,7 @@ func newFunction(c *aws.Clients, groups *aws.Memberships) *declare.Resource {
 			return lambda.GetFunctionOutput{Configuration: &f}
 		})).Names("name", "FunctionName"),
 		Get: declare.One(declare.Call((*lambda.Client).GetFunction), ""),
+		Row: unread,
 		Create: declare.Call((*lambda.Client).CreateFunction, declare.Failed(refused),
 			declare.With(&lambda.CreateFunctionInput{PackageType: lambdatypes.PackageTypeZip}), declare.Edit(completeFunction)),
 		// While one change takes effect Lambda refuses the next; the code comes last,
@@ -78,7 +79,7 @@ func newFunction(c *aws.Clients, groups *aws.Memberships) *declare.Resource {
 				}),
 			declare.Put("reserved_concurrent_executions", declare.Call((*lambda.Client).PutFunctionConcurrency), declare.Call((*lambda.Client).DeleteFunctionConcurrency)),
 			declare.By(func(ctx context.Context, s *declare.Step) error { return s.UpdateTags(ctx) }, modules.ColumnTags),
-			declare.Modify(declare.Call((*lambda.Client).UpdateFunctionCode, declare.Edit(func(_ context.Context, s *declare.Step, in *lambda.UpdateFunctionCodeInput) error {
+			declare.Modify(declare.Call((*lambda.Client).UpdateFunctionCode, declare.Failed(refused), declare.Edit(func(_ context.Context, s *declare.Step, in *lambda.UpdateFunctionCodeInput) error {
 				if in.ZipFile == nil {
 					return codeToo
 				}
@@ -111,15 +112,28 @@ var code = declare.Codec{Encode: func(v modules.Value) (any, error) {
 	return zip, nil
 }}
 
-// refused gives what Lambda says in words under codes of several meanings its
-// class: a name that is taken is a conflict like an update that is under way,
-// and a new role, which is not yet known everywhere, an invalid value.
+// unread leaves out what Lambda could not read of a function: its tags (page
+// GetFunction, TagsError), its environment (page EnvironmentResponse, Error).
+func unread(_ context.Context, _ *declare.Step, f *lambda.GetFunctionOutput, row modules.Row) error {
+	if f.TagsError != nil {
+		delete(row, modules.ColumnTags)
+	}
+	if c := f.Configuration; c != nil && c.Environment != nil && c.Environment.Error != nil {
+		delete(row, "environment")
+	}
+	return nil
+}
+
+// refused gives its class to what has another under the same code, or with the
+// same status: a name that is taken is a conflict like an update that is under
+// way; a key that a new role may not use yet is answered with status 502 (page
+// Invoke, Errors), which of any other code may have had its effect.
 func refused(_ context.Context, _ *declare.Step, err error) error {
 	switch {
 	case aws.HasCode(err, "ResourceConflictException") && strings.Contains(err.Error(), "already exist"):
 		return &modules.Error{Class: modules.Exists, Code: "ResourceConflictException", Message: err.Error(), Err: err}
-	case aws.HasCode(err, "InvalidParameterValueException") && strings.Contains(err.Error(), "cannot be assumed"):
-		return &modules.Error{Class: modules.Dependency, Code: "InvalidParameterValueException", Message: err.Error(), Err: err}
+	case aws.HasCode(err, "KMSAccessDeniedException"):
+		return &modules.Error{Class: modules.Dependency, Code: "KMSAccessDeniedException", Message: err.Error(), Err: err}
 	}
 	return err
 }

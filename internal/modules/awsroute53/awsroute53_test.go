@@ -1,16 +1,23 @@
 package awsroute53
 
 import (
+	"context"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
+
+	"github.com/jackc/pgx/v5"
 
 	"iasql/internal/aws"
 	"iasql/internal/modules"
 	"iasql/internal/test/awstest"
 	"iasql/internal/test/testaws"
+	"iasql/internal/test/testdb"
 )
 
-func TestMain(m *testing.M) { testaws.Main(m) }
+func TestMain(m *testing.M) { testdb.Main(m, nil, testaws.Setup) }
 
 func TestZoneLifecycle(t *testing.T) {
 	t.Parallel()
@@ -164,20 +171,121 @@ func TestManyRecords(t *testing.T) {
 	}
 }
 
+// names are names as they may be written, and as the tables hold them ("DNS domain
+// name format", Route 53 Developer Guide).
+var names = map[string]string{
+	"Example.com":                 "example.com.",
+	"example.com.":                "example.com.",
+	`\052.example.com.`:           "*.example.com.",
+	`a\057b\100\176.example.com.`: "a/b@~.example.com.",
+	`\101bc.example.com`:          "abc.example.com.",
+	`_dmarc\137x.example.com`:     "_dmarc_x.example.com.",
+	`a\056b.example.com.`:         `a\056b.example.com.`, // a dot that parts no labels
+	`a\134b.example.com.`:         `a\134b.example.com.`,
+	`a\b.example.com.`:            `a\134b.example.com.`,
+	`a\13`:                        `a\13413.`,
+	`a\1340562.example.com.`:      `a\1340562.example.com.`, // a backslash, and digits
+	`ex\344mple.com.`:             `ex\344mple.com.`,
+	`\000\040\177\377.com.`:       `\000\040\177\377.com.`,
+	`\400.com.`:                   `\134400.com.`,
+	`two words.example.com`:       `two\040words.example.com.`,
+	"tab\there.example.com":       `tab\011here.example.com.`,
+	"":                            ".",
+}
+
 func TestNames(t *testing.T) {
-	for _, c := range []struct {
-		a, b string
-		same bool
-	}{
-		{"Example.com", "example.com.", true},
-		{`\052.example.com.`, "*.example.com", true},
-		{"a.example.com", "b.example.com", false},
-	} {
-		if sameName(c.a, c.b) != c.same {
-			t.Errorf("%s, %s: want %t", c.a, c.b, c.same)
+	for text, want := range names {
+		if got := normalName(text); got != want || normalName(want) != want {
+			t.Errorf("%s: got %s, want %s", text, got, want)
 		}
+	}
+	if !sameName(`\052.Example.com`, "*.example.com.") || sameName("a.example.com", "b.example.com") || sameName(`a\056b.com`, "a.b.com") {
+		t.Error("names are compared wrongly")
 	}
 	if !sameLines("a\nb\n", "b\n a") || sameLines("a\nb", "a") {
 		t.Error("values are compared wrongly")
+	}
+}
+
+// The tables keep names as the engine reads them.
+func TestNamesInTables(t *testing.T) {
+	t.Parallel()
+	conn, err := pgx.Connect(t.Context(), testdb.Empty(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close(context.Background()) })
+	if _, err := conn.Exec(t.Context(), `CREATE SCHEMA iasql_internal; `+functions+`CREATE TABLE public.named (name text);
+		CREATE TRIGGER aws_route53_name BEFORE INSERT ON public.named FOR EACH ROW EXECUTE FUNCTION iasql_internal.aws_route53_name('name')`); err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range names {
+		var got string
+		if err := conn.QueryRow(t.Context(), `INSERT INTO public.named VALUES ($1) RETURNING name`, text).Scan(&got); err != nil || got != want {
+			t.Errorf("%s: got %s, %v, want %s", text, got, err, want)
+		}
+	}
+	var none *string
+	if err := conn.QueryRow(t.Context(), `INSERT INTO public.named VALUES (NULL) RETURNING name`).Scan(&none); err != nil || none != nil {
+		t.Errorf("NULL: got %v, %v", none, err)
+	}
+}
+
+// Names are read decoded, and a record is found by its decoded name.
+func TestEscapedNames(t *testing.T) {
+	t.Parallel()
+	r := newRecord(fake(t, func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/rrset") {
+			fmt.Fprint(w, `<ListResourceRecordSetsResponse><ResourceRecordSets><ResourceRecordSet><Name>a\057b.example.com.</Name><Type>A</Type><TTL>60</TTL>`+
+				`<ResourceRecords><ResourceRecord><Value>192.0.2.1</Value></ResourceRecord></ResourceRecords></ResourceRecordSet></ResourceRecordSets></ListResourceRecordSetsResponse>`)
+			return
+		}
+		fmt.Fprint(w, `<GetHostedZoneResponse><HostedZone><Id>/hostedzone/Z1</Id><Name>example.com.</Name></HostedZone></GetHostedZoneResponse>`)
+	}))
+	rows, err := r.Get(t.Context(), awstest.Scope(""), []modules.Row{recordWith(modules.Text("Z1"), "a/b.example.com.", "A", nil)})
+	if err != nil || len(rows) != 1 || rows[0]["name"].String() != "a/b.example.com." {
+		t.Errorf("got %v, %v", rows, err)
+	}
+}
+
+func fake(t *testing.T, answer http.HandlerFunc) *aws.Clients {
+	t.Helper()
+	server := httptest.NewServer(answer)
+	t.Cleanup(server.Close)
+	return awstest.Fake(server.URL)
+}
+
+// Route 53 says under one code, in either of two forms, what is wrong with changes
+// (page ChangeResourceRecordSets). An alias and its target may be inserted
+// together; another request may be under way.
+func TestRefusedChanges(t *testing.T) {
+	t.Parallel()
+	const bad = "InvalidChangeBatch"
+	for _, c := range []struct {
+		code, message string
+		class         modules.Class
+	}{
+		{bad, "Tried to create an alias that targets www.example.com., type A in zone Z1, but that target was not found", modules.Dependency},
+		{bad, "Tried to create an alias that targets www.example.com., type A in zone Z1, but the alias target name does not lie within the target zone", modules.Invalid},
+		{bad, "Tried to create resource record set [name='www.example.com.', type='A'] but it already exists", modules.Exists},
+		{bad, "Tried to delete resource record set [name='www.example.com.', type='A'] but it was not found", modules.NotFound},
+		{bad, "RRSet of type CNAME with DNS name example.com. is not permitted at apex in zone example.com.", modules.Invalid},
+		{"PriorRequestNotComplete", "The request was rejected because Route 53 was still processing a prior request.", modules.Throttled},
+	} {
+		bodies := []string{"<ErrorResponse><Error><Type>Sender</Type><Code>" + c.code + "</Code><Message>[" + c.message + "]</Message></Error><RequestId>r</RequestId></ErrorResponse>"}
+		if c.code == bad {
+			bodies = append(bodies, `<InvalidChangeBatch xmlns="https://route53.amazonaws.com/doc/2013-04-01/"><Messages><Message>`+c.message+"</Message></Messages><RequestId>r</RequestId></InvalidChangeBatch>")
+		}
+		for _, body := range bodies {
+			r := newRecord(fake(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(400)
+				fmt.Fprint(w, body)
+			}))
+			ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
+			_, err := r.Create(ctx, awstest.Scope(""), recordWith(modules.Text("Z1"), "alias.example.com.", "A", nil), "")
+			if err == nil || modules.ClassOf(err) != c.class || !strings.Contains(err.Error(), c.message) {
+				t.Errorf("%s: %v of class %s, want %s", body, err, modules.ClassOf(err), c.class)
+			}
+		}
 	}
 }

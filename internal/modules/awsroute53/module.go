@@ -2,13 +2,15 @@
 //
 // It promises what the contract in package modules asks of its tables. A
 // record set's identity is its zone, name, type and set identifier; names are
-// kept as Route 53 gives them, in lower case and with a dot at the end, however
-// they are written. The two records that AWS makes with a zone are shown and
+// kept in one form, in lower case, with a dot at the end and without needless
+// escape codes, however they are written. The two records that AWS makes with a zone are shown and
 // can be changed, and go only with the zone.
 package awsroute53
 
 import (
 	_ "embed"
+	"fmt"
+	"strconv"
 	"strings"
 
 	"iasql/internal/aws"
@@ -17,6 +19,10 @@ import (
 )
 
 var (
+	// functions makes what the triggers run, and is run again when it changes.
+	//
+	//go:embed sql/functions.sql
+	functions string
 	//go:embed sql/after.sql
 	after string
 	//go:embed sql/drop.sql
@@ -27,19 +33,41 @@ var (
 func Module(c *aws.Clients) *modules.Module {
 	return &modules.Module{
 		Name:         "aws_route53",
-		Version:      1,
+		Version:      2,
 		Doc:          "DNS zones and their records (Route 53).",
 		Dependencies: []string{"aws_account"},
 		Resources:    []modules.Resource{newZone(c), newRecord(c)},
-		Migrations:   map[int]string{1: after},
+		Migrations:   map[int]string{1: functions + after, 2: functions},
 		Drop:         drop,
 	}
 }
 
-// normalName returns a DNS name as the tables hold it. Route 53 writes the
-// asterisk as \052 ("DNS domain name format", Route 53 Developer Guide).
+// normalName returns a DNS name as the tables hold it. Route 53 gives all
+// characters but letters, digits, hyphens, underscores and the dots between labels
+// as escape codes, \ooo, and wants them of those that cannot be printed, of a space
+// and of a dot within a label ("DNS domain name format", Route 53 Developer Guide).
+// The tables have the codes where it wants them, and for a backslash. The trigger
+// aws_route53_name does the same to what users write.
 func normalName(name string) string {
-	return strings.TrimRight(strings.ToLower(strings.ReplaceAll(name, `\052`, "*")), ".") + "."
+	var b strings.Builder
+	for i := 0; i < len(name); i++ {
+		c, escaped := name[i], false
+		if c == '\\' && i+3 < len(name) {
+			if code, err := strconv.ParseUint(name[i+1:i+4], 8, 8); err == nil {
+				c, escaped = byte(code), true
+				i += 3
+			}
+		}
+		switch {
+		case c <= ' ' || c == '\\' || c == 0x7F || escaped && (c == '.' || c > 0x7F):
+			fmt.Fprintf(&b, `\%03o`, c)
+		case 'A' <= c && c <= 'Z':
+			b.WriteByte(c + 'a' - 'A')
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return strings.TrimRight(b.String(), ".") + "."
 }
 
 // sameName reports whether two DNS names are the same.

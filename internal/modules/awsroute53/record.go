@@ -2,6 +2,7 @@ package awsroute53
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -52,7 +53,7 @@ func newRecord(c *aws.Clients) *declare.Resource {
 		Columns: []declare.Column{
 			declare.Ref("parent_hosted_zone_id", "ZoneID", "hosted_zone", "hosted_zone_id", "The zone it is in.").
 				In("HostedZoneId").Part(modules.PartFirst, "").Required().Identity().CreateOnly(),
-			text("name", "Name", "The full name it answers for, such as www.example.com or *.example.com. Kept in lower case and with a dot at the end.").
+			text("name", "Name", "The full name it answers for, such as www.example.com or *.example.com. Kept in lower case, with a dot at the end, and with escape codes, \\ooo, only where Route 53 wants them.").
 				As(dnsName).Required().Identity().CreateOnly().Length(2, 1025),
 			text("record_type", "Type", "The type of the record, such as A, AAAA, CNAME, MX or TXT.").
 				Required().Identity().CreateOnly().OneOf(declare.Values(route53types.RRType("").Values())...),
@@ -260,16 +261,27 @@ func tellAll(ctx context.Context, s *declare.Step, in *route53.ChangeResourceRec
 }
 
 // tell classifies what is wrong with a batch of changes, which Route 53 says in
-// words, under one code.
+// words, under one code, in an error of its own with messages or in one like all
+// others (page ChangeResourceRecordSets, Errors). An alias's target may be made in
+// the same transaction: its alias waits for it.
 func tell(_ context.Context, _ *declare.Step, err error) error {
 	const code = "InvalidChangeBatch"
-	if aws.HasCode(err, code) {
-		switch message := err.Error(); {
-		case strings.Contains(message, "but it already exists"):
-			return &modules.Error{Class: modules.Exists, Code: code, Message: message, Err: err}
-		case strings.Contains(message, "but it was not found"):
-			return &modules.Error{Class: modules.NotFound, Code: code, Message: message, Err: err}
+	var e *modules.Error
+	if errors.As(err, &e) && e.Code == code {
+		message, class := e.Message, modules.Invalid
+		var batch *route53types.InvalidChangeBatch
+		if errors.As(err, &batch) && len(batch.Messages) > 0 {
+			message = aws.Scrub(strings.Join(batch.Messages, "; "))
 		}
+		switch {
+		case strings.Contains(message, "but it already exists"):
+			class = modules.Exists
+		case strings.Contains(message, "but it was not found"):
+			class = modules.NotFound
+		case strings.Contains(message, "but that target was not found"):
+			class = modules.Dependency
+		}
+		return &modules.Error{Class: class, Code: code, Message: message, Err: err}
 	}
 	return err
 }

@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { testaws.Main(m) }
 
-func json(t *testing.T, text string) modules.Value {
+func document(t *testing.T, text string) modules.Value {
 	t.Helper()
 	v, err := modules.JSONText(text)
 	if err != nil {
@@ -118,8 +118,8 @@ func TestTopicLifecycle(t *testing.T) {
 				},
 				Changes: map[string][]modules.Value{
 					"display_name":                {modules.Text("A & B"), modules.Null},
-					"policy":                      {json(t, `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":"*","Action":"sns:Publish","Resource":"*"}]}`)},
-					"delivery_policy":             {json(t, `{"http":{"disableSubscriptionOverrides":true}}`), modules.Null},
+					"policy":                      {document(t, `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":"*","Action":"sns:Publish","Resource":"*"}]}`)},
+					"delivery_policy":             {document(t, `{"http":{"disableSubscriptionOverrides":true}}`), modules.Null},
 					"tracing_config":              {modules.Text("Active"), modules.Text("PassThrough")},
 					"kms_master_key_id":           {modules.Text("alias/aws/sns"), modules.Null},
 					"signature_version":           {modules.Text("2"), modules.Text("1")},
@@ -162,13 +162,13 @@ func TestSubscriptionLifecycle(t *testing.T) {
 		Want: modules.Row{
 			"topic": modules.Text("news"), "protocol": modules.Text("sqs"), "endpoint": modules.Text("arn:aws:sqs:eu-west-1:123456789012:q"),
 			"raw_message_delivery": modules.Bool(false), "filter_policy_scope": modules.Text("MessageAttributes"),
-			"filter_policy": json(t, `{"kind":["a"]}`), "redrive_policy": modules.Null, "subscription_role_arn": modules.Null,
+			"filter_policy": document(t, `{"kind":["a"]}`), "redrive_policy": modules.Null, "subscription_role_arn": modules.Null,
 		},
 		Changes: map[string][]modules.Value{
 			"raw_message_delivery": {modules.Bool(true), modules.Bool(false)},
 			"filter_policy_scope":  {modules.Text("MessageBody"), modules.Text("MessageAttributes")},
-			"filter_policy":        {json(t, `{"kind":["a","b"]}`), modules.Null},
-			"redrive_policy":       {json(t, `{"deadLetterTargetArn":"arn:aws:sqs:eu-west-1:123456789012:d"}`), modules.Null},
+			"filter_policy":        {document(t, `{"kind":["a","b"]}`), modules.Null},
+			"redrive_policy":       {document(t, `{"deadLetterTargetArn":"arn:aws:sqs:eu-west-1:123456789012:d"}`), modules.Null},
 			// A role is of firehose alone, which moto does not mind.
 			"subscription_role_arn": {modules.Text("arn:aws:iam::123456789012:role/r")},
 		},
@@ -213,5 +213,81 @@ func TestPendingSubscription(t *testing.T) {
 	err := r.Delete(modules.WithMutations(t.Context(), &awstest.Journal{}), scope, rows[0])
 	if err == nil || modules.ClassOf(err) != modules.Dependency {
 		t.Errorf("delete: got %v, want class %s", err, modules.Dependency)
+	}
+}
+
+// SNS adds to a delivery policy what it means by leaving it out ("Amazon SNS
+// message delivery retries", SNS Developer Guide).
+func TestDeliveryPolicy(t *testing.T) {
+	t.Parallel()
+	column := newTopic(nil).Table().Column("delivery_policy")
+	const retries = `{"minDelayTarget":20,"maxDelayTarget":20,"numRetries":3,"numMaxDelayRetries":0,"numNoDelayRetries":0,"numMinDelayRetries":0,"backoffFunction":"linear"}`
+	for _, c := range []struct {
+		a, b string
+		same bool
+	}{
+		{`{"http":{"defaultHealthyRetryPolicy":{"numRetries":5}}}`, `{"http":{"defaultHealthyRetryPolicy":{"minDelayTarget":20,"maxDelayTarget":20,"numRetries":5,"numMaxDelayRetries":0,"numNoDelayRetries":0,"numMinDelayRetries":0,"backoffFunction":"linear"},"disableSubscriptionOverrides":false}}`, true},
+		{`{"http":{"defaultHealthyRetryPolicy":` + retries + `}}`, `{"http":{"defaultHealthyRetryPolicy":` + retries + `,"disableSubscriptionOverrides":false}}`, true},
+		{`{"http":{"disableSubscriptionOverrides":true}}`, `{"http":{"defaultHealthyRetryPolicy":` + retries + `,"disableSubscriptionOverrides":true}}`, true},
+		{`{"http":{"defaultThrottlePolicy":{"maxReceivesPerSecond":1}}}`, `{"http":{"defaultHealthyRetryPolicy":` + retries + `,"disableSubscriptionOverrides":false,"defaultThrottlePolicy":{"maxReceivesPerSecond":1},"defaultRequestPolicy":{"headerContentType":"text/plain; charset=UTF-8"}}}`, true},
+		{`{"http":{"defaultThrottlePolicy":null}}`, `{"http":{}}`, true},
+		{`{"http":{}}`, `{"http":{"disableSubscriptionOverrides":true}}`, false},
+		{`{"http":{"defaultHealthyRetryPolicy":{"numRetries":5}}}`, `{"http":{"defaultHealthyRetryPolicy":` + retries + `}}`, false},
+		{`{"http":{"defaultHealthyRetryPolicy":{"backoffFunction":"linear"}}}`, `{"http":{"defaultHealthyRetryPolicy":{"backoffFunction":"geometric"}}}`, false},
+		{`{"http":{}}`, `{"http":{"defaultThrottlePolicy":{"maxReceivesPerSecond":1}}}`, false},
+		{`{"http":{}}`, `{"http":{"defaultRequestPolicy":{"headerContentType":"application/json"}}}`, false},
+		{`{"http":{}}`, `{"http":{"new":1}}`, false},
+		{`{"http":{}}`, `{"other":{}}`, false},
+		{`{"http":"text"}`, `{"http":{}}`, false},
+	} {
+		if got := column.Same(document(t, c.a), document(t, c.b)); got != c.same || column.Same(document(t, c.b), document(t, c.a)) != c.same {
+			t.Errorf("%s and %s are the same: %t, want %t", c.a, c.b, got, c.same)
+		}
+	}
+}
+
+// A subscription that is there with other attributes is found, and changed (page
+// Subscribe, InvalidParameter).
+func TestSubscriptionExists(t *testing.T) {
+	t.Parallel()
+	const topic = "arn:aws:sns:us-east-1:123456789012:t"
+	raw := "false"
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_ = r.ParseForm()
+		action, body := r.Form.Get("Action"), ""
+		switch action {
+		case "GetCallerIdentity":
+			body = "<Account>123456789012</Account>"
+		case "Subscribe":
+			w.WriteHeader(400)
+			fmt.Fprint(w, "<ErrorResponse><Error><Type>Sender</Type><Code>InvalidParameter</Code><Message>Invalid parameter: Attributes Reason: Subscription already exists with different attributes</Message></Error></ErrorResponse>")
+			return
+		case "ListSubscriptionsByTopic":
+			body = "<Subscriptions><member><TopicArn>" + topic + "</TopicArn><Protocol>sqs</Protocol><Endpoint>q</Endpoint><SubscriptionArn>" + topic + ":1</SubscriptionArn></member></Subscriptions>"
+		case "GetSubscriptionAttributes":
+			body = "<Attributes><entry><key>RawMessageDelivery</key><value>" + raw + "</value></entry></Attributes>"
+		case "SetSubscriptionAttributes":
+			if r.Form.Get("SubscriptionArn") == topic+":1" && r.Form.Get("AttributeName") == "RawMessageDelivery" {
+				raw = r.Form.Get("AttributeValue")
+			}
+		}
+		fmt.Fprintf(w, "<%sResponse><%sResult>%s</%sResult></%sResponse>", action, action, body, action, action)
+	}))
+	t.Cleanup(server.Close)
+	r, scope := newSubscription(awstest.Fake(server.URL)), awstest.Scope("us-east-1")
+	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
+	row := modules.Row{"topic": modules.Text("t"), "protocol": modules.Text("sqs"), "endpoint": modules.Text("q"), "raw_message_delivery": modules.Bool(true)}
+	if _, err := r.Create(ctx, scope, row, ""); err == nil || modules.ClassOf(err) != modules.Exists {
+		t.Errorf("got %v of class %s, want %s", err, modules.ClassOf(err), modules.Exists)
+	}
+	if r.Table().Creation != modules.ByName {
+		t.Error("what is there is not adopted")
+	}
+	have, err := r.Get(ctx, scope, []modules.Row{row})
+	if err != nil || len(have) != 1 {
+		t.Fatalf("got %v, %v", have, err)
+	}
+	if err := r.Update(ctx, scope, have[0], row, []string{"raw_message_delivery"}); err != nil || raw != "true" {
+		t.Errorf("update: %v, RawMessageDelivery is %s", err, raw)
 	}
 }

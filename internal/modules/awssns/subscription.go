@@ -58,7 +58,7 @@ func newSubscription(c *aws.Clients) *declare.Resource {
 		List: declare.ListBy(listSubscriptions),
 		Get:  declare.GetBy(getSubscriptions),
 		Gone: func(s *snstypes.Subscription) bool { return awssdk.ToString(s.SubscriptionArn) == deleted },
-		Create: declare.Call((*sns.Client).Subscribe, declare.Edit(func(ctx context.Context, s *declare.Step, in *sns.SubscribeInput) error {
+		Create: declare.Call((*sns.Client).Subscribe, declare.Failed(exists), declare.Edit(func(ctx context.Context, s *declare.Step, in *sns.SubscribeInput) error {
 			arn, err := topicARN(ctx, s.Clients, s.Scope, s.Want["topic"].String())
 			in.TopicArn = &arn
 			return err

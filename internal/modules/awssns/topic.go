@@ -35,7 +35,7 @@ func newTopic(c *aws.Clients) *declare.Resource {
 			attribute(modules.TypeText, "display_name", "DisplayName", "The sender's name in mails and text messages.").Length(1, 100),
 			declare.Policy("Attributes[Policy]", "Who may do what with the topic: an access policy document. Left out, AWS gives it one for the account alone.").From(read).Chosen(),
 			attribute(modules.TypeJSON, "delivery_policy", "DeliveryPolicy", "How deliveries to HTTP endpoints are tried again. NULL: as AWS does.").
-				Check(`jsonb_typeof(delivery_policy) = 'object'`),
+				Same(sameDelivery).Check(`jsonb_typeof(delivery_policy) = 'object'`),
 			attribute(modules.TypeText, "tracing_config", "TracingConfig", "Active: deliveries are traced with X-Ray. Default PassThrough.").
 				Default("'PassThrough'").OneOf("PassThrough", "Active").Usual(modules.Text("PassThrough")),
 			attribute(modules.TypeText, "kms_master_key_id", "KmsMasterKeyId", "The key that encrypts messages at rest, such as alias/aws/sns. NULL: they are not."),
@@ -78,8 +78,9 @@ func topicARN(ctx context.Context, c *aws.Clients, scope modules.Scope, name str
 	return fmt.Sprintf("arn:%s:sns:%s:%s:%s", partition, scope.Region, account, name), nil
 }
 
-// exists tells that there is a topic of the name, with attributes or tags that
-// differ: the code is InvalidParameter.
+// exists tells that there is a topic of the name, or a subscription of the
+// endpoint, with attributes or tags that differ: the code is InvalidParameter. It
+// is adopted, and changed.
 func exists(_ context.Context, _ *declare.Step, err error) error {
 	var e *modules.Error
 	if errors.As(err, &e) && e.Class == modules.Invalid && strings.Contains(e.Message, "already exists") {
