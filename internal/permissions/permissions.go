@@ -238,6 +238,8 @@ var besides = map[string][]string{
 	"rds:CreateDBInstance":                      {"iam:CreateServiceLinkedRole", "rds:AddTagsToResource"},
 	"rds:CreateDBParameterGroup":                {"rds:AddTagsToResource"},
 	"rds:CreateDBSubnetGroup":                   {"iam:CreateServiceLinkedRole", "rds:AddTagsToResource"},
+	"rds:DeleteDBCluster":                       {"rds:AddTagsToResource", "rds:CreateDBClusterSnapshot"}, // the final snapshot
+	"rds:DeleteDBInstance":                      {"rds:AddTagsToResource", "rds:CreateDBSnapshot"},
 	"route53:CreateHostedZone":                  {"ec2:DescribeVpcs"},
 	"secretsmanager:CreateSecret":               {"secretsmanager:TagResource"},
 	"sfn:CreateStateMachine":                    {"iam:PassRole", "states:TagResource"},

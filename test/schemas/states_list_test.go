@@ -16,6 +16,8 @@ var documented = map[string][]string{
 		"inaccessible-encryption-credentials-recoverable", "maintenance", "migrating", "migration-failed", "modifying", "promoting", "preparing-data-migration", "renaming",
 		"resetting-master-credentials", "starting", "stopped", "stopping", "storage-optimization", "update-iam-db-auth", "upgrading",
 	},
+	// Page Distribution; InProgress is a change, too.
+	"distribution.status": {"InProgress", "Deployed"},
 	// Page VpcEndpoint, in lower case.
 	"endpoint_gateway.state":   {"pendingacceptance", "pending", "available", "deleting", "deleted", "rejected", "failed", "expired", "partial"},
 	"endpoint_interface.state": {"pendingacceptance", "pending", "available", "deleting", "deleted", "rejected", "failed", "expired", "partial"},

@@ -16,7 +16,8 @@ import (
 // pageSize is the most secrets ListSecrets gives a page.
 const pageSize = 100
 
-// newSecret declares the table secret. A secret that is being deleted is gone.
+// newSecret declares the table secret. A secret that waits for its deletion is gone:
+// nothing can read it, and who creates one of its name gets it back.
 func newSecret(c *aws.Clients) *declare.Resource {
 	return declare.New(c, declare.Table[smtypes.SecretListEntry]{
 		Name: "secret",
