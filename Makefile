@@ -5,7 +5,8 @@ VERSION     := $(shell git describe --always --dirty --tags 2>/dev/null || echo 
 GOSEC       := github.com/securego/gosec/v2/cmd/gosec@v2.22.4
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
-TESTFLAGS   ?= -timeout 20m
+# What `go vet` looks at is for lint: done once more by every test, it takes minutes from a cold cache.
+TESTFLAGS   ?= -timeout 20m -vet=off
 
 # What `make deps` puts into .venv is found by everything started from here.
 export PATH := $(PATH):$(CURDIR)/.venv/bin
