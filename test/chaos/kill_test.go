@@ -201,9 +201,12 @@ func (k *killer) atPoint(stop <-chan struct{}) *engine {
 	return nil
 }
 
+// engine returns the engine whose sessions have that application_name: it begins with
+// the one that was given, and ends with the engine's id.
 func (k *killer) engine(name string) *engine {
+	given, _, _ := strings.Cut(name, " ")
 	for _, e := range k.w.engines {
-		if e.name == name {
+		if e.name == given {
 			return e
 		}
 	}
