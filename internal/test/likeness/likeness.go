@@ -104,7 +104,7 @@ func (m *memory) get(key string) string {
 }
 
 // begin notes when something began, unless it has already.
-func (m *memory) begin(key string) time.Time {
+func (m *memory) begin(key string) {
 	m.lock.Lock()
 	defer m.lock.Unlock()
 	if m.times == nil {
@@ -113,7 +113,6 @@ func (m *memory) begin(key string) time.Time {
 	if _, begun := m.times[key]; !begun {
 		m.times[key] = time.Now()
 	}
-	return m.times[key]
 }
 
 // since returns how long ago something began; it is false if it has not.

@@ -22,7 +22,7 @@ type DBInstances struct {
 	memory
 }
 
-// Fail over an instance to another zone ("Failover process for Amazon RDS" in the
+// Failover has an instance fail over to another zone ("Failover process for Amazon RDS" in the
 // Amazon RDS User Guide): from now on it says that it is there.
 func (r *DBInstances) Failover(identifier, zone string) { r.set("zone "+identifier, zone) }
 
