@@ -82,11 +82,11 @@ func decideGoing(s *Subject) Decision {
 
 // decideDeposed: the old object of a replacement.
 func decideDeposed(s *Subject, mode modes.Mode) Decision {
-	if s.Claim.By != 0 {
+	if s.Claim.By != 0 && s.Presence != Going {
 		return Decision{Settle: true, Reason: "a user wants to keep it"}
 	}
 	switch s.Presence {
-	case Going:
+	case Going: // whoever asks for one of that name gets another
 		return Decision{Wait: true, State: StateReplacing, Reason: "the old object is being deleted"}
 	case Present:
 		if s.deletedLast() {
@@ -192,6 +192,8 @@ func decideAbsent(s *Subject, mode modes.Mode) Decision {
 				Reason: "the cloud has no object with the identity given by the INSERT; delete the row, or insert it without " + s.Table.Identity()[0]}
 		}
 		return createOrRefuse(s, StateCreating, "inserted here")
+	case s.Found && (mode.DatabaseWins() || s.resolution() == "database"):
+		return Decision{Wait: true, State: StateCheckPresentFailed, Reason: "found in the cloud a moment ago, and not visible now"}
 	case mode.DatabaseWins():
 		return createOrRefuse(s, StateCreating, "ENFORCE: gone from the cloud")
 	case s.inserted(), s.Change != nil && len(s.Change.Base) > 0:

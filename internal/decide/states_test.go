@@ -34,7 +34,12 @@ func TestDecideGoing(t *testing.T) {
 		"it makes room for a successor": {replacing, StateReplacing},
 		"an INSERT asks for its name":   {inserted, StateCreating},
 		"it has been replaced":          {func() *Subject { s := going(subject(nil, a, nil)); s.Deposed = true; return s }, StateReplacing},
-		"it has no record":              {func() *Subject { s := going(subject(nil, a, nil)); s.RecordID = 0; return s }, ""},
+		"it has been replaced, and another asks for its name": {func() *Subject {
+			s := going(subject(nil, a, nil))
+			s.Deposed, s.Claim = true, Claim{By: 2, Pending: true}
+			return s
+		}, StateReplacing},
+		"it has no record": {func() *Subject { s := going(subject(nil, a, nil)); s.RecordID = 0; return s }, ""},
 	} {
 		for _, m := range []modes.Mode{modes.Normal, modes.Enforce, modes.Track} {
 			d := Decide(c.s(), mode(m))
@@ -50,6 +55,33 @@ func TestDecideGoing(t *testing.T) {
 	}
 	if st := s.Waiting(Decision{Wait: true, State: StateReplacing}, func() float64 { return 1 }); st.Backoff > goingBackoff {
 		t.Errorf("it is looked at after %s, want at most %s", st.Backoff, goingBackoff)
+	}
+}
+
+// TestDecideFoundLately: what was found in the cloud a moment ago and does not show now
+// is not made again, whoever wins (R13).
+func TestDecideFoundLately(t *testing.T) {
+	for what, c := range map[string]struct {
+		mode   modes.Mode
+		state  *State
+		again  Action // what is done once the consistency window has passed
+		settle bool
+	}{
+		"ENFORCE":                                   {modes.Enforce, nil, Create, false},
+		"a conflict resolved for the database":      {modes.Normal, &State{Name: StateConflict, Due: true, Resolution: "database"}, Create, false},
+		"a conflict resolved for the cloud":         {modes.Normal, &State{Name: StateConflict, Due: true, Resolution: "cloud"}, DeleteRecord, true},
+		"TRACK, where the record follows the cloud": {modes.Track, nil, DeleteRecord, true},
+	} {
+		s := subject(row("size", "b"), nil, modules.Row{"size": modules.Text("a")})
+		s.Presence, s.State = Absent, c.state
+		if d := Decide(s, mode(c.mode)); d.Action != c.again || d.Settle != c.settle {
+			t.Errorf("%s, after the window: %+v", what, d)
+		}
+		s.Found = true
+		d := Decide(s, mode(c.mode))
+		if c.again == Create && (d.Action != Nothing || !d.Wait || d.Settle || d.State == "") || c.again != Create && d.Action != c.again {
+			t.Errorf("%s, within the window: %+v", what, d)
+		}
 	}
 }
 

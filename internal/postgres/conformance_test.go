@@ -307,6 +307,7 @@ func (r *real) Pass(ctx context.Context, d time.Duration) error {
 	seconds := strconv.Itoa(int(d.Seconds()))
 	_, err := r.admin.Exec(ctx, strings.ReplaceAll(`
 		UPDATE iasql_internal.record_state SET next_attempt_at = next_attempt_at - interval '? seconds';
+		UPDATE public.iasql_audit_log SET ts = ts - interval '? seconds';
 		UPDATE iasql_internal.garbage SET next_attempt_at = next_attempt_at - interval '? seconds';
 		UPDATE public.iasql_operations SET started = started - interval '? seconds', ended = ended - interval '? seconds', elapsed = elapsed - ?`, "?", seconds))
 	return err

@@ -315,6 +315,19 @@ func (d *Database) Deposed(ctx context.Context, account string) ([]*decide.Subje
 	return subjects, rows.Err()
 }
 
+// Found implements [store.Store].
+func (d *Database) Found(ctx context.Context, t *modules.Table, ids []int64) ([]int64, error) {
+	rows, err := d.Pool.Query(ctx, `
+		SELECT DISTINCT record_id FROM public.iasql_audit_log
+		WHERE record_id = ANY ($2) AND table_name = $1 AND change_type = 'INSERT' AND origin = 'engine'
+		  AND ts > clock_timestamp() - make_interval(secs => `+window+`)
+		ORDER BY 1`, t.Name, ids)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[int64])
+}
+
 // Dependents implements [store.Store].
 func (d *Database) Dependents(ctx context.Context, table string, ids []int64) ([]decide.RecordRef, error) {
 	installed, err := d.installed(ctx)

@@ -287,7 +287,11 @@ func (c *checker) updated(p store.Pull, old *row, vals modules.Row) {
 		col := t.Column(n)
 		have := old.vals[n]
 		changed = changed || !col.Same(have, v)
-		if col.Assigned || have == v || c.track(c.run(), at, n) {
+		if c.track(c.run(), at, n) {
+			delete(c.wishes, columnRef{at, n}) // decided against
+			continue
+		}
+		if col.Assigned || have == v {
 			continue
 		}
 		if w, ok := c.wishes[columnRef{at, n}]; ok && w.value == have && !c.arrived(at, col, have, w.at-lag, w.only) && !c.conflicting(at, n, have, p.Conflicts) && !c.resolved(at, "cloud") {

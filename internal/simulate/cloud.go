@@ -99,6 +99,7 @@ type cloud struct {
 	byKey   map[objectKey]*object
 	serial  int
 	calls   int // mutating
+	deleted int // of these, deletions that succeeded
 }
 
 func newCloud(w *world) *cloud { return &cloud{w: w, byKey: map[objectKey]*object{}} }

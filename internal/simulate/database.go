@@ -95,6 +95,7 @@ type database struct {
 	deposed   []*deposedRow
 	conflicts []*conflictRow
 	ops       []*opRow
+	found     map[decide.RecordRef]time.Duration // when an engine last inserted the record
 	fence     int64
 	// batch is the open batch, 0 for none; the world opens none.
 	batch, lastBatch int64
@@ -107,7 +108,7 @@ func newDatabase(w *world) *database {
 	db := &database{
 		w: w, nextID: map[string]int64{}, rows: map[string]map[int64]*row{}, log: map[decide.RecordRef][]*auditRow{},
 		pending: map[decide.RecordRef][]*auditRow{}, deleted: map[decide.RecordRef]deletion{}, txs: map[int]*tx{}, imported: map[string]bool{},
-		states: map[decide.RecordRef]*stateRow{}, limits: decide.DeleteLimits{Max: 100, Ratio: 1, Floor: 5},
+		states: map[decide.RecordRef]*stateRow{}, found: map[decide.RecordRef]time.Duration{}, limits: decide.DeleteLimits{Max: 100, Ratio: 1, Floor: 5},
 	}
 	for _, t := range tables {
 		db.rows[t.Name] = map[int64]*row{}
@@ -459,6 +460,18 @@ func (db *database) recent() []*decide.Intent {
 		}
 	}
 	return list
+}
+
+// foundLately returns the records that engines have inserted within the window.
+func (db *database) foundLately(t *modules.Table, ids []int64) []int64 {
+	var list []int64
+	for _, id := range ids {
+		if at, ok := db.found[ref(t, id)]; ok && at > db.w.now-window {
+			list = append(list, id)
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
 }
 
 func (op *opRow) open() bool { return op.Result == "" || op.Result == decide.ResultUnknown }

@@ -211,6 +211,9 @@ func (r *run) mutate(ctx context.Context, action string, t *modules.Table, effec
 		r.w.cloud.calls++
 		r.w.check.calling(r, call)
 		err := effect(call)
+		if err == nil && call.Kind == decide.OpDelete {
+			r.w.cloud.deleted++
+		}
 		r.w.trace("      %s %v: %v", action, call.Record, err)
 		if aerr := r.after(); errors.Is(aerr, errDead) {
 			return aerr
@@ -300,6 +303,12 @@ func (r *run) Load(_ context.Context, t *modules.Table, ids []int64) ([]*decide.
 		return nil, err
 	}
 	return r.w.db.load(t, ids), nil
+}
+
+// Found implements store.Store.
+func (r *run) Found(_ context.Context, t *modules.Table, ids []int64) ([]int64, error) {
+	err := r.boundary("Found " + t.Name)
+	return r.w.db.foundLately(t, ids), err
 }
 
 // Deposed implements store.Store.

@@ -137,7 +137,10 @@ func (w *pulling) insert(p store.Pull) (applied bool, err error) {
 	case db.leaving(t, nil, vals):
 		return false, errWaits
 	}
-	w.did = append(w.did, func() { db.w.check.inserted(p, id, vals) })
+	w.did = append(w.did, func() {
+		db.found[ref(t, id)] = db.w.now
+		db.w.check.inserted(p, id, vals)
+	})
 	w.put(id, nil, vals)
 	return true, nil
 }

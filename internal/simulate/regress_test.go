@@ -6,6 +6,61 @@ import "testing"
 // number of schedules a test run has the time for.
 func TestRegressions(t *testing.T) {
 	for what, s := range map[string]*Schedule{
+		"a read that does not show what was found a moment ago, under ENFORCE": {Seed: 780367, Constrained: false, Slow: false, MaxDeletes: 100, Ratio: 1, Rows: 5, Actions: []Action{
+			{Do: Cycle, Seed: 256819695308324561},
+			{Do: Insert, Slot: 2, A: 1, B: 28, C: 40, D: 13},
+			{Do: CloudCreate, Slot: 1, A: 29, B: 6, C: 38, D: 17},
+			{Do: Cycle, Seed: 609805972097771118, Stale: 0.5, Inject: []Action{
+				{Do: Wake, At: 11},
+			}},
+			{Do: Edit, Slot: 2, A: 1, B: 45, C: 40, D: 57},
+			{Do: Cycle, Push: true, Seed: 8045288683958465822, Stale: 0.5, Inject: []Action{
+				{Do: Remove, At: 24, A: 1, B: 15, C: 35, D: 24},
+				{Do: Rule, At: 3, A: 1, B: 49, C: 20, D: 14},
+			}},
+		}},
+		"a name asked for again while its object is being deleted": {Seed: 698642, Constrained: false, Slow: true, MaxDeletes: 1, Ratio: 1, Rows: 3, Actions: []Action{
+			{Do: Cycle, Seed: 12116934291481795724},
+			{Do: Remove, Slot: 1, A: 29, B: 51, C: 40, D: 19},
+			{Do: Insert, A: 50, B: 52, C: 25, D: 46},
+			{Do: Remove, Slot: 2, A: 4, B: 25, C: 32, D: 3},
+			{Do: Insert, A: 2, B: 45, C: 24, D: 39},
+			{Do: Remove, Slot: 1, A: 2, B: 61, C: 47, D: 12},
+			{Do: Insert, Slot: 2, A: 2, B: 22, C: 1, D: 23},
+			{Do: Cycle, Seed: 3718507324559759059},
+			{Do: Remove, Slot: 2, A: 2, B: 25, C: 54, D: 22},
+			{Do: Cycle, Push: true, Seed: 9144917662077991973, Inject: []Action{
+				{Do: Edit, At: 7, Slot: 2, A: 6, B: 44, C: 4, D: 45},
+			}},
+			{Do: Insert, Slot: 2, A: 2, B: 61, C: 33, D: 29},
+			{Do: Cycle, Seed: 10462170948172273700, Inject: []Action{
+				{Do: Remove, At: 24, Slot: 2, A: 2, B: 38, C: 31, D: 27},
+				{Do: Insert, At: 4, Slot: 1, A: 2, B: 18, C: 45, D: 63},
+				{Do: Wake, At: 9},
+			}},
+		}},
+		"a secret that TRACK has given up, and a rule that goes": {Seed: 783099, Constrained: false, Slow: false, MaxDeletes: 100, Ratio: 1, Rows: 0, Actions: []Action{
+			{Do: Insert, Slot: 1, A: 38, B: 47, C: 53, D: 40},
+			{Do: Edit, Slot: 2, A: 2, B: 34, C: 1, D: 53},
+			{Do: Cycle, Seed: 13538608869641815295},
+			{Do: Edit, Slot: 1, A: 2, B: 40, C: 30, D: 29},
+			{Do: Rule, Slot: 2, A: 34, B: 23, C: 45, D: 10},
+			{Do: Cycle, Push: true, Seed: 7911033301284931319},
+			{Do: Unrule, Slot: 2, A: 2, B: 43, C: 9, D: 29},
+			{Do: Edit, Slot: 1, A: 2, B: 49, C: 25, D: 15},
+		}},
+		"what went along with an object that was deleted late": {Seed: 568275, Constrained: false, Slow: false, MaxDeletes: 100, Ratio: 1, Rows: 2, Actions: []Action{
+			{Do: Cycle, Seed: 8845428362353343801},
+			{Do: Insert, Slot: 1, A: 1, B: 19, C: 10, D: 37},
+			{Do: Policy, A: 42, B: 60, C: 46, D: 37},
+			{Do: Edit, Slot: 1, A: 1, B: 62, C: 48, D: 25},
+			{Do: Insert, A: 1, B: 5, C: 49, D: 54},
+			{Do: Cycle, Push: true, Seed: 4248889801165234101},
+			{Do: CloudCreate, Slot: 2, A: 1, B: 57, C: 51, D: 14},
+			{Do: Edit, Slot: 1, A: 1, C: 9, D: 47},
+			{Do: CloudRemove, Slot: 2, A: 1, B: 58, C: 58, D: 42},
+			{Do: Remove, Slot: 1, A: 1, B: 37, C: 54, D: 18},
+		}},
 		"a push within a listing, whose end the database does not get to know": {Seed: 674393, Constrained: false, MaxDeletes: 100, Ratio: 1, Rows: 1, Actions: []Action{
 			{Do: Insert, Slot: 2, A: 47, B: 1, C: 40, D: 50},
 			{Do: Insert, Slot: 2, A: 60, B: 39, C: 48, D: 31},

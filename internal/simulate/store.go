@@ -303,6 +303,11 @@ func (s *Store) Load(_ context.Context, t *modules.Table, ids []int64) ([]*decid
 	return s.w.db.load(t, ids), nil
 }
 
+// Found implements [store.Store].
+func (s *Store) Found(_ context.Context, t *modules.Table, ids []int64) ([]int64, error) {
+	return s.w.db.foundLately(t, ids), nil
+}
+
 // Deposed implements [store.Store].
 func (s *Store) Deposed(_ context.Context, of string) ([]*decide.Subject, error) {
 	if of != account {

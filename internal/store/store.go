@@ -49,6 +49,9 @@ type Subjects interface {
 	// Load returns the subjects of records, without their objects. A record
 	// that neither exists nor has anything pending is left out.
 	Load(ctx context.Context, table *modules.Table, ids []int64) ([]*decide.Subject, error)
+	// Found returns those of the records that engines have inserted within the
+	// consistency window, since they had found their objects in the cloud.
+	Found(ctx context.Context, table *modules.Table, ids []int64) ([]int64, error)
 	// Deposed returns the objects that replacements have left to be deleted, as
 	// subjects without record.
 	Deposed(ctx context.Context, account string) ([]*decide.Subject, error)

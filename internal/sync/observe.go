@@ -3,6 +3,7 @@ package sync
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 
@@ -83,7 +84,7 @@ func (c *cycle) unread(ctx context.Context, scope modules.Scope, subjects []*dec
 // asked for, or that it is not there.
 func (c *cycle) observed(ctx context.Context, scope modules.Scope, subjects []*decide.Subject, identities []modules.Row, byKey map[string]modules.Row) error {
 	t := subjects[0].Table
-	var found []*decide.Subject
+	var found, absent []*decide.Subject
 	var rows []modules.Row
 	for i, s := range subjects {
 		key, ok := t.Key(identities[i])
@@ -91,6 +92,7 @@ func (c *cycle) observed(ctx context.Context, scope modules.Scope, subjects []*d
 		if !ok || o == nil {
 			s.Presence, s.Unnameable = decide.Absent, !ok
 			s.Cascaded = decide.OwnerDeleted(s, scope, identities[i], c.recent, c.Registry.Table)
+			absent = append(absent, s)
 			continue
 		}
 		s.Cloud, s.Object = o, o.Clone()
@@ -103,6 +105,29 @@ func (c *cycle) observed(ctx context.Context, scope modules.Scope, subjects []*d
 	}
 	for i, s := range found {
 		s.Dangling = dangling[i]
+	}
+	return c.foundLately(ctx, t, absent)
+}
+
+// foundLately says of records whose objects were not found which were made for
+// objects that had been, a moment ago. Where the cloud chooses the identity, a
+// creation would make another.
+func (c *cycle) foundLately(ctx context.Context, t *modules.Table, absent []*decide.Subject) error {
+	var ids []int64
+	for _, s := range absent {
+		if s.Record != nil && !s.Deposed && t.AssignedIdentity() {
+			ids = append(ids, s.RecordID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	found, err := c.Store.Found(ctx, t, ids)
+	if err != nil {
+		return fmt.Errorf("read which records of %s were found lately: %w", t.Name, err)
+	}
+	for _, s := range absent {
+		_, s.Found = slices.BinarySearch(found, s.RecordID)
 	}
 	return nil
 }

@@ -283,6 +283,22 @@ func (p *player) deposedOf(of string) {
 	}
 }
 
+func (p *player) foundLately(rng *rand.Rand) {
+	t := pick(rng, simulate.Tables())
+	ids := p.known(t.Name)
+	theirs := make([]int64, len(ids))
+	for i, id := range ids {
+		theirs[i] = p.ofTable(t.Name).subject(id)
+	}
+	p.does("Found %s %v", t.Name, ids)
+	m, merr := p.m.Found(p.ctx, t, ids)
+	s, serr := p.s.Found(p.ctx, t, theirs)
+	if p.errs(merr, serr) {
+		p.compare("found", list(m, true, func(id int64) string { return p.ref(model, decide.RecordRef{Table: t.Name, ID: id}) }),
+			list(s, true, func(id int64) string { return p.ref(subject, decide.RecordRef{Table: t.Name, ID: id}) }))
+	}
+}
+
 func (p *player) dependents(rng *rand.Rand) {
 	table := pick(rng, []string{"net", "net", "host", "host", "job"})
 	ids := p.known(table)

@@ -46,6 +46,7 @@ var actions = []action{
 	{"Due", 3, (*player).due},
 	{"Load", 14, (*player).load},
 	{"Deposed", 3, (*player).deposed},
+	{"Found", 2, (*player).foundLately},
 	{"Dependents", 2, (*player).dependents},
 	{"Count", 1, (*player).count},
 	{"ToDatabase", 5, (*player).toDatabase},
