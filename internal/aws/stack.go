@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http/httptrace"
 	"sync/atomic"
+	"time"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
@@ -17,7 +18,7 @@ import (
 //
 //	classify   Initialize, first         every error becomes a *modules.Error
 //	guard      Finalize, before Retry    mutations are journaled, or refused
-//	attempt    Finalize, after Retry     what one attempt proved
+//	attempt    Finalize, after Retry     what one attempt proved; observers are told
 //	send       Finalize, before Signing  rate and slots
 //
 // The guard stands outside of retries, so that the journal holds one line per
@@ -116,11 +117,14 @@ func (s *stack) attempt(ctx context.Context, in middleware.FinalizeInput, next m
 ) {
 	op := ctx.Value(operationKey{}).(*operation)
 	op.sent.Store(false)
+	began := time.Now()
 	out, metadata, err := next.HandleFinalize(ctx, in)
 	if err == nil {
+		observed(ctx, op, began, metadata, nil)
 		return out, metadata, nil
 	}
 	e := s.clean(Classify(err, op.mutates, op.sent.Load()))
+	observed(ctx, op, began, metadata, e)
 	switch {
 	case e.Class == modules.MayHaveHappened:
 		op.unsure = true
