@@ -67,6 +67,9 @@ func (c *doctorCmd) run(ctx context.Context, log *slog.Logger, out, progress io.
 		Connections: engine.Connections(c.Accounts), Sample: c.Sample, Deadline: c.Deadline,
 		Progress: func(text string) { fmt.Fprintln(progress, "doctor: "+text) },
 	}
+	if c.Only == "database" && c.DatabaseURL == "" {
+		return errors.New("missing flag: --database-url (or $DATABASE_URL), which --only database examines")
+	}
 	credentials, err := c.credentials(ctx)
 	if err != nil {
 		return err

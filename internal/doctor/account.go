@@ -177,7 +177,7 @@ func adviceOf(err error) string {
 		return "allow the call in the policies of the identity and of the organization"
 	case e.Class == modules.Throttled:
 		return "wait a minute and run this again"
-	case e.Code == "":
+	case e.Code == "" && e.Class != modules.Invalid:
 		return "check the network, a proxy, and AWS_ENDPOINT_URL if it is set"
 	}
 	return "run this again; if it stays so, report it to the project"

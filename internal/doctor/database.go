@@ -155,21 +155,23 @@ func (db *database) server(context.Context) (Check, error) {
 	return check, nil
 }
 
+// prepare is what an administrator runs. The report does not say where.
+const prepare = "engine migrate --admin-url URL, with an administrator's URL of this database,"
+
 // login judges the rights of the engine's login, as engine serve does.
 func (db *database) login(ctx context.Context) (Check, error) {
 	l, err := platform.LookAtLogin(ctx, db.conn)
 	if err != nil {
 		return Check{}, err
 	}
-	run := "run " + platform.SetupCommand(db.conn)
 	switch {
 	case len(l.Powers) > 0:
 		return Check{Status: Failure, Message: "an engine must not use this login: it has " + strings.Join(l.Powers, ", "),
-			Advice: "give DATABASE_URL a plain login, which is made by this: " + platform.SetupCommand(db.conn)}, nil
+			Advice: "name a plain login in DATABASE_URL: " + prepare + " makes it"}, nil
 	case !l.Installed:
-		return Check{Status: Failure, Message: "the server has no role " + postgres.EngineRole, Advice: run}, nil
+		return Check{Status: Failure, Message: "the server has no role " + postgres.EngineRole, Advice: "run " + prepare}, nil
 	case !l.Member:
-		return Check{Status: Failure, Message: "the login is no member of role " + postgres.EngineRole, Advice: run}, nil
+		return Check{Status: Failure, Message: "the login is no member of role " + postgres.EngineRole, Advice: "run " + prepare}, nil
 	}
 	return Check{Status: OK, Message: "a plain member of " + postgres.EngineRole}, nil
 }
@@ -178,9 +180,9 @@ func (db *database) login(ctx context.Context) (Check, error) {
 func (db *database) extensions(ctx context.Context) (Check, error) {
 	var missing, unavailable, installed []string
 	err := db.conn.QueryRow(ctx, `
-		SELECT coalesce(array_agg(x.name) FILTER (WHERE e.oid IS NULL AND a.name IS NOT NULL), '{}'),
-			coalesce(array_agg(x.name) FILTER (WHERE e.oid IS NULL AND a.name IS NULL), '{}'),
-			coalesce(array_agg(x.name || ' ' || e.extversion) FILTER (WHERE e.oid IS NOT NULL), '{}')
+		SELECT coalesce(array_agg(x.name ORDER BY x.name) FILTER (WHERE e.oid IS NULL AND a.name IS NOT NULL), '{}'),
+			coalesce(array_agg(x.name ORDER BY x.name) FILTER (WHERE e.oid IS NULL AND a.name IS NULL), '{}'),
+			coalesce(array_agg(x.name || ' ' || e.extversion ORDER BY x.name) FILTER (WHERE e.oid IS NOT NULL), '{}')
 		FROM (VALUES ('dblink'), ('fuzzystrmatch')) x (name)
 		LEFT JOIN pg_extension e ON e.extname = x.name LEFT JOIN pg_available_extensions a ON a.name = x.name`).Scan(&missing, &unavailable, &installed)
 	switch {
@@ -190,7 +192,7 @@ func (db *database) extensions(ctx context.Context) (Check, error) {
 		return Check{Status: Failure, Message: "the server does not have " + strings.Join(unavailable, " and "),
 			Advice: "install PostgreSQL's additional modules on the server (package postgresql-contrib), or allow the extensions in the provider's settings"}, nil
 	case len(missing) > 0:
-		return Check{Status: Failure, Message: "not in this database: " + strings.Join(missing, " and "), Advice: "run " + platform.SetupCommand(db.conn)}, nil
+		return Check{Status: Failure, Message: "not in this database: " + strings.Join(missing, " and "), Advice: "run " + prepare}, nil
 	}
 	return Check{Status: OK, Message: strings.Join(installed, ", ")}, nil
 }
@@ -202,7 +204,7 @@ func (db *database) prepared(ctx context.Context) (Check, error) {
 		return Check{}, err
 	}
 	if len(missing) > 0 {
-		return Check{Status: Failure, Message: "the database is not prepared", Details: missing, Advice: "run " + platform.SetupCommand(db.conn)}, nil
+		return Check{Status: Failure, Message: "the database is not prepared", Details: missing, Advice: "run " + prepare}, nil
 	}
 	return Check{Status: OK, Message: "roles, schemas and grants are there"}, nil
 }

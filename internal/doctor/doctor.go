@@ -112,7 +112,7 @@ func (d *doctor) needed(m *modules.Module) bool {
 // examineAWS looks at the account, and then at what is in it.
 func (d *doctor) examineAWS(ctx context.Context) {
 	if d.Clients == nil {
-		d.skip("AWS is not examined", "account.identity", "regions.enabled", "module.all", "objects.all", "cycle.time")
+		d.skip("AWS is not examined", "account.identity")
 		return
 	}
 	if !d.examineAccount(ctx) {

@@ -58,6 +58,8 @@ var (
 	accounts = regexp.MustCompile(`\b\d{8}(\d{4})\b`)
 	quotes   = regexp.MustCompile(`"[^"]*"`)
 	ids      = regexp.MustCompile(`\b([a-z]+)-[0-9a-f]{8,17}\b`)
+	profiles = regexp.MustCompile(`(config profile, )[^\s:]+`)
+	hint     = regexp.MustCompile(`: set access_key_id and secret_access_key.*$`) // ends every failure to log in; the check's advice says it
 	keys     = regexp.MustCompile(`\b(AKIA|ASIA)[A-Z0-9]{12,}\b`)
 )
 
@@ -66,6 +68,7 @@ var (
 func maskText(message string) string {
 	message = aws.Scrub(message)
 	message = arns.ReplaceAllString(message, "arn:…")
+	message = profiles.ReplaceAllString(hint.ReplaceAllString(message, ""), "$1…")
 	message = keys.ReplaceAllString(message, "$1…")
 	message = accounts.ReplaceAllString(message, "********$1")
 	message = ids.ReplaceAllString(message, "$1-…")

@@ -138,7 +138,7 @@ func judgeHBA(rules []hbaRule, database, role string) Check {
 	}
 	if len(check.Details) > 0 {
 		check.Status, check.Message = Warning, "lines of pg_hba.conf may be in the way"
-		check.Advice = "put this above the others and reload: host " + database + " all samehost scram-sha-256"
+		check.Advice = "put this above the others and reload: host <database> all samehost scram-sha-256"
 	}
 	return check
 }

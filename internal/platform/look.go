@@ -37,10 +37,6 @@ func LookAtLogin(ctx context.Context, conn *pgx.Conn) (Login, error) {
 	return Login{Name: l.name, Powers: l.powers, Member: l.engine, Installed: l.installed}, err
 }
 
-// SetupCommand returns what an administrator has to run to have [Bootstrap]
-// prepare the database of conn.
-func SetupCommand(conn *pgx.Conn) string { return setupCommand(conn.Config()) }
-
 // Missing lists what of Bootstrap's work is not there. Some of it only a member of
 // iasql_engine can see.
 func Missing(ctx context.Context, conn *pgx.Conn) ([]string, error) {
