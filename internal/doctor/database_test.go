@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/jackc/pgx/v5"
 
 	"iasql/internal/aws"
@@ -254,12 +256,17 @@ func TestAccountAndDatabase(t *testing.T) {
 	s := newSite(t)
 	execute(t, s.admin, `UPDATE iasql_settings SET value = '20 seconds' WHERE name = 'sync_interval'`)
 	before := ask(t, s.admin, `SELECT count(*)::text FROM iasql_audit_log`)
-	account := newScene(t, ofDefaultVPC(false, `<cidrBlock>[^<]*</cidrBlock>`, "<cidrBlock>10.0.0.0/8</cidrBlock>"),
+	// A queue is a FIFO queue if and only if its name says so: a constraint of the table.
+	account := newScene(t, rewritten("GetQueueAttributes", `"QueueArn"`, `"FifoQueue": "true", "QueueArn"`), ofDefaultVPC(false, `<cidrBlock>[^<]*</cidrBlock>`, "<cidrBlock>10.0.0.0/8</cidrBlock>"),
 		ofDefaultVPC(true, `<cidrBlock>[^<]*</cidrBlock>`, "<cidrBlock>10.0.0.0/8</cidrBlock>"))
+	if _, err := sqs.NewFromConfig(account.Config("us-east-1")).CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: awssdk.String("planted")}); err != nil {
+		t.Fatal(err)
+	}
 	o := account.options(t)
-	o.DatabaseURL, o.Connections, o.Modules = s.engine, 24, []string{"aws_vpc"}
+	o.DatabaseURL, o.Connections, o.Modules = s.engine, 24, []string{"aws_vpc", "aws_sqs"}
 	report := run(t, o)
 	finding{"objects.vpc", doctor.Warning, []string{"cidr_block: CHECK refuses it: text of 10 characters, wanted CHECK (family(cidr_block) = 4", "1 object"}}.in(t, report)
+	finding{"objects.queue", doctor.Warning, []string{"object: CHECK refuses it: name text of 7 characters, fifo_queue boolean, wanted CHECK (fifo_queue = "}}.in(t, report)
 	if report.Cycle.Interval != (20 * time.Second).Seconds() {
 		t.Errorf("interval %g", report.Cycle.Interval)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"iasql/internal/aws"
@@ -100,7 +101,15 @@ func (d *doctor) chosen() ([]*modules.Module, error) {
 	if len(d.Modules) == 0 {
 		return d.Registry.Modules(), nil
 	}
-	return d.Registry.Closure(d.Modules...)
+	chosen, err := d.Registry.Closure(d.Modules...)
+	if err != nil {
+		var known []string
+		for _, m := range d.Registry.Modules() {
+			known = append(known, m.Name)
+		}
+		return nil, fmt.Errorf("%w; there are: %s", err, strings.Join(known, ", "))
+	}
+	return chosen, nil
 }
 
 // needed reports whether a module must be readable: it was named, or all others

@@ -99,10 +99,12 @@ func misfitOf(c *modules.Column, v modules.Value) (misfit, bool) {
 
 // wanted says what a column takes.
 func wanted(c *modules.Column) string {
-	if len(c.Enum) > 0 {
+	switch {
+	case len(c.Enum) > 0 && c.Assigned: // what is newer than the list the table takes, too
+		return list(c.Enum) + ", or what AWS adds"
+	case len(c.Enum) > 0:
 		return list(c.Enum)
-	}
-	if c.Required {
+	case c.Required:
 		return string(c.Type) + " NOT NULL"
 	}
 	return string(c.Type)

@@ -24,7 +24,8 @@ type read struct {
 	listing *meter // of the calls that a cycle makes, too
 	again   *meter // of the second reads
 	objects int
-	twice   int // objects that were read a second time
+	twice   int  // objects that were read a second time
+	second  bool // err is of a second read
 	took    time.Duration
 	err     error
 }
@@ -131,7 +132,7 @@ func (d *doctor) look(r *read, row modules.Row) {
 func (d *doctor) readAgain(ctx context.Context, r *read, sample []modules.Row) {
 	second, err := r.resource.Get(ctx, r.scope, identities(sample))
 	if err != nil {
-		r.err = fmt.Errorf("second read: %w", err)
+		r.err, r.second = err, true
 		return
 	}
 	r.twice = len(sample)
@@ -141,7 +142,7 @@ func (d *doctor) readAgain(ctx context.Context, r *read, sample []modules.Row) {
 	}
 	third, err := r.resource.Get(ctx, r.scope, identities(doubtful))
 	if err != nil {
-		r.err = fmt.Errorf("second read: %w", err)
+		r.err, r.second = err, true
 		return
 	}
 	before, now := byKey(r.table, second), byKey(r.table, third)
@@ -238,6 +239,9 @@ func (d *doctor) table(t *modules.Table, check *Check) (Table, Status) {
 		said.Seconds = max(said.Seconds, r.took.Round(time.Millisecond).Seconds())
 		if r.err != nil {
 			reason, status := d.unreadable(r, check)
+			if r.second {
+				reason = "direct reads: " + reason
+			}
 			why[reason] = append(why[reason], regionOr(r.scope))
 			worst = worse(worst, status)
 		}

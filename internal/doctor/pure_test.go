@@ -185,6 +185,25 @@ func TestGathering(t *testing.T) {
 	}
 }
 
+// Constraints are held against what the cloud says of what they speak of.
+func TestConstraints(t *testing.T) {
+	t.Parallel()
+	things := table()
+	things.Columns[4].Check = "size > 0"
+	things.Checks = []string{"(kind = 'a') = (parent IS NULL)", "secret <> name", "sizes > 0"}
+	var got []string
+	for _, k := range constraintsOf(things) {
+		text, said := k.of(modules.Row{"name": modules.Text("n"), "kind": modules.Text("a"), "parent": modules.Null})
+		got = append(got, fmt.Sprintf("%s: %s %t", k.column, text, said))
+		if said && k.shape(text) != "kind text of 1 character, parent NULL" {
+			t.Errorf("shape: %s", k.shape(text))
+		}
+	}
+	if want := []string{`: {"kind":"a","parent":null} true`, "size:  false"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 func TestShares(t *testing.T) {
 	t.Parallel()
 	all := shares(map[call]int{
