@@ -156,7 +156,7 @@ func (db *database) server(context.Context) (Check, error) {
 }
 
 // prepare is what an administrator runs. The report does not say where.
-const prepare = "engine migrate --admin-url URL, with an administrator's URL of this database,"
+const prepare = "engine migrate --admin-url URL (an administrator's URL of this database)"
 
 // login judges the rights of the engine's login, as engine serve does.
 func (db *database) login(ctx context.Context) (Check, error) {
