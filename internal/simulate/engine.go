@@ -65,6 +65,8 @@ func (w *world) cycle(spec *Action, depth int) error {
 	}
 	w.runs = append(w.runs, r)
 	e := &sync.Engine{Store: r, Registry: registry, Serial: true, Random: r.rng.Float64, ReadOnly: spec.Do == Preview, Preempt: r.wanted}
+	// Cycles of a fixpoint, whose seeds are small, list everything.
+	e.Sparing = spec.Do == Cycle && spec.Seed > 1<<20 && spec.Seed%2 == 1
 	kind := store.Full
 	if spec.Push {
 		kind = store.Push
@@ -402,6 +404,22 @@ func (r *run) Pull(_ context.Context, lease store.Lease, pulls []store.Pull) (re
 // Settle implements store.Store.
 func (r *run) Settle(_ context.Context, lease store.Lease, settlements []store.Settlement) error {
 	return r.write("Settle", func() error { return r.w.db.settleFor(lease, settlements) })
+}
+
+// Listings implements store.Store.
+func (r *run) Listings(context.Context, string) ([]store.Listing, error) {
+	err := r.boundary("Listings")
+	return r.w.db.remembered(), err
+}
+
+// Listed implements store.Store.
+func (r *run) Listed(_ context.Context, lease store.Lease, ended, gone []store.Listing) error {
+	return r.write("Listed", func() error {
+		if lease.Fence == r.w.db.fence {
+			r.w.check.listings(r, ended)
+		}
+		return r.w.db.listed(lease, ended, gone)
+	})
 }
 
 // Imported implements store.Store.
