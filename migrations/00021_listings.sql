@@ -9,6 +9,7 @@ CREATE TABLE iasql_internal.listing (
     objects    bigint NOT NULL DEFAULT 0,
     rules      text NOT NULL,
     denied     text,
+    partly     boolean NOT NULL DEFAULT false,
     PRIMARY KEY (account, table_name, region)
 ) WITH (fillfactor = 70);
 COMMENT ON TABLE iasql_internal.listing IS 'When the engine last listed a table of the cloud, by account and region, and what came of it. How often it does depends on that.';
@@ -18,7 +19,8 @@ COMMENT ON COLUMN iasql_internal.listing.listed IS 'When the last complete listi
 COMMENT ON COLUMN iasql_internal.listing.changed IS 'When the last listing began that found something new. NULL: none has.';
 COMMENT ON COLUMN iasql_internal.listing.objects IS 'How many objects the last complete listing showed.';
 COMMENT ON COLUMN iasql_internal.listing.rules IS 'Version of the rules of iasql_mode that the last listing was decided by.';
-COMMENT ON COLUMN iasql_internal.listing.denied IS 'Why the cloud did not allow the last listing; NULL if it did.';
+COMMENT ON COLUMN iasql_internal.listing.denied IS 'Why the cloud did not allow the last listing, or what of it; NULL if it did.';
+COMMENT ON COLUMN iasql_internal.listing.partly IS 'All but what denied names was listed.';
 
 ALTER TABLE public.iasql_tables ADD COLUMN last_seen timestamptz;
 COMMENT ON COLUMN public.iasql_tables.last_seen IS 'Everything the cloud has of the table was looked at then or later. NULL: something has never been, or may not be (iasql_listings), or the table is not read from the cloud.';

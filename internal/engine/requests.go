@@ -219,7 +219,7 @@ func (e *Engine) unread(problem store.RecordError) error {
 		return &platform.UserError{Code: "IA013",
 			Message: fmt.Sprintf("table %s in %s: %v", problem.Record.Table, problem.Scope, object),
 			Hint:    "Everything else has been read. SELECT * FROM iasql_get_errors() shows every error."}
-	case problem.Record.ID != 0, modules.ClassOf(problem.Err) == modules.Denied: // see deniedEverywhere
+	case problem.Record.ID != 0, modules.NotPermitted(problem.Err): // see deniedEverywhere
 		return nil
 	}
 	return e.couldNotRead(problem.Record.Table, problem.Scope, problem.Err.Error())
@@ -239,8 +239,8 @@ func (e *Engine) couldNotRead(table string, scope modules.Scope, why string) err
 func (e *Engine) deniedEverywhere(ctx context.Context, account string, asked func(table string) bool) error {
 	rows, err := e.pool.Query(ctx, `
 		SELECT DISTINCT ON (table_name) table_name, region, denied FROM iasql_internal.listing l
-		WHERE account = $1 AND denied IS NOT NULL
-		  AND NOT EXISTS (SELECT FROM iasql_internal.listing o WHERE o.account = l.account AND o.table_name = l.table_name AND o.denied IS NULL)
+		WHERE account = $1 AND denied IS NOT NULL AND NOT partly
+		  AND NOT EXISTS (SELECT FROM iasql_internal.listing o WHERE o.account = l.account AND o.table_name = l.table_name AND (o.denied IS NULL OR o.partly))
 		ORDER BY table_name, region`, account)
 	if err != nil {
 		return fmt.Errorf("read what is denied: %w", err)

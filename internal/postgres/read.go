@@ -108,7 +108,7 @@ func duration(seconds float64) time.Duration { return time.Duration(seconds * fl
 func (d *Database) Listings(ctx context.Context, account string) ([]store.Listing, error) {
 	rows, err := d.Pool.Query(ctx, `
 		SELECT table_name, region, extract(epoch FROM clock_timestamp() - tried)::double precision, listed IS NOT NULL, objects,
-		       coalesce(extract(epoch FROM greatest(clock_timestamp() - changed, '0')), -1)::double precision, rules, coalesce(denied, '')
+		       coalesce(extract(epoch FROM greatest(clock_timestamp() - changed, '0')), -1)::double precision, rules, coalesce(denied, ''), partly
 		FROM iasql_internal.listing WHERE account = $1`, account)
 	if err != nil {
 		return nil, err
@@ -116,7 +116,7 @@ func (d *Database) Listings(ctx context.Context, account string) ([]store.Listin
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (store.Listing, error) {
 		l := store.Listing{Scope: modules.Scope{Account: account}}
 		var age, quiet float64
-		err := row.Scan(&l.Table, &l.Scope.Region, &age, &l.Complete, &l.Objects, &quiet, &l.Rules, &l.Denied)
+		err := row.Scan(&l.Table, &l.Scope.Region, &age, &l.Complete, &l.Objects, &quiet, &l.Rules, &l.Denied, &l.Partly)
 		l.Age, l.Quiet = duration(age), duration(quiet)
 		return l, err
 	})

@@ -123,7 +123,7 @@ func (c *checker) removed(r *run, call *decide.Intent, o *object) {
 	}
 	if c.enforced(r, decide.RecordRef{Table: o.table.Name}, "") {
 		first, listed := c.w.listedOnce[objectKey{o.table, o.scope, ""}]
-		if !c.w.importedOnce[o.table.Name] || !listed || first == r.lease.Fence {
+		if !c.w.importedOnce[o.table.Name] || !listed || first == r.listing {
 			c.w.violate("R7", "ENFORCE deleted %s before a full import", o.key)
 		}
 		return
@@ -141,7 +141,7 @@ func (c *checker) listings(r *run, ended []store.Listing) {
 		case !r.listed[at]:
 			c.w.violate("R7", "the listing of %s in %s counts as complete and was not", l.Table, l.Scope)
 		case !known:
-			c.w.listedOnce[at] = r.lease.Fence
+			c.w.listedOnce[at] = r.listing
 		}
 	}
 }

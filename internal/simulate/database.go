@@ -490,9 +490,10 @@ func (db *database) listed(lease store.Lease, ended, gone []store.Listing) error
 			r = &listingRow{Listing: store.Listing{Table: l.Table, Scope: l.Scope}}
 			db.listings[at] = r
 		}
-		r.tried, r.Rules, r.Denied = db.w.now-l.Age, l.Rules, l.Denied
-		if l.Denied == "" {
-			r.Complete, r.Objects = true, l.Objects
+		r.tried, r.Rules, r.Denied, r.Partly = db.w.now-l.Age, l.Rules, l.Denied, l.Partly
+		r.Complete = r.Complete || l.Complete
+		if l.Denied == "" || l.Partly {
+			r.Objects = l.Objects
 		}
 		if l.News {
 			r.changed, r.news = r.tried, true

@@ -39,6 +39,7 @@ type run struct {
 	begun   *decide.Intent
 	made    bool // the object of that call was the record's own, not yet seen to agree, when it began
 	// What this cycle saw, for the checker.
+	listing int                // its number among all
 	listed  map[objectKey]bool // complete listings, by table and scope
 	failed  map[objectKey]bool // failed ones
 	missing map[objectKey]bool // objects a direct read did not find
@@ -409,6 +410,8 @@ func (r *run) Settle(_ context.Context, lease store.Lease, settlements []store.S
 // Listings implements store.Store.
 func (r *run) Listings(context.Context, string) ([]store.Listing, error) {
 	err := r.boundary("Listings")
+	r.w.listings++
+	r.listing = r.w.listings
 	return r.w.db.remembered(), err
 }
 

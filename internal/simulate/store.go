@@ -40,7 +40,7 @@ var _ store.Store = (*Store)(nil)
 
 // NewStore returns an empty database whose account nobody has a lease of.
 func NewStore() *Store {
-	w := &world{now: time.Hour, trackedTables: map[string]bool{}, importedOnce: map[string]bool{}, listedOnce: map[objectKey]int64{}, deniedOnce: map[objectKey]bool{}}
+	w := &world{now: time.Hour, trackedTables: map[string]bool{}, importedOnce: map[string]bool{}, listedOnce: map[objectKey]int{}, deniedOnce: map[objectKey]bool{}}
 	w.db, w.cloud = newDatabase(w), newCloud(w)
 	return &Store{w}
 }

@@ -46,8 +46,10 @@ type Listing struct {
 	News bool
 	// Rules is the version of the rules that the last one was decided by.
 	Rules string
-	// Denied says why the last one was not permitted, "" if it was.
+	// Denied says why the last one was not permitted, "" if it was. Partly: all but what
+	// it names was listed.
 	Denied string
+	Partly bool
 }
 
 // Match is what the database has for the identity of an object.

@@ -96,7 +96,7 @@ func due(l *store.Listing, rules string, limit time.Duration) bool {
 		return true
 	}
 	wait := limit
-	if l.Denied == "" && l.Quiet >= 0 {
+	if (l.Denied == "" || l.Partly) && l.Quiet >= 0 {
 		wait = min(limit, l.Quiet/2)
 	}
 	// Regions take turns, so that not everything is listed by the same cycle.
@@ -108,10 +108,17 @@ func due(l *store.Listing, rules string, limit time.Duration) bool {
 // lists reports whether the cycle lists a table in a scope.
 func (c *cycle) lists(at place) bool { return c.cadence.due == nil || c.cadence.due[at] }
 
-// listed notes that a listing was complete.
-func (c *cycle) listed(l *listing, begun time.Time) {
-	c.cadence.end(store.Listing{Table: l.table.Name, Scope: l.scope, Age: time.Since(begun), Complete: true,
-		Objects: l.seen.objects, News: l.seen.news, Rules: c.lease.Rules})
+// listed notes that a listing came to its end, but for what may not be read, and reports
+// whether something may not that might before.
+func (c *cycle) listed(l *listing, begun time.Time, unread *modules.Unread) (news bool) {
+	ended := store.Listing{Table: l.table.Name, Scope: l.scope, Age: time.Since(begun), Complete: unread == nil || !unread.Whole(),
+		Objects: l.seen.objects, News: l.seen.news, Rules: c.lease.Rules}
+	if unread != nil {
+		ended.Denied, ended.Partly = unread.Error(), true
+		news = c.cadence.known[place{l.table.Name, l.scope}].Denied != ended.Denied
+	}
+	c.cadence.end(ended)
+	return news
 }
 
 // denied notes that a listing was not permitted, and reports whether that is new: what

@@ -25,6 +25,7 @@ func TestDue(t *testing.T) {
 		"other rules hold":                   {store.Listing{Age: time.Second, Quiet: never, Rules: "older"}, true},
 		"the clock was put back":             {store.Listing{Age: -time.Hour, Quiet: 0}, true},
 		"is denied":                          {store.Listing{Age: time.Minute, Quiet: 0, Denied: "no"}, false},
+		"is denied in part":                  {store.Listing{Age: time.Minute, Quiet: 0, Denied: "no", Partly: true}, true},
 		"is denied, and was a while ago":     {store.Listing{Age: limit, Quiet: 0, Denied: "no"}, true},
 	} {
 		if got := due(&c.listing, "", limit); got != c.want {

@@ -182,6 +182,10 @@ func (c *cycle) listScope(ctx context.Context, t *modules.Table, scope modules.S
 	c.preempt.begin(l)
 	defer c.preempt.end(l)
 	err := c.Registry.Resource(t.Name).List(ctx, scope, func(rows []modules.Row) error { return l.add(ctx, rows, 1000) })
+	var unread *modules.Unread
+	if errors.As(err, &unread) {
+		err = nil
+	}
 	if err == nil {
 		err = l.add(ctx, nil, 1)
 	}
@@ -190,7 +194,7 @@ func (c *cycle) listScope(ctx context.Context, t *modules.Table, scope modules.S
 		return nil, l.fatal
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
-	case modules.ClassOf(err) == modules.Denied:
+	case modules.NotPermitted(err):
 		return l.steps, &listingError{err, true, !c.denied(l, begun, err)}
 	case err != nil:
 		return l.steps, &listingError{err: err}
@@ -200,7 +204,9 @@ func (c *cycle) listScope(ctx context.Context, t *modules.Table, scope modules.S
 		return l.steps, err
 	}
 	l.seen.news = l.seen.news || len(gone) > 0
-	c.listed(l, begun)
+	if c.listed(l, begun, unread) {
+		c.report.fail(decide.RecordRef{Table: t.Name}, scope, unread)
+	}
 	return append(l.steps, gone...), nil
 }
 

@@ -142,3 +142,59 @@ func TestDeniedRegion(t *testing.T) {
 		t.Errorf("what may be read nowhere: %v", err)
 	}
 }
+
+// A bucket whose policy keeps the engine out hides nothing of others, is not shown as if it
+// had been read, and nothing of it is taken for gone.
+func TestDeniedBucket(t *testing.T) {
+	t.Parallel()
+	w := harness.NewWorld(t)
+	proxy := faultproxy.Start(t, w.AWS.Endpoint)
+	w.Endpoint = proxy.URL
+	shut := func(name string) func(faultproxy.Call) faultproxy.Fault {
+		return func(c faultproxy.Call) faultproxy.Fault {
+			// (In AWS the listing says where buckets are, and nobody asks them.)
+			if c.Service == "s3" && strings.Contains(c.Action, " /"+name) && !strings.Contains(c.Action, "location") {
+				return faultproxy.Fault{Status: 403, Code: "AccessDenied", Message: "User is not authorized to perform this action with an explicit deny in a resource-based policy"}
+			}
+			return faultproxy.Fault{}
+		}
+	}
+	for _, name := range []string{"open", "shut", "third"} {
+		w.CLI("s3api", "create-bucket", "--bucket", name+"-bucket")
+		w.CLI("s3api", "put-bucket-versioning", "--bucket", name+"-bucket", "--versioning-configuration", "Status=Enabled")
+		w.CLI("s3api", "put-public-access-block", "--bucket", name+"-bucket", "--public-access-block-configuration", "BlockPublicAcls=true")
+		w.CLI("s3api", "put-bucket-website", "--bucket", name+"-bucket", "--website-configuration", `{"IndexDocument": {"Suffix": "index.html"}}`)
+		w.CLI("s3api", "put-object", "--bucket", name+"-bucket", "--key", "a")
+	}
+	proxy.Set(shut("shut-bucket"))
+	w.Serve()
+	w.Install(east, "aws_s3")
+	w.PSQL(`SELECT * FROM iasql_install('aws_sqs')`)
+	const all = `SELECT (SELECT string_agg(concat_ws(' ', name, versioning_enabled, tags), ', ' ORDER BY name) FROM bucket),
+		(SELECT string_agg(bucket_name, ' ' ORDER BY bucket_name) FROM public_access_block), (SELECT string_agg(bucket_name, ' ' ORDER BY bucket_name) FROM bucket_website),
+		(SELECT string_agg(bucket_name, ' ' ORDER BY bucket_name) FROM bucket_object)`
+	if got := w.PSQL(all); got != "open-bucket t, shut-bucket, third-bucket t|open-bucket third-bucket|open-bucket third-bucket|open-bucket third-bucket" {
+		t.Errorf("the tables are %s", got)
+	}
+	if got := w.PSQL(`SELECT string_agg(table_name, ' ' ORDER BY table_name) FROM iasql_listings WHERE denied LIKE '%shut-bucket%explicit deny%' AND denied NOT LIKE '%open%'`); got != "bucket bucket_object bucket_website public_access_block" {
+		t.Errorf("denied are %s", got)
+	}
+	w.PSQL(`SELECT iasql_sync_now()`)
+	if got := w.PSQL(`SELECT * FROM iasql_get_errors()`); got != "" {
+		t.Errorf("the second cycle has the errors %s", got)
+	}
+	// Now another, which has records, and what goes elsewhere is seen to go.
+	proxy.Set(shut("third-bucket"))
+	w.CLI("s3api", "delete-bucket-website", "--bucket", "open-bucket")
+	w.CLI("s3api", "delete-object", "--bucket", "open-bucket", "--key", "a")
+	w.PSQL(`SELECT iasql_sync_now()`)
+	if got := w.PSQL(all); got != "open-bucket t, shut-bucket t, third-bucket t|open-bucket shut-bucket third-bucket|shut-bucket third-bucket|shut-bucket third-bucket" {
+		t.Errorf("with another bucket denied the tables are %s", got)
+	}
+	proxy.Set(func(faultproxy.Call) faultproxy.Fault { return faultproxy.Fault{} })
+	w.PSQL(`SELECT iasql_sync_now()`)
+	w.Settled()
+	if got := w.PSQL(`SELECT count(*) FROM iasql_listings WHERE denied IS NOT NULL`); got != "0" {
+		t.Errorf("%s listings are denied still", got)
+	}
+}

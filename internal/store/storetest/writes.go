@@ -409,6 +409,7 @@ func (p *player) listed(rng *rand.Rand) {
 			gone = append(gone, at)
 		case 1:
 			at.Age, at.Rules, at.Denied = tick/2, pick(rng, []string{"a", "b"}), "no"
+			at.Objects, at.Partly, at.Complete = rng.IntN(3), chance(rng, 0.5), chance(rng, 0.3)
 			ended = append(ended, at)
 		case 2, 3:
 			at.Age, at.Rules, at.Complete = tick/2, pick(rng, []string{"a", "b"}), true
