@@ -45,12 +45,12 @@ GRANT SELECT ON iasql_internal.record_state, iasql_internal.garbage, iasql_inter
     iasql_internal.listing_errors, iasql_internal.previewed, iasql_internal.connected TO iasql_reader;
 GRANT INSERT (table_name, record_id, may) ON iasql_internal.permit TO iasql_reader;
 GRANT SELECT ON public.iasql_tables, public.iasql_audit_log, public.iasql_mode, public.iasql_settings, public.iasql_cycles,
-    public.iasql_operations, public.iasql_conflicts, public.iasql_status TO iasql_reader;
+    public.iasql_operations, public.iasql_conflicts, public.iasql_status, public.iasql_listings TO iasql_reader;
 GRANT INSERT, UPDATE, DELETE ON public.iasql_mode TO iasql_user;
 GRANT UPDATE (value) ON public.iasql_settings TO iasql_user;
 GRANT UPDATE (resolved) ON public.iasql_conflicts TO iasql_user;
-REVOKE EXECUTE ON FUNCTION public.iasql_install(text[]), public.iasql_uninstall(text[]), public.iasql_sync_now(), public.iasql_retry(text, bigint) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION public.iasql_install(text[]), public.iasql_uninstall(text[]), public.iasql_sync_now(), public.iasql_retry(text, bigint) TO iasql_user;
+REVOKE EXECUTE ON FUNCTION public.iasql_install(text[]), public.iasql_uninstall(text[]), public.iasql_sync_now(text[]), public.iasql_retry(text, bigint) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION public.iasql_install(text[]), public.iasql_uninstall(text[]), public.iasql_sync_now(text[]), public.iasql_retry(text, bigint) TO iasql_user;
 
 REVOKE EXECUTE ON PROCEDURE public.iasql_begin(), public.iasql_commit(text, text, text), public.iasql_rollback(boolean), public.iasql_undo(bigint) FROM PUBLIC;
 REVOKE EXECUTE ON FUNCTION public.iasql_preview(), public.iasql_preview_hash() FROM PUBLIC;

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -194,6 +195,14 @@ var sayings = []struct {
 	{"InvalidParameterValue", "Invalid value for the parameter Policy", modules.NotFound},
 }
 
+// aboutCredentials are the codes of what is denied for the credentials' sake (IAM User
+// Guide, "Troubleshooting"; "Common Errors" of the services' API references).
+var aboutCredentials = []string{
+	"AuthFailure", codeCredentials, "ExpiredToken", "ExpiredTokenException", "IncompleteSignature", "InvalidAccessKeyId", "InvalidClientTokenId",
+	"InvalidSecurity", "InvalidSignatureException", "InvalidToken", "MissingAuthenticationToken", "MissingAuthenticationTokenException",
+	"RequestExpired", "RequestTimeTooSkewed", "SignatureDoesNotMatch", "UnrecognizedClientException",
+}
+
 // patterns are the classes of families of codes, the first match counting.
 var patterns = []struct {
 	match func(code string) bool
@@ -351,6 +360,7 @@ func advise(e *modules.Error, mutates bool) *modules.Error {
 	if mutates && strings.HasPrefix(code, "ExpiredToken") { // nothing has happened, and the next session may
 		e.Class = modules.Transient
 	}
+	e.Permission = e.Class == modules.Denied && !slices.Contains(aboutCredentials, code)
 	if hint, ok := hints[code]; ok {
 		e.Message = strings.TrimSuffix(e.Message, ".") + ": " + hint
 	}

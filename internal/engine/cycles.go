@@ -163,8 +163,9 @@ func (e *Engine) runCycle(ctx context.Context, account string, kind store.Kind, 
 		}
 	}
 	cycle := &sync.Engine{Store: e.database, Registry: e.registry, Concurrency: e.options.Concurrency}
+	cycle.Sparing, cycle.Only = true, options.Only
 	if options.Batch != 0 || options.Waited {
-		cycle.TimeSlice = -1
+		cycle.TimeSlice, cycle.Sparing = -1, false
 	}
 	if options.Batch != 0 {
 		cycle.Store = &postgres.Bound{Database: e.database, Batch: options.Batch}

@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/riverqueue/river"
 
+	"iasql/internal/modules"
 	"iasql/internal/platform"
 	"iasql/internal/postgres"
 	"iasql/internal/store"
@@ -87,7 +89,7 @@ func (e *Engine) answer(ctx context.Context, request int64, kind string, args js
 	case "uninstall":
 		return e.uninstall(ctx, args)
 	case "sync":
-		return nil, e.syncAll(ctx)
+		return e.syncNow(ctx, args)
 	case "preview", "commit", "revert":
 		return e.answerBatch(ctx, kind, args)
 	case "call":
@@ -121,8 +123,14 @@ func (e *Engine) install(ctx context.Context, raw json.RawMessage) (any, error) 
 	}
 	// Two passes when accounts or regions were just made known: what is listed
 	// by region needs the regions.
+	theirs := map[string]bool{}
+	for _, list := range made {
+		for _, table := range list {
+			theirs[table] = true
+		}
+	}
 	for pass := 0; pass < 2; pass++ {
-		if err := e.syncAll(ctx); err != nil {
+		if err := e.syncAll(ctx, nil, func(table string) bool { return theirs[table] }); err != nil {
 			return nil, err
 		}
 		again := false
@@ -155,15 +163,30 @@ func (e *Engine) uninstall(ctx context.Context, raw json.RawMessage) (any, error
 	return platform.Uninstall(ctx, e.pool, e.registry, args.Modules)
 }
 
-// syncAll runs a full cycle of every account, and fails if one could not run
-// or could not read something, unless it is of a service that need not be there.
-func (e *Engine) syncAll(ctx context.Context) error {
+type syncNowArgs struct {
+	Tables []string `json:"tables"`
+}
+
+// syncNow runs a full cycle of every account, of those tables or of all.
+func (e *Engine) syncNow(ctx context.Context, raw json.RawMessage) (any, error) {
+	var args syncNowArgs
+	if err := json.Unmarshal(raw, &args); err != nil {
+		return nil, err
+	}
+	return nil, e.syncAll(ctx, args.Tables, func(table string) bool { return len(args.Tables) == 0 || slices.Contains(args.Tables, table) })
+}
+
+// syncAll runs a full cycle of every account, of these tables or of all, and fails if
+// one could not run or could not read something of the tables that are asked about,
+// unless it is of a service that need not be there. That some regions may not be read
+// is no failure: the view iasql_listings shows it.
+func (e *Engine) syncAll(ctx context.Context, only []string, asked func(table string) bool) error {
 	accounts, err := e.accounts(ctx)
 	if err != nil {
 		return err
 	}
 	for _, account := range accounts {
-		report, err := e.runCycle(ctx, account, store.Full, postgres.CycleOptions{Waited: true})
+		report, err := e.runCycle(ctx, account, store.Full, postgres.CycleOptions{Waited: true, Only: only})
 		switch {
 		case errors.Is(err, errBatchOpen):
 			return &platform.UserError{Code: "IA020", Message: "no cycle runs while a batch is open", Hint: "CALL iasql_commit() or iasql_rollback() first."}
@@ -171,22 +194,64 @@ func (e *Engine) syncAll(ctx context.Context) error {
 			return fmt.Errorf("cycle of account %s: %w", account, err)
 		}
 		for _, problem := range report.Errors {
-			var object *sync.ObjectError
-			var stray *sync.StrayError
-			switch {
-			case errors.As(problem.Err, &stray): // everything has been read
-				continue
-			case errors.As(problem.Err, &object):
-				return &platform.UserError{Code: "IA013",
-					Message: fmt.Sprintf("table %s in %s: %v", problem.Record.Table, problem.Scope, object),
-					Hint:    "Everything else has been read. SELECT * FROM iasql_get_errors() shows every error."}
+			if asked(problem.Record.Table) {
+				if err := e.unread(problem); err != nil {
+					return err
+				}
 			}
-			if table := e.registry.Table(problem.Record.Table); problem.Record.ID == 0 && (table == nil || !table.Optional) {
-				return &platform.UserError{Code: "IA013",
-					Message: fmt.Sprintf("table %s could not be read in %s: %v", problem.Record.Table, problem.Scope, problem.Err),
-					Hint:    "Check the account's credentials, the endpoint and the network; what could be read is in the tables. SELECT * FROM iasql_get_errors() shows every error."}
-			}
+		}
+		if err := e.deniedEverywhere(ctx, account, asked); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// unread returns the error of a problem that kept something from being read, nil for
+// another.
+func (e *Engine) unread(problem store.RecordError) error {
+	var object *sync.ObjectError
+	var stray *sync.StrayError
+	switch {
+	case errors.As(problem.Err, &stray): // everything has been read
+		return nil
+	case errors.As(problem.Err, &object):
+		return &platform.UserError{Code: "IA013",
+			Message: fmt.Sprintf("table %s in %s: %v", problem.Record.Table, problem.Scope, object),
+			Hint:    "Everything else has been read. SELECT * FROM iasql_get_errors() shows every error."}
+	case problem.Record.ID != 0, modules.NotPermitted(problem.Err): // see deniedEverywhere
+		return nil
+	}
+	return e.couldNotRead(problem.Record.Table, problem.Scope, problem.Err.Error())
+}
+
+func (e *Engine) couldNotRead(table string, scope modules.Scope, why string) error {
+	if t := e.registry.Table(table); t != nil && t.Optional {
+		return nil
+	}
+	return &platform.UserError{Code: "IA013",
+		Message: fmt.Sprintf("table %s could not be read in %s: %s", table, scope, why),
+		Hint:    "Check the account's credentials, the endpoint and the network; what could be read is in the tables. SELECT * FROM iasql_get_errors() shows every error."}
+}
+
+// deniedEverywhere returns an error if there is a table that the engine may read in no
+// region of the account.
+func (e *Engine) deniedEverywhere(ctx context.Context, account string, asked func(table string) bool) error {
+	rows, err := e.pool.Query(ctx, `
+		SELECT DISTINCT ON (table_name) table_name, region, denied FROM iasql_internal.listing l
+		WHERE account = $1 AND denied IS NOT NULL AND NOT partly
+		  AND NOT EXISTS (SELECT FROM iasql_internal.listing o WHERE o.account = l.account AND o.table_name = l.table_name AND (o.denied IS NULL OR o.partly))
+		ORDER BY table_name, region`, account)
+	if err != nil {
+		return fmt.Errorf("read what is denied: %w", err)
+	}
+	var table, region, why string
+	var failure error
+	_, err = pgx.ForEachRow(rows, []any{&table, &region, &why}, func() error {
+		if failure == nil && asked(table) {
+			failure = e.couldNotRead(table, modules.Scope{Account: account, Region: region}, why)
+		}
+		return nil
+	})
+	return errors.Join(failure, err)
 }

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -63,7 +66,10 @@ type Error struct {
 	Code       string        // the API's own code, such as "InvalidVpcID.NotFound"
 	Message    string        // the API's own message, for people
 	RetryAfter time.Duration // what the API asked for, 0 if it did not say
-	Err        error         // the cause, if any
+	// Permission: what is denied is the permission of a caller that the cloud knows, not
+	// its credentials, which may be renewed at any time.
+	Permission bool
+	Err        error // the cause, if any
 }
 
 // Error returns the code and the message.
@@ -93,4 +99,66 @@ func ClassOf(err error) Class {
 		return MayHaveHappened
 	}
 	return Transient
+}
+
+// NotPermitted reports whether the error says that the caller, whom the cloud knows, lacks
+// a permission.
+func NotPermitted(err error) bool {
+	for e := (*Error)(nil); errors.As(err, &e); err = e.Err {
+		if e.Class == Denied && e.Permission {
+			return true
+		}
+	}
+	return false
+}
+
+// Unread is the error of a reading that the cloud did not permit for some objects, or
+// parts of them: all else was read. Nothing is known of them (R5).
+type Unread struct{ Objects []UnreadObject }
+
+// UnreadObject is an object that could not be read.
+type UnreadObject struct {
+	// Identity has the columns by which it is known: of a whole group of objects only
+	// those that they share.
+	Identity Row
+	// Parts are what could not be read of an object that was read otherwise; none: it
+	// was not read at all.
+	Parts []string
+	Err   error
+}
+
+// Error names the first of them.
+func (e *Unread) Error() string {
+	const most = 3
+	var texts []string
+	for _, o := range e.Objects[:min(most, len(e.Objects))] {
+		texts = append(texts, o.String())
+	}
+	if len(e.Objects) > most {
+		texts = append(texts, fmt.Sprintf("and %d more", len(e.Objects)-most))
+	}
+	return "could not be read: " + strings.Join(texts, "; ")
+}
+
+// Unwrap returns the error of the first.
+func (e *Unread) Unwrap() error { return e.Objects[0].Err }
+
+// Whole reports whether there are objects of which nothing was read.
+func (e *Unread) Whole() bool {
+	return slices.ContainsFunc(e.Objects, func(o UnreadObject) bool { return len(o.Parts) == 0 })
+}
+
+// String names the object and the cause.
+func (o UnreadObject) String() string {
+	var names []string
+	for _, column := range slices.Sorted(maps.Keys(o.Identity)) {
+		if v := o.Identity[column]; column != ColumnAccount && !v.IsNull() {
+			names = append(names, v.String())
+		}
+	}
+	text := strings.Join(names, " ")
+	if len(o.Parts) > 0 {
+		text += " (" + strings.Join(o.Parts, ", ") + ")"
+	}
+	return fmt.Sprintf("%s: %v", text, o.Err)
 }

@@ -21,13 +21,15 @@ type Resource interface {
 	Table() *Table
 
 	// List gives every object of the scope to page, page by page, and returns
-	// nil only if the listing was complete. It returns page's error as it is.
+	// nil only if the listing was complete, and [*Unread] if it was but for objects
+	// that may not be read. It returns page's error as it is.
 	List(ctx context.Context, scope Scope, page func([]Row) error) error
 
 	// Get reads the objects with these identities (rows that hold at least the
 	// identity columns). An object missing from the result is proven not to
-	// exist; if that cannot be said of even one, Get returns an error. It asks
-	// the cloud in as few calls as the API allows.
+	// exist; if that cannot be said of even one, Get returns an error. With
+	// [*Unread] it returns what could be read. It asks the cloud in as few calls as
+	// the API allows.
 	Get(ctx context.Context, scope Scope, identities []Row) ([]Row, error)
 }
 

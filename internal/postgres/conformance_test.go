@@ -110,7 +110,7 @@ func (f *conforming) open(t testing.TB) storetest.Store {
 	t.Helper()
 	var reset []string
 	tables := []string{"public.iasql_audit_log", "public.iasql_mode", "public.iasql_operations", "public.iasql_conflicts", "public.iasql_cycles",
-		"iasql_internal.record_state", "iasql_internal.garbage", "iasql_internal.imported", "iasql_internal.lease", "iasql_internal.batch",
+		"iasql_internal.record_state", "iasql_internal.garbage", "iasql_internal.imported", "iasql_internal.listing", "iasql_internal.lease", "iasql_internal.batch",
 		"iasql_internal.vault", "iasql_internal.vault_staged", "iasql_internal.cycle_details", "iasql_river.river_job"}
 	for _, table := range simulate.Tables() {
 		tables = append(tables, "public."+table.Name)
@@ -124,7 +124,7 @@ func (f *conforming) open(t testing.TB) storetest.Store {
 	f.scripts++
 	reset = append(reset, "ALTER TABLE public.net DROP CONSTRAINT IF EXISTS no_such_note")
 	for name, value := range map[string]string{"conflict_policy": "push", "max_deletes": "100", "max_delete_ratio": "1", "delete_ratio_floor": "5",
-		"consistency_window": fmt.Sprintf("%d seconds", int(simulate.Window.Seconds()))} {
+		"consistency_window": fmt.Sprintf("%d seconds", int(simulate.Window.Seconds())), "max_staleness": "5 minutes"} {
 		reset = append(reset, fmt.Sprintf("UPDATE public.iasql_settings SET value = '%s' WHERE name = '%s'", value, name))
 	}
 	if _, err := f.admin.Exec(t.Context(), strings.Join(reset, "; ")); err != nil {
@@ -307,6 +307,7 @@ func (r *real) Pass(ctx context.Context, d time.Duration) error {
 	seconds := strconv.Itoa(int(d.Seconds()))
 	_, err := r.admin.Exec(ctx, strings.ReplaceAll(`
 		UPDATE iasql_internal.record_state SET next_attempt_at = next_attempt_at - interval '? seconds';
+		UPDATE iasql_internal.listing SET tried = tried - interval '? seconds', changed = changed - interval '? seconds';
 		UPDATE public.iasql_audit_log SET ts = ts - interval '? seconds';
 		UPDATE iasql_internal.garbage SET next_attempt_at = next_attempt_at - interval '? seconds';
 		UPDATE public.iasql_operations SET started = started - interval '? seconds', ended = ended - interval '? seconds', elapsed = elapsed - ?`, "?", seconds))

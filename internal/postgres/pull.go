@@ -272,7 +272,9 @@ func newInsertion(pulls []store.Pull) insertion {
 	exprs := map[string]string{}
 	for i := range t.Columns {
 		c := &t.Columns[i]
-		if !slices.ContainsFunc(in.rows, func(row modules.Row) bool { _, has := row[c.Name]; return has }) {
+		// What is not known of an object is NULL, not what users get who say nothing.
+		unknown := c.Default != "" && !c.Required && !c.Local && !c.WriteOnly
+		if !unknown && !slices.ContainsFunc(in.rows, func(row modules.Row) bool { _, has := row[c.Name]; return has }) {
 			continue
 		}
 		in.args = append(in.args, column(in.rows, c.Name))

@@ -82,11 +82,12 @@ func (d *Database) Settings(ctx context.Context, account string) (store.Settings
 		       (SELECT value FROM public.iasql_settings WHERE name = 'max_deletes')::integer,
 		       (SELECT value FROM public.iasql_settings WHERE name = 'max_delete_ratio')::double precision,
 		       (SELECT value FROM public.iasql_settings WHERE name = 'delete_ratio_floor')::integer,
-		       extract(epoch FROM (SELECT value FROM public.iasql_settings WHERE name = 'consistency_window')::interval)::double precision`).
+		       extract(epoch FROM (SELECT value FROM public.iasql_settings WHERE name = 'consistency_window')::interval)::double precision,
+		       extract(epoch FROM (SELECT value FROM public.iasql_settings WHERE name = 'max_staleness')::interval)::double precision`).
 		QueryRow(func(row pgx.Row) error {
-			var seconds float64
-			err := row.Scan(&s.HoldConflicts, &s.Deletes.Max, &s.Deletes.Ratio, &s.Deletes.Floor, &seconds)
-			s.ConsistencyWindow = time.Duration(seconds * float64(time.Second))
+			var window, staleness float64
+			err := row.Scan(&s.HoldConflicts, &s.Deletes.Max, &s.Deletes.Ratio, &s.Deletes.Floor, &window, &staleness)
+			s.ConsistencyWindow, s.MaxStaleness = duration(window), duration(staleness)
 			return err
 		})
 	batch.Queue(`SELECT table_name FROM iasql_internal.imported WHERE account = $1`, account).
@@ -98,6 +99,27 @@ func (d *Database) Settings(ctx context.Context, account string) (store.Settings
 			return err
 		})
 	return s, d.Pool.SendBatch(ctx, batch).Close()
+}
+
+// duration returns a number of seconds as a duration.
+func duration(seconds float64) time.Duration { return time.Duration(seconds * float64(time.Second)) }
+
+// Listings implements [store.Store].
+func (d *Database) Listings(ctx context.Context, account string) ([]store.Listing, error) {
+	rows, err := d.Pool.Query(ctx, `
+		SELECT table_name, region, extract(epoch FROM clock_timestamp() - tried)::double precision, listed IS NOT NULL, objects,
+		       coalesce(extract(epoch FROM greatest(clock_timestamp() - changed, '0')), -1)::double precision, rules, coalesce(denied, ''), partly
+		FROM iasql_internal.listing WHERE account = $1`, account)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (store.Listing, error) {
+		l := store.Listing{Scope: modules.Scope{Account: account}}
+		var age, quiet float64
+		err := row.Scan(&l.Table, &l.Scope.Region, &age, &l.Complete, &l.Objects, &quiet, &l.Rules, &l.Denied, &l.Partly)
+		l.Age, l.Quiet = duration(age), duration(quiet)
+		return l, err
+	})
 }
 
 // snapshot runs f in a transaction that sees one state of the database.

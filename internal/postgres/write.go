@@ -384,6 +384,47 @@ func identityJSON(t *modules.Table, row modules.Row) ([]byte, error) {
 	return json.Marshal(image)
 }
 
+// Listed implements [store.Store].
+func (d *Database) Listed(ctx context.Context, lease store.Lease, listings, gone []store.Listing) error {
+	n := len(listings)
+	tables, regions, rules, denied := make([]string, n), make([]string, n), make([]string, n), make([]*string, n)
+	ages, objects, news, complete, partly := make([]float64, n), make([]int64, n), make([]bool, n), make([]bool, n), make([]bool, n)
+	for i := range listings {
+		l := &listings[i]
+		tables[i], regions[i], rules[i], ages[i] = l.Table, l.Scope.Region, l.Rules, l.Age.Seconds()
+		objects[i], news[i], complete[i], partly[i] = int64(l.Objects), l.News, l.Complete, l.Partly
+		if l.Denied != "" {
+			denied[i] = &l.Denied
+		}
+	}
+	left, nowhere := make([]string, len(gone)), make([]string, len(gone))
+	for i := range gone {
+		left[i], nowhere[i] = gone[i].Table, gone[i].Scope.Region
+	}
+	return d.fencedBatch(ctx, lease, nil, func(batch *pgx.Batch) error {
+		batch.Queue(`
+			DELETE FROM iasql_internal.listing l USING unnest($2::text[], $3::text[]) g (name, region)
+			WHERE l.account = $1 AND l.table_name = g.name AND l.region = g.region`, lease.Account, left, nowhere)
+		batch.Queue(`
+			INSERT INTO iasql_internal.listing AS known (account, table_name, region, tried, listed, changed, objects, rules, denied, partly)
+			SELECT $1, l.name, l.region, l.began, CASE WHEN l.complete THEN l.began END, CASE WHEN l.news THEN l.began END, l.objects, l.rules, l.denied, l.partly
+			FROM (SELECT name, region, clock_timestamp() - make_interval(secs => age) AS began, objects, news, rules, denied, complete, partly
+			      FROM unnest($2::text[], $3::text[], $4::double precision[], $5::bigint[], $6::boolean[], $7::text[], $8::text[], $9::boolean[], $10::boolean[])
+			           AS u (name, region, age, objects, news, rules, denied, complete, partly)) l
+			ORDER BY l.name, l.region
+			ON CONFLICT (account, table_name, region) DO UPDATE SET
+				tried = excluded.tried, listed = coalesce(excluded.listed, known.listed), changed = coalesce(excluded.changed, known.changed),
+				objects = CASE WHEN excluded.denied IS NULL OR excluded.partly THEN excluded.objects ELSE known.objects END,
+				rules = excluded.rules, denied = excluded.denied, partly = excluded.partly`,
+			lease.Account, tables, regions, ages, objects, news, rules, denied, complete, partly)
+		batch.Queue(`
+			UPDATE public.iasql_tables t SET last_seen = s.seen
+			FROM (SELECT table_name, CASE WHEN bool_and(listed IS NOT NULL) THEN min(listed) END AS seen FROM iasql_internal.listing GROUP BY table_name) s
+			WHERE t."table" = s.table_name AND t."table" = ANY ($1) AND t.last_seen IS DISTINCT FROM s.seen`, append(tables, left...))
+		return nil
+	})
+}
+
 // Imported implements [store.Store].
 func (d *Database) Imported(ctx context.Context, lease store.Lease, tables []string) error {
 	return d.fencedBatch(ctx, lease, nil, func(batch *pgx.Batch) error {

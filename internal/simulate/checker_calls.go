@@ -6,6 +6,7 @@ import (
 	"iasql/internal/decide"
 	"iasql/internal/modes"
 	"iasql/internal/modules"
+	"iasql/internal/store"
 )
 
 // What the checker says of calls.
@@ -121,12 +122,28 @@ func (c *checker) removed(r *run, call *decide.Intent, o *object) {
 		}
 	}
 	if c.enforced(r, decide.RecordRef{Table: o.table.Name}, "") {
-		if !c.w.importedOnce[o.table.Name] {
+		first, listed := c.w.listedOnce[objectKey{o.table, o.scope, ""}]
+		if !c.w.importedOnce[o.table.Name] || !listed || first == r.listing {
 			c.w.violate("R7", "ENFORCE deleted %s before a full import", o.key)
 		}
 		return
 	}
 	c.w.violate("R8", "%v: nobody asked to delete %s", at, o.key)
+}
+
+// listings: the engine remembers how listings ended.
+func (c *checker) listings(r *run, ended []store.Listing) {
+	for _, l := range ended {
+		at := objectKey{registry.Table(l.Table), l.Scope, ""}
+		switch _, known := c.w.listedOnce[at]; {
+		case l.Denied != "":
+			c.w.deniedOnce[at] = true
+		case !r.listed[at]:
+			c.w.violate("R7", "the listing of %s in %s counts as complete and was not", l.Table, l.Scope)
+		case !known:
+			c.w.listedOnce[at] = r.listing
+		}
+	}
 }
 
 // imported: the engine takes a table's import for complete.
@@ -140,8 +157,8 @@ func (c *checker) imported(r *run, t *modules.Table) {
 		}
 	}
 	for _, s := range scopes {
-		if !r.listed[objectKey{t, s, ""}] {
-			c.w.violate("R7", "%s counts as imported without a complete listing of %s", t.Name, s)
+		if at := (objectKey{t, s, ""}); c.w.listedOnce[at] == 0 && !c.w.deniedOnce[at] {
+			c.w.violate("R7", "%s counts as imported without a complete or denied listing of %s", t.Name, s)
 		}
 	}
 }

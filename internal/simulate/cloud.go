@@ -13,6 +13,8 @@ import (
 const (
 	window = 60 * time.Second
 	lag    = 20 * time.Second
+	// staleness is max_staleness of the simulated world.
+	staleness = 5 * time.Minute
 )
 
 // version is what an object was from an instant on; nil row: it was not there.

@@ -65,6 +65,18 @@ type conflictRow struct {
 	resolved string
 }
 
+// listingKey is where a table was listed.
+type listingKey struct {
+	table string
+	scope modules.Scope
+}
+
+type listingRow struct {
+	store.Listing
+	tried, changed time.Duration
+	news           bool // ever
+}
+
 type opRow struct {
 	decide.Intent
 	id             int64
@@ -95,6 +107,7 @@ type database struct {
 	deposed   []*deposedRow
 	conflicts []*conflictRow
 	ops       []*opRow
+	listings  map[listingKey]*listingRow
 	found     map[decide.RecordRef]time.Duration // when an engine last inserted the record
 	fence     int64
 	// batch is the open batch, 0 for none; the world opens none.
@@ -108,7 +121,7 @@ func newDatabase(w *world) *database {
 	db := &database{
 		w: w, nextID: map[string]int64{}, rows: map[string]map[int64]*row{}, log: map[decide.RecordRef][]*auditRow{},
 		pending: map[decide.RecordRef][]*auditRow{}, deleted: map[decide.RecordRef]deletion{}, txs: map[int]*tx{}, imported: map[string]bool{},
-		states: map[decide.RecordRef]*stateRow{}, found: map[decide.RecordRef]time.Duration{}, limits: decide.DeleteLimits{Max: 100, Ratio: 1, Floor: 5},
+		states: map[decide.RecordRef]*stateRow{}, found: map[decide.RecordRef]time.Duration{}, listings: map[listingKey]*listingRow{}, limits: decide.DeleteLimits{Max: 100, Ratio: 1, Floor: 5},
 	}
 	for _, t := range tables {
 		db.rows[t.Name] = map[int64]*row{}
@@ -194,7 +207,7 @@ func (db *database) keyOf(t *modules.Table, id int64) (string, bool) {
 }
 
 func (db *database) settings() store.Settings {
-	s := store.Settings{Rules: modes.New(db.rules), Version: db.ruled(), HoldConflicts: db.hold, Deletes: db.limits, ConsistencyWindow: window, Imported: map[string]bool{}}
+	s := store.Settings{Rules: modes.New(db.rules), Version: db.ruled(), HoldConflicts: db.hold, Deletes: db.limits, ConsistencyWindow: window, MaxStaleness: staleness, Imported: map[string]bool{}}
 	for t := range db.imported {
 		s.Imported[t] = true
 	}
@@ -458,6 +471,47 @@ func (db *database) recent() []*decide.Intent {
 			list = append(list, &decide.Intent{IDs: []int64{op.id}, Record: op.Record, Scope: op.Scope, Kind: op.Kind, Key: op.Key,
 				Columns: op.Columns, UpTo: op.UpTo, Result: op.Result})
 		}
+	}
+	return list
+}
+
+// listed remembers listings.
+func (db *database) listed(lease store.Lease, ended, gone []store.Listing) error {
+	if lease.Fence != db.fence {
+		return store.ErrLeaseLost
+	}
+	for _, l := range gone {
+		delete(db.listings, listingKey{l.Table, l.Scope})
+	}
+	for _, l := range ended {
+		at := listingKey{l.Table, l.Scope}
+		r := db.listings[at]
+		if r == nil {
+			r = &listingRow{Listing: store.Listing{Table: l.Table, Scope: l.Scope}}
+			db.listings[at] = r
+		}
+		r.tried, r.Rules, r.Denied, r.Partly = db.w.now-l.Age, l.Rules, l.Denied, l.Partly
+		r.Complete = r.Complete || l.Complete
+		if l.Denied == "" || l.Partly {
+			r.Objects = l.Objects
+		}
+		if l.News {
+			r.changed, r.news = r.tried, true
+		}
+	}
+	return nil
+}
+
+// remembered returns what is remembered of listings.
+func (db *database) remembered() []store.Listing {
+	list := make([]store.Listing, 0, len(db.listings))
+	for _, r := range db.listings {
+		l := r.Listing
+		l.Age, l.Quiet = db.w.now-r.tried, -time.Second
+		if r.news {
+			l.Quiet = max(db.w.now-r.changed, 0)
+		}
+		list = append(list, l)
 	}
 	return list
 }

@@ -39,6 +39,7 @@ type run struct {
 	begun   *decide.Intent
 	made    bool // the object of that call was the record's own, not yet seen to agree, when it began
 	// What this cycle saw, for the checker.
+	listing int                // its number among all
 	listed  map[objectKey]bool // complete listings, by table and scope
 	failed  map[objectKey]bool // failed ones
 	missing map[objectKey]bool // objects a direct read did not find
@@ -65,6 +66,8 @@ func (w *world) cycle(spec *Action, depth int) error {
 	}
 	w.runs = append(w.runs, r)
 	e := &sync.Engine{Store: r, Registry: registry, Serial: true, Random: r.rng.Float64, ReadOnly: spec.Do == Preview, Preempt: r.wanted}
+	// Cycles of a fixpoint, whose seeds are small, list everything.
+	e.Sparing = spec.Do == Cycle && spec.Seed > 1<<20 && spec.Seed%2 == 1
 	kind := store.Full
 	if spec.Push {
 		kind = store.Push
@@ -402,6 +405,24 @@ func (r *run) Pull(_ context.Context, lease store.Lease, pulls []store.Pull) (re
 // Settle implements store.Store.
 func (r *run) Settle(_ context.Context, lease store.Lease, settlements []store.Settlement) error {
 	return r.write("Settle", func() error { return r.w.db.settleFor(lease, settlements) })
+}
+
+// Listings implements store.Store.
+func (r *run) Listings(context.Context, string) ([]store.Listing, error) {
+	err := r.boundary("Listings")
+	r.w.listings++
+	r.listing = r.w.listings
+	return r.w.db.remembered(), err
+}
+
+// Listed implements store.Store.
+func (r *run) Listed(_ context.Context, lease store.Lease, ended, gone []store.Listing) error {
+	return r.write("Listed", func() error {
+		if lease.Fence == r.w.db.fence {
+			r.w.check.listings(r, ended)
+		}
+		return r.w.db.listed(lease, ended, gone)
+	})
 }
 
 // Imported implements store.Store.

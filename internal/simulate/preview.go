@@ -35,7 +35,7 @@ func (w *world) preview(a *Action) {
 	}
 	before := len(w.db.ops)
 	now := w.now
-	if err := w.cycle(&Action{Do: Cycle, Seed: a.Seed}, 0); err != nil || w.report.Stopped != "" {
+	if err := w.cycle(&Action{Do: Cycle, Seed: a.Seed &^ 1}, 0); err != nil || w.report.Stopped != "" {
 		return
 	}
 	done := map[decide.RecordRef]bool{}

@@ -40,7 +40,7 @@ var _ store.Store = (*Store)(nil)
 
 // NewStore returns an empty database whose account nobody has a lease of.
 func NewStore() *Store {
-	w := &world{now: time.Hour, trackedTables: map[string]bool{}, importedOnce: map[string]bool{}}
+	w := &world{now: time.Hour, trackedTables: map[string]bool{}, importedOnce: map[string]bool{}, listedOnce: map[objectKey]int{}, deniedOnce: map[objectKey]bool{}}
 	w.db, w.cloud = newDatabase(w), newCloud(w)
 	return &Store{w}
 }
@@ -374,6 +374,19 @@ func (s *Store) Pull(_ context.Context, lease store.Lease, pulls []store.Pull) (
 // Settle implements [store.Store].
 func (s *Store) Settle(_ context.Context, lease store.Lease, settlements []store.Settlement) error {
 	return s.w.db.settleFor(lease, settlements)
+}
+
+// Listings implements [store.Store].
+func (s *Store) Listings(_ context.Context, of string) ([]store.Listing, error) {
+	if of != account {
+		return nil, nil
+	}
+	return s.w.db.remembered(), nil
+}
+
+// Listed implements [store.Store].
+func (s *Store) Listed(_ context.Context, lease store.Lease, ended, gone []store.Listing) error {
+	return s.w.db.listed(lease, ended, gone)
 }
 
 // Imported implements [store.Store].

@@ -24,6 +24,9 @@ type world struct {
 	slow          bool // deletions take time
 	trackedTables map[string]bool
 	importedOnce  map[string]bool
+	listings      int                // listings that have begun
+	listedOnce    map[objectKey]int  // places that were listed completely, and by which listing first
+	deniedOnce    map[objectKey]bool // places whose listing was denied
 	report        store.Report
 	failed        error
 	// history is what happened, for people; nil unless it is wanted.
@@ -53,7 +56,7 @@ func (w *world) trace(format string, args ...any) {
 }
 
 func newWorld(s *Schedule) *world {
-	w := &world{now: time.Hour, constrained: s.Constrained, slow: s.Slow, trackedTables: map[string]bool{}, importedOnce: map[string]bool{}}
+	w := &world{now: time.Hour, constrained: s.Constrained, slow: s.Slow, trackedTables: map[string]bool{}, importedOnce: map[string]bool{}, listedOnce: map[objectKey]int{}, deniedOnce: map[objectKey]bool{}}
 	w.db, w.cloud = newDatabase(w), newCloud(w)
 	w.check = newChecker(w)
 	w.db.limits.Max, w.db.limits.Ratio = s.MaxDeletes, s.Ratio

@@ -23,7 +23,33 @@ type Settings struct {
 	HoldConflicts     bool
 	Deletes           decide.DeleteLimits
 	ConsistencyWindow time.Duration
-	Imported          map[string]bool // by table
+	// MaxStaleness is how old the newest listing of what does not change may become;
+	// 0: it is listed by every full cycle.
+	MaxStaleness time.Duration
+	Imported     map[string]bool // by table
+}
+
+// Listing is what is remembered of the listings of a table in a scope.
+type Listing struct {
+	Table string
+	Scope modules.Scope
+	// Age is the time since the last one began, complete or denied; it is negative if
+	// the clock was put back.
+	Age time.Duration
+	// Complete: one was complete. Objects is how many objects the last such showed.
+	Complete bool
+	Objects  int
+	// Quiet is the time since the last one began that showed something new, and
+	// negative if none has. It is read, never written.
+	Quiet time.Duration
+	// News: the last one showed something new. It is written, never read.
+	News bool
+	// Rules is the version of the rules that the last one was decided by.
+	Rules string
+	// Denied says why the last one was not permitted, "" if it was. Partly: all but what
+	// it names was listed.
+	Denied string
+	Partly bool
 }
 
 // Match is what the database has for the identity of an object.

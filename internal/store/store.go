@@ -32,6 +32,8 @@ type Catalog interface {
 	// Settings returns the rules and settings that hold now, and by table
 	// whether a full import has completed.
 	Settings(ctx context.Context, account string) (Settings, error)
+	// Listings returns what is remembered of the listings of the account's tables.
+	Listings(ctx context.Context, account string) ([]Listing, error)
 }
 
 // Subjects reads what the database has.
@@ -112,6 +114,9 @@ type Records interface {
 	// Settle marks changes as dealt with, records conflicts, and remembers or
 	// forgets states. It writes nothing that is so already.
 	Settle(ctx context.Context, lease Lease, settlements []Settlement) error
+	// Listed remembers how listings ended that were complete or denied, and forgets
+	// those of places that are not looked at any more.
+	Listed(ctx context.Context, lease Lease, ended, gone []Listing) error
 	// Imported notes that a table's full listing was complete.
 	Imported(ctx context.Context, lease Lease, tables []string) error
 }

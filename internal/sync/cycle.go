@@ -29,6 +29,7 @@ type cycle struct {
 	doubts    doubts                    // creations that may have happened
 	destroyed decide.Tally              // for R7
 	refused   map[decide.RecordRef]bool // by the intent log: not to be tried again in this cycle
+	cadence   cadence
 	preempt   preemption
 	report    report
 }

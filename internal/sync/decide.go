@@ -7,11 +7,17 @@ func (c *cycle) decide(s *decide.Subject) decide.Step {
 	return decide.Step{Subject: s, Decision: decide.Decide(s, c.policy(s))}
 }
 
-// policy returns what a decision depends on besides the subject.
+// policy returns what a decision depends on besides the subject. What has no record, in
+// a region that was never listed completely before, is not there against anybody's
+// will: the region may have been enabled, or permitted, a moment ago.
 func (c *cycle) policy(s *decide.Subject) decide.Policy {
+	imported := c.settings.Imported[s.Table.Name]
+	if s.RecordID == 0 && !s.Deposed {
+		imported = imported && c.cadence.known[place{s.Table.Name, s.Scope}].Complete
+	}
 	return decide.Policy{
 		Rules:         c.settings.Rules,
 		HoldConflicts: c.settings.HoldConflicts,
-		Imported:      c.settings.Imported[s.Table.Name],
+		Imported:      imported,
 	}
 }

@@ -31,6 +31,7 @@
 //
 //	prepare.go ─► recover.go ─► list.go ─► the passes
 //
+//	cadence.go   which tables are due, and where
 //	list.go      every table, parents first; every scope of it side by side
 //	preempt.go   between two pages: is a push cycle wanted? It runs there
 //	match.go     a page: objects and their records; what has changed is observed, and
@@ -47,7 +48,7 @@
 //
 // Calls run forward in the order
 //
-//	cycle, prepare, recover, list, preempt, match, snapshot, claim, observe, decide,
+//	cycle, prepare, recover, list, cadence, preempt, match, snapshot, claim, observe, decide,
 //	follow, pull, plan, guard, apply, call, outcome, settle, subject, doubt, catalog,
 //	report, engine
 //

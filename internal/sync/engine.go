@@ -28,6 +28,11 @@ type Engine struct {
 	TimeSlice time.Duration
 	// Serial: nothing runs concurrently, for reproducible simulation.
 	Serial bool
+	// Sparing: a full cycle lists only what is due ([store.Settings].MaxStaleness).
+	Sparing bool
+	// Only, if not empty, are the tables that a full cycle lists, besides those that
+	// they refer to.
+	Only []string
 	// Preempt, if not nil, asks a full cycle that is listing to push what users
 	// have committed since. It may be left unread: who asks has to look at it when
 	// the cycle has ended.

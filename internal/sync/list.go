@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	gosync "sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -17,6 +18,9 @@ import (
 // returns the steps that push. Records with pending changes or states are left
 // to the snapshot, which reads them directly.
 func (c *cycle) list(ctx context.Context) ([]decide.Step, error) {
+	if err := c.readListings(ctx); err != nil {
+		return nil, err
+	}
 	attended, stop := c.attend(ctx)
 	found, err := c.listTables(attended)
 	if failure := stop(); failure != nil {
@@ -42,6 +46,11 @@ func (c *cycle) list(ctx context.Context) ([]decide.Step, error) {
 	}
 	if _, err := c.pull(ctx, deletes); err != nil {
 		return nil, err
+	}
+	if len(c.cadence.ended)+len(c.cadence.gone) > 0 {
+		if err := c.Store.Listed(ctx, c.lease, c.cadence.ended, c.cadence.gone); err != nil {
+			return nil, fmt.Errorf("remember what was listed: %w", err)
+		}
 	}
 	if len(found.imported) > 0 {
 		if err := c.Store.Imported(ctx, c.lease, found.imported); err != nil {
@@ -95,8 +104,8 @@ func (c *cycle) imported(t *modules.Table) bool {
 	return c.settings.Imported[t.Name]
 }
 
-// listTable lists a table in all its scopes, and reports whether every listing was
-// complete.
+// listTable lists a table in the scopes where it is due, and reports whether there is
+// none left where it could be listed and never was completely.
 func (c *cycle) listTable(ctx context.Context, t *modules.Table, found *findings) (complete bool, err error) {
 	scopes, err := c.scopes(ctx, t)
 	if err != nil {
@@ -107,6 +116,10 @@ func (c *cycle) listTable(ctx context.Context, t *modules.Table, found *findings
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(c.concurrency())
 	for _, scope := range scopes {
+		if !c.lists(place{t.Name, scope}) {
+			complete = complete && c.knows(place{t.Name, scope})
+			continue
+		}
 		g.Go(func() error {
 			steps, err := c.listScope(ctx, t, scope)
 			found.add(steps)
@@ -114,8 +127,10 @@ func (c *cycle) listTable(ctx context.Context, t *modules.Table, found *findings
 			if errors.As(err, &listing) {
 				lock.Lock()
 				defer lock.Unlock()
-				complete = false
-				c.report.fail(decide.RecordRef{Table: t.Name}, scope, listing.err)
+				complete = complete && listing.denied
+				if !listing.known {
+					c.report.fail(decide.RecordRef{Table: t.Name}, scope, listing.err)
+				}
 				return nil
 			}
 			return err
@@ -127,34 +142,50 @@ func (c *cycle) listTable(ctx context.Context, t *modules.Table, found *findings
 
 // scopes returns where the table has to be listed for the lease's account.
 func (c *cycle) scopes(ctx context.Context, t *modules.Table) ([]modules.Scope, error) {
+	var regions []string
+	if t.Reach == modules.PerRegion {
+		var err error
+		if regions, err = c.Store.Regions(ctx, t.Provider, c.lease.Account); err != nil {
+			return nil, fmt.Errorf("read regions: %w", err)
+		}
+	}
+	return c.scopesIn(t, regions), nil
+}
+
+// scopesIn returns the scopes of a table in an account that has these regions.
+func (c *cycle) scopesIn(t *modules.Table, regions []string) []modules.Scope {
 	account := modules.Scope{Account: c.lease.Account}
 	if t.Reach == modules.PerAccount {
-		return []modules.Scope{account}, nil
-	}
-	regions, err := c.Store.Regions(ctx, t.Provider, c.lease.Account)
-	if err != nil {
-		return nil, fmt.Errorf("read regions: %w", err)
+		return []modules.Scope{account}
 	}
 	scopes := make([]modules.Scope, len(regions))
 	for i, region := range regions {
 		scopes[i] = account
 		scopes[i].Region = region
 	}
-	return scopes, nil
+	return scopes
 }
 
 // listingError is a listing that was not complete. It is no error of the cycle.
-type listingError struct{ err error }
+type listingError struct {
+	err    error
+	denied bool // the cloud does not permit it
+	known  bool // and did not the last time, for the same reason
+}
 
 func (e *listingError) Error() string { return e.err.Error() }
 
 // listScope lists one table in one scope. It returns what cannot be done page
 // by page: pushes and deletions of records.
 func (c *cycle) listScope(ctx context.Context, t *modules.Table, scope modules.Scope) ([]decide.Step, error) {
-	l := &listing{c: c, table: t, scope: scope, seen: newSighting()}
+	l, begun := &listing{c: c, table: t, scope: scope, seen: newSighting()}, time.Now()
 	c.preempt.begin(l)
 	defer c.preempt.end(l)
 	err := c.Registry.Resource(t.Name).List(ctx, scope, func(rows []modules.Row) error { return l.add(ctx, rows, 1000) })
+	var unread *modules.Unread
+	if errors.As(err, &unread) {
+		err = nil
+	}
 	if err == nil {
 		err = l.add(ctx, nil, 1)
 	}
@@ -163,11 +194,20 @@ func (c *cycle) listScope(ctx context.Context, t *modules.Table, scope modules.S
 		return nil, l.fatal
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
+	case modules.NotPermitted(err):
+		return l.steps, &listingError{err, true, !c.denied(l, begun, err)}
 	case err != nil:
-		return l.steps, &listingError{err}
+		return l.steps, &listingError{err: err}
 	}
 	gone, err := c.unseen(ctx, t, scope, l.seen)
-	return append(l.steps, gone...), err
+	if err != nil {
+		return l.steps, err
+	}
+	l.seen.news = l.seen.news || len(gone) > 0
+	if c.listed(l, begun, unread) {
+		c.report.fail(decide.RecordRef{Table: t.Name}, scope, unread)
+	}
+	return append(l.steps, gone...), nil
 }
 
 // listing is one under way. It gathers small pages into large ones.

@@ -38,8 +38,11 @@ func (c *cycle) match(ctx context.Context, t *modules.Table, scope modules.Scope
 			}
 		case d.Action != decide.Nothing, d.Wait && d.State != "":
 			pulls = append(pulls, step)
+		case d.Wait:
+			seen.news = true // there will be
 		}
 	}
+	seen.news = seen.news || len(pulls)+len(pushes) > 0
 	if c.ReadOnly {
 		for _, step := range pulls {
 			if !step.Decision.Action.Pushes() {
@@ -119,6 +122,7 @@ func (c *cycle) pair(ctx context.Context, t *modules.Table, scope modules.Scope,
 		return nil, nil, fmt.Errorf("match objects of %s in %s: %w", t.Name, scope, err)
 	}
 	c.report.count(func(r *store.Report) { r.Listed += len(objects) })
+	seen.objects += len(objects)
 	for i, m := range matches {
 		s := &decide.Subject{Table: t, Scope: scope, Record: m.Record}
 		if m.Record != nil {
@@ -130,9 +134,11 @@ func (c *cycle) pair(ctx context.Context, t *modules.Table, scope modules.Scope,
 		}
 		key, named := t.Key(objects[i])
 		if !named {
+			seen.news = true
 			continue // its identity names a parent that has no record yet
 		}
 		if s.Record == nil && c.doubts.holds(t.Name, scope) {
+			seen.news = true
 			continue // it may be what a creation in doubt made
 		}
 		s.Observation = decide.Observation{Object: objects[i], Cloud: cloud[i], Dangling: dangling[i]}
@@ -181,10 +187,12 @@ type sighting struct {
 	records map[int64]struct{}
 	keys    map[uint64]struct{}
 	seed    maphash.Seed
+	objects int
+	news    bool // not everything was as it was known to be
 }
 
 func newSighting() *sighting {
-	return &sighting{map[int64]struct{}{}, map[uint64]struct{}{}, maphash.MakeSeed()}
+	return &sighting{records: map[int64]struct{}{}, keys: map[uint64]struct{}{}, seed: maphash.MakeSeed()}
 }
 
 func (s *sighting) record(id int64) { s.records[id] = struct{}{} }

@@ -1,7 +1,9 @@
 package sync
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -49,7 +51,12 @@ func (c *cycle) read(ctx context.Context, scope modules.Scope, subjects []*decid
 		return fmt.Errorf("translate identities of %s: %w", t.Name, err)
 	}
 	objects, err := c.Registry.Resource(t.Name).Get(ctx, scope, identities)
-	if err != nil {
+	var unread *modules.Unread
+	if errors.As(err, &unread) {
+		if subjects, identities = permitted(t, scope, subjects, identities, unread); len(subjects) == 0 {
+			return nil
+		}
+	} else if err != nil {
 		return c.unread(ctx, scope, subjects, err)
 	}
 	c.report.count(func(r *store.Report) { r.Read += len(objects) })
@@ -61,6 +68,34 @@ func (c *cycle) read(ctx context.Context, scope modules.Scope, subjects []*decid
 		}
 	}
 	return c.observed(ctx, scope, subjects, identities, byKey)
+}
+
+// permitted leaves out the subjects whose objects may not be read: of those nothing is
+// known. Where it is not said which, that may be all.
+func permitted(t *modules.Table, scope modules.Scope, subjects []*decide.Subject, identities []modules.Row, unread *modules.Unread) ([]*decide.Subject, []modules.Row) {
+	faults, all := map[string]error{}, error(nil)
+	for _, o := range unread.Objects {
+		identity := o.Identity.Clone()
+		fillScope(t, scope, identity)
+		switch key, named := t.Key(identity); {
+		case len(o.Parts) > 0:
+		case named:
+			faults[key] = o.Err
+		default:
+			all = o.Err
+		}
+	}
+	var rest []*decide.Subject
+	var theirs []modules.Row
+	for i, s := range subjects {
+		key, _ := t.Key(identities[i])
+		if fault := cmp.Or(faults[key], all); fault != nil {
+			s.Presence, s.Fault = decide.Unknown, fault
+		} else {
+			rest, theirs = append(rest, s), append(theirs, identities[i])
+		}
+	}
+	return rest, theirs
 }
 
 // unread deals with a read that failed. One identity the API cannot even parse must

@@ -63,6 +63,10 @@ BEGIN
                 wants := 'an interval between 0 seconds and 1 hour';
                 span := NEW.value::interval;
                 IF span < '0' OR span > '1 hour' THEN RAISE numeric_value_out_of_range; END IF;
+            WHEN 'max_staleness' THEN
+                wants := 'an interval between 0 seconds and 1 day';
+                span := NEW.value::interval;
+                IF span < '0' OR span > '1 day' THEN RAISE numeric_value_out_of_range; END IF;
             WHEN 'audit_retention' THEN
                 wants := 'an interval of at least 1 day';
                 span := NEW.value::interval;

@@ -99,7 +99,7 @@ func TestDev(t *testing.T) {
 	w.Becomes(10*time.Second, "0", `SELECT count(*) FROM iasql_audit_log WHERE NOT settled`)
 
 	// An interval that pg_cron before 1.5 cannot count in is kept all the same.
-	w.PSQL(`UPDATE iasql_settings SET value = '3 seconds' WHERE name = 'sync_interval'`)
+	w.PSQL(`UPDATE iasql_settings SET value = CASE name WHEN 'sync_interval' THEN '3 seconds' ELSE '0' END WHERE name IN ('sync_interval', 'max_staleness')`)
 	vpc = w.CLI("ec2", "create-vpc", "--cidr-block", "10.46.0.0/16")["Vpc"].(map[string]any)["VpcId"].(string)
 	w.Becomes(20*time.Second, "1", `SELECT count(*) FROM vpc WHERE vpc_id = '`+vpc+`'`)
 	second.stop(t)

@@ -109,6 +109,7 @@ func newWorld(t *testing.T) *world {
 		`SELECT * FROM iasql_install('aws_vpc', 'aws_security_group', 'aws_sqs')`,
 		`UPDATE iasql_settings SET value = CASE name
 			WHEN 'sync_interval' THEN '3 seconds' WHEN 'consistency_window' THEN '5 seconds'
+			WHEN 'max_staleness' THEN '10 seconds'
 			WHEN 'max_deletes' THEN '10000' WHEN 'max_delete_ratio' THEN '1' ELSE value END`,
 		notes, points)
 	return w

@@ -33,6 +33,8 @@ func TestColumns(t *testing.T) {
 		{"iasql_apply()", "action table_name id description"},
 		{"iasql_settings", "name value description"},
 		{"iasql_mode", "id table_name record_id column_name mode"},
+		{"iasql_tables", "table module last_seen"},
+		{"iasql_listings", "account table_name region last_seen last_changed objects denied"},
 		{"iasql_install('aws_account')", "module_name created_table_name record_count"},
 	} {
 		if got := strings.ReplaceAll(firstLine(w.PSQL(`\pset tuples_only off`, `SELECT * FROM `+c.from)), "|", " "); got != c.columns {

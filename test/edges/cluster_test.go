@@ -88,7 +88,7 @@ func TestClock(t *testing.T) {
 		t.Skip(err)
 	}
 	w := on(t, cluster(t, filepath.Join(harness.Temporary(t), "cluster"), clock.Env...))
-	w.PSQL(`UPDATE iasql_settings SET value = '5 seconds' WHERE name = 'sync_interval'`)
+	w.PSQL(`UPDATE iasql_settings SET value = CASE name WHEN 'sync_interval' THEN '5 seconds' ELSE '0' END WHERE name IN ('sync_interval', 'max_staleness')`)
 	for _, by := range []string{"-1d", "+1d", "+0"} {
 		name := strings.NewReplacer("-1d", "back", "+1d", "ahead", "+0", "right").Replace(by)
 		heal := w.refuse("CreateQueue", failing)

@@ -50,7 +50,12 @@ func GetBy[T any](get func(ctx context.Context, s *Step, identities []modules.Ro
 // named, reading the columns tells whether it is there.
 func GetEach[T any](get func(ctx context.Context, s *Step, identity modules.Row) (T, error)) *Getting {
 	return GetBy(func(ctx context.Context, s *Step, identities []modules.Row) ([]T, error) {
-		return ReadEach(ctx, identities, func(ctx context.Context, identity modules.Row) (T, error) { return get(ctx, s, identity) })
+		return ReadEach(ctx, identities, func(ctx context.Context, identity modules.Row) (one T, err error) {
+			if one, err = get(ctx, s, identity); err != nil && s.Skip(identity, err) == nil {
+				err = &modules.Error{Class: modules.NotFound, Err: err} // it is left out, and not proven absent
+			}
+			return one, err
+		})
 	})
 }
 
@@ -205,12 +210,12 @@ func (r *Resource) readEach(ctx context.Context, s *Step, identities []modules.R
 		}
 		one, err := r.at(ctx, s, reflect.Value{}, identities[i])
 		if err != nil {
-			return aws.IfExists(err)
+			return s.skip(identities[i], nil, aws.IfExists(err))
 		}
 		one.Have = identities[i]
 		out, err := r.get.run(ctx, one, in)
 		if err != nil {
-			return aws.IfExists(err)
+			return s.skip(identities[i], nil, aws.IfExists(err))
 		}
 		if object, ok := answer.get(out.Elem()); ok {
 			if object, ok = r.get.object(object); ok {

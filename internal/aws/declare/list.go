@@ -192,7 +192,7 @@ func (l *Listing) each(ctx context.Context, s *Step, in reflect.Value, page func
 			one := clone(in)
 			member.set(one, reflect.ValueOf(&key))
 			err := l.one(ctx, s, one, func(items reflect.Value) error { return page(key, items) })
-			return aws.IfExists(err) // a parent has gone meanwhile, and all within it
+			return s.Skip(modules.Row{"within": modules.Text(key)}, aws.IfExists(err)) // a parent has gone meanwhile, and all within it
 		})
 	})
 }

@@ -28,12 +28,18 @@ func (r *Resource) List(ctx context.Context, scope modules.Scope, page func([]mo
 	if err != nil {
 		return err
 	}
+	s.unread = &unread{}
 	var one sync.Mutex // page is not called by two at once
-	return r.listing(ctx, s, r.list.start(), func(all []*found) error {
+	err = r.listing(ctx, s, r.list.start(), func(all []*found) error {
 		one.Lock()
 		defer one.Unlock()
+		s.sees(len(all))
 		return page(rows(all))
 	})
+	if err != nil {
+		return err
+	}
+	return s.unread.err()
 }
 
 // Get implements [modules.Resource].
@@ -42,11 +48,13 @@ func (r *Resource) Get(ctx context.Context, scope modules.Scope, identities []mo
 	if err != nil {
 		return nil, err
 	}
+	s.unread = &unread{}
 	all, err := r.read(ctx, s, identities)
 	if err != nil {
 		return nil, err
 	}
-	return aws.Wanted(r.description, rows(all), identities), nil
+	s.sees(len(identities) - len(s.unread.objects)) // or proved not to be there
+	return aws.Wanted(r.description, rows(all), identities), s.unread.err()
 }
 
 // FindCreated implements [modules.Finder].
@@ -186,6 +194,7 @@ func (r *Resource) complete(ctx context.Context, s *Step, objects []reflect.Valu
 		all = append(all, f)
 	}
 	if len(r.apart) > 0 || r.row != nil {
+		// What may not be read is left out, and said.
 		err := aws.Each(ctx, aws.Breadth, indexes(len(all)), func(ctx context.Context, i int) error {
 			one, err := r.at(ctx, s, all[i].object, all[i].row)
 			if err == nil {
@@ -197,9 +206,16 @@ func (r *Resource) complete(ctx context.Context, s *Step, objects []reflect.Valu
 			if err == nil && r.row != nil {
 				err = r.row(ctx, one, all[i].object, all[i].row)
 			}
-			if aws.IsNotFound(err) {
-				all[i], err = nil, nil
+			switch {
+			case err == nil:
+				return nil
+			case aws.IsNotFound(err):
+				s.sees(1)
+				err = nil
+			default:
+				err = s.skip(r.identityOf(all[i].row), nil, err)
 			}
+			all[i] = nil
 			return err
 		})
 		if err != nil {
@@ -241,7 +257,9 @@ func (r *Resource) untold(f *found) {
 // that part says is unknown then: an object is left out of a listing only if it
 // is proven not to exist.
 func (r *Resource) ifGone(ctx context.Context, s *Step, row modules.Row, err error) error {
-	all, failed := r.bare(false).read(ctx, s, []modules.Row{row})
+	exactly := *s
+	exactly.unread = nil // not permitted is no proof
+	all, failed := r.bare(false).read(ctx, &exactly, []modules.Row{row})
 	switch {
 	case failed != nil:
 		return failed
@@ -289,6 +307,7 @@ func (r *Resource) readApart(ctx context.Context, s *Step, f *found) error {
 		answers[i], err = r.ask(ctx, s, op)
 		switch {
 		case op.allowed && err != nil && modules.ClassOf(err) == modules.Denied:
+			_ = s.skip(r.identityOf(f.row), r.apart[i].names(), err) // which may do without it anyway
 			answers[i], err = reflect.Value{}, nil
 		case aws.IsNotFound(err) && !op.proves:
 			answers[i] = reflect.Value{}
@@ -307,6 +326,24 @@ func (r *Resource) readApart(ctx context.Context, s *Step, f *found) error {
 		}
 	}
 	return nil
+}
+
+// names returns the names of the columns that a reading is for.
+func (reading *reading) names() []string {
+	var names []string
+	for _, t := range reading.columns {
+		names = append(names, t.column.Name)
+	}
+	return names
+}
+
+// identityOf returns the columns of a row that the object is known by.
+func (r *Resource) identityOf(row modules.Row) modules.Row {
+	identity := modules.Row{}
+	for _, column := range r.description.Identity() {
+		identity[column] = row[column]
+	}
+	return identity
 }
 
 // ask makes a reading call of an object, for all pages that it has. Where AWS

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
+	"sync"
 
 	"iasql/internal/aws"
 	"iasql/internal/modules"
@@ -21,6 +23,53 @@ type Step struct {
 	client  any
 
 	resource *Resource
+	unread   *unread // what a reading has to do without; nil: it does without nothing
+}
+
+// unread gathers the objects that a reading is not permitted to read.
+type unread struct {
+	lock    sync.Mutex
+	read    bool // something was
+	objects []modules.UnreadObject
+}
+
+// Skip has a listing go on without objects that the cloud does not permit to be read, by
+// that error; identity has the columns that they are known by. Any other error it
+// returns.
+func (s *Step) Skip(identity modules.Row, err error) error { return s.skip(identity, nil, err) }
+
+func (s *Step) skip(identity modules.Row, parts []string, err error) error {
+	if s.unread == nil || !modules.NotPermitted(err) {
+		return err
+	}
+	s.unread.lock.Lock()
+	defer s.unread.lock.Unlock()
+	s.unread.objects = append(s.unread.objects, modules.UnreadObject{Identity: identity, Parts: parts, Err: err})
+	return nil
+}
+
+// sees notes that objects were read, or found not to be there.
+func (s *Step) sees(n int) {
+	if s.unread == nil {
+		return
+	}
+	s.unread.lock.Lock()
+	defer s.unread.lock.Unlock()
+	s.unread.read = s.unread.read || n > 0
+}
+
+// err returns what was not permitted: one error for all where nothing was.
+func (u *unread) err() error {
+	u.lock.Lock()
+	defer u.lock.Unlock()
+	switch {
+	case len(u.objects) == 0:
+		return nil
+	case !u.read:
+		return u.objects[0].Err
+	}
+	slices.SortFunc(u.objects, func(a, b modules.UnreadObject) int { return strings.Compare(a.String(), b.String()) })
+	return &modules.Unread{Objects: u.objects}
 }
 
 // Changes reports whether the step is to change one of the columns.

@@ -49,9 +49,9 @@ func newBucket(c *aws.Clients) *declare.Resource {
 				// Buckets from before 2018 may break today's rules, and must
 				// be importable (S3 User Guide, "Bucket naming rules").
 				Check(`length(name) BETWEEN 3 AND 255 AND name ~ '^[A-Za-z0-9._-]+$'`),
-			declare.Bool("versioning_enabled", "Status", "Whether objects that are replaced or deleted are kept as versions. Turning it off keeps the versions there are.").
-				In("VersioningConfiguration.Status").Default("false").Since(2).From(versioning).As(enabled),
-			declare.Policy("Policy", "Who may do what with the bucket: a bucket policy document. NULL: the account alone.").From(policy),
+			declare.Bool("versioning_enabled", "Status", "Whether objects that are replaced or deleted are kept as versions. Turning it off keeps the versions there are. NULL: not known, since the bucket keeps the engine out.").
+				In("VersioningConfiguration.Status").Initially("false").Usual(modules.Bool(false)).Chosen().Since(2).From(versioning).As(enabled),
+			declare.Policy("Policy", "Who may do what with the bucket: a bucket policy document. NULL: the account alone, or not known, since the bucket keeps the engine out.").From(policy),
 			declare.Time("created_at", "CreationDate", "When it was created, or when AWS last changed it, for AWS moves this date at some changes."),
 			declare.Plain(aws.TagsColumn(), "TagSet").From(tags).As(declare.Codec{Decode: func(member any) (modules.Value, error) {
 				return aws.S3Tags.Value(member.([]s3types.Tag)), nil

@@ -73,10 +73,10 @@ func listObjects(ctx context.Context, s *declare.Step, page func([]object) error
 	return declare.Walk(ctx, s, buckets(""), func(all []s3types.Bucket) error {
 		for _, b := range all { // one by one: each may have as many rows as a page should
 			objects, err := listBucket(ctx, s, b)
-			switch {
-			case errors.Is(err, errTooMany), aws.IsNotFound(err):
+			if errors.Is(err, errTooMany) || aws.IsNotFound(err) {
 				continue
-			case err != nil:
+			}
+			if err := s.Skip(modules.Row{"bucket_name": modules.TextPtr(b.Name)}, err); err != nil {
 				return err
 			}
 			if err := page(objects); err != nil {

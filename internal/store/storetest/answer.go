@@ -235,7 +235,7 @@ func (p *player) policy(on side, s store.Settings) string {
 			imported = append(imported, t.Name)
 		}
 	}
-	fmt.Fprintf(&b, "hold=%v deletes=%+v window=%s imported=%v", s.HoldConflicts, s.Deletes, s.ConsistencyWindow, imported)
+	fmt.Fprintf(&b, "hold=%v deletes=%+v window=%s staleness=%s imported=%v", s.HoldConflicts, s.Deletes, s.ConsistencyWindow, s.MaxStaleness, imported)
 	for _, t := range simulate.Tables() {
 		for _, id := range append([]int64{0}, p.known(t.Name)...) {
 			named := id

@@ -283,6 +283,20 @@ func (p *player) deposedOf(of string) {
 	}
 }
 
+func (p *player) listings(rng *rand.Rand) {
+	of := account(rng)
+	p.does("Listings %s", of)
+	m, merr := p.m.Listings(p.ctx, of)
+	s, serr := p.s.Listings(p.ctx, of)
+	if p.errs(merr, serr) {
+		spell := func(l store.Listing) string {
+			l.Age, l.Quiet = l.Age/tick, l.Quiet/tick
+			return fmt.Sprintf("%+v", l)
+		}
+		p.compare("listings", list(m, true, spell), list(s, true, spell))
+	}
+}
+
 func (p *player) foundLately(rng *rand.Rand) {
 	t := pick(rng, simulate.Tables())
 	ids := p.known(t.Name)

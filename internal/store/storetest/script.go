@@ -58,6 +58,8 @@ var actions = []action{
 	{"Finish in recovery", 3, (*player).recovery},
 	{"Pull", 14, (*player).pull},
 	{"Settle", 10, (*player).settle},
+	{"Listings", 2, (*player).listings},
+	{"Listed", 3, (*player).listed},
 	{"Imported", 1, (*player).imported},
 }
 

@@ -396,6 +396,31 @@ func (p *player) limits(rng *rand.Rand) *decide.DeleteLimits {
 	return &l
 }
 
+func (p *player) listed(rng *rand.Rand) {
+	l, what := p.lease(rng)
+	var ended, gone []store.Listing
+	for _, t := range simulate.Tables() {
+		at := store.Listing{Table: t.Name, Scope: modules.Scope{Account: simulate.Account}}
+		if t.Reach == modules.PerRegion {
+			at.Scope.Region = pick(rng, simulate.Regions())
+		}
+		switch rng.IntN(5) {
+		case 0:
+			gone = append(gone, at)
+		case 1:
+			at.Age, at.Rules, at.Denied = tick/2, pick(rng, []string{"a", "b"}), "no"
+			at.Objects, at.Partly, at.Complete = rng.IntN(3), chance(rng, 0.5), chance(rng, 0.3)
+			ended = append(ended, at)
+		case 2, 3:
+			at.Age, at.Rules, at.Complete = tick/2, pick(rng, []string{"a", "b"}), true
+			at.Objects, at.News = rng.IntN(3), chance(rng, 0.3)
+			ended = append(ended, at)
+		}
+	}
+	p.does("%sListed %v, gone %v", what, ended, gone)
+	p.errs(p.m.Listed(p.ctx, l.m, ended, gone), p.s.Listed(p.ctx, l.s, ended, gone))
+}
+
 func (p *player) imported(rng *rand.Rand) {
 	l, what := p.lease(rng)
 	names := []string{pick(rng, simulate.Tables()).Name, pick(rng, simulate.Tables()).Name}

@@ -1,0 +1,143 @@
+package sync
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	gosync "sync"
+	"time"
+
+	"iasql/internal/modules"
+	"iasql/internal/store"
+)
+
+// A listing costs calls, and most of what there is never changes. So a full cycle that
+// nobody waits for lists a table in a region the less often the longer nothing has
+// changed there, but at least every max_staleness. Somebody who waits for a cycle gets
+// everything listed.
+
+// cadence is what a full cycle knows of listings, and adds to it.
+type cadence struct {
+	known map[place]store.Listing
+	// due are the places that are listed by this cycle; nil: all are.
+	due map[place]bool
+	// gone are the places that are known and not looked at any more.
+	gone []store.Listing
+
+	lock  gosync.Mutex
+	ended []store.Listing
+}
+
+// readListings reads what is remembered of listings, and says which tables are to be
+// listed where: what is due, and with it the tables that it refers to, whose new
+// objects it may name.
+func (c *cycle) readListings(ctx context.Context) error {
+	list, err := c.Store.Listings(ctx, c.lease.Account)
+	if err != nil {
+		return fmt.Errorf("read when tables were listed: %w", err)
+	}
+	c.cadence.known = make(map[place]store.Listing, len(list))
+	for _, l := range list {
+		c.cadence.known[place{l.Table, l.Scope}] = l
+	}
+	due, there, regions := map[place]bool{}, map[place]bool{}, map[string][]string{}
+	for _, t := range slices.Backward(c.catalog.tables) { // children first
+		if _, read := regions[t.Provider]; !read {
+			if regions[t.Provider], err = c.Store.Regions(ctx, t.Provider, c.lease.Account); err != nil {
+				return fmt.Errorf("read regions: %w", err)
+			}
+		}
+		for _, scope := range c.scopesIn(t, regions[t.Provider]) {
+			at := place{t.Name, scope}
+			there[at] = true
+			if due[at] = due[at] || c.isDue(at); due[at] {
+				for _, name := range t.Parents() {
+					if parent := c.Registry.Table(name); parent != nil {
+						due[place{name, within(parent, scope)}] = true
+					}
+				}
+			}
+		}
+	}
+	for at, l := range c.cadence.known {
+		if c.catalog.has(at.table) && !there[at] {
+			c.cadence.gone = append(c.cadence.gone, l)
+			delete(c.cadence.known, at)
+		}
+	}
+	if c.Sparing || len(c.Only) > 0 {
+		c.cadence.due = due
+	}
+	return nil
+}
+
+// within returns the scope in which a table is listed whose objects one of that scope
+// may name.
+func within(t *modules.Table, scope modules.Scope) modules.Scope {
+	if t.Reach == modules.PerAccount {
+		scope.Region = ""
+	}
+	return scope
+}
+
+// isDue reports whether a table is to be listed in a scope for its own sake.
+func (c *cycle) isDue(at place) bool {
+	if len(c.Only) > 0 {
+		return slices.Contains(c.Only, at.table)
+	}
+	l, known := c.cadence.known[at]
+	return !known || due(&l, c.settings.Version, c.settings.MaxStaleness)
+}
+
+// due reports whether what was listed is to be listed again.
+func due(l *store.Listing, rules string, limit time.Duration) bool {
+	if l.Age < 0 || l.Rules != rules {
+		return true
+	}
+	wait := limit
+	if (l.Denied == "" || l.Partly) && l.Quiet >= 0 {
+		wait = min(limit, l.Quiet/2)
+	}
+	// Regions take turns, so that not everything is listed by the same cycle.
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(l.Scope.Region))
+	return l.Age >= wait-wait/4*time.Duration(h.Sum32()%16)/16
+}
+
+// lists reports whether the cycle lists a table in a scope.
+func (c *cycle) lists(at place) bool { return c.cadence.due == nil || c.cadence.due[at] }
+
+// listed notes that a listing came to its end, but for what may not be read, and reports
+// whether something may not that might before.
+func (c *cycle) listed(l *listing, begun time.Time, unread *modules.Unread) (news bool) {
+	ended := store.Listing{Table: l.table.Name, Scope: l.scope, Age: time.Since(begun), Complete: unread == nil || !unread.Whole(),
+		Objects: l.seen.objects, News: l.seen.news, Rules: c.lease.Rules}
+	if unread != nil {
+		ended.Denied, ended.Partly = unread.Error(), true
+		news = c.cadence.known[place{l.table.Name, l.scope}].Denied != ended.Denied
+	}
+	c.cadence.end(ended)
+	return news
+}
+
+// denied notes that a listing was not permitted, and reports whether that is new: what
+// is denied is no error of every cycle.
+func (c *cycle) denied(l *listing, begun time.Time, err error) (news bool) {
+	said := c.cadence.known[place{l.table.Name, l.scope}].Denied
+	c.cadence.end(store.Listing{Table: l.table.Name, Scope: l.scope, Age: time.Since(begun), Rules: c.lease.Rules, Denied: err.Error()})
+	return said != err.Error()
+}
+
+func (d *cadence) end(l store.Listing) {
+	d.lock.Lock()
+	defer d.lock.Unlock()
+	d.ended = append(d.ended, l)
+}
+
+// knows reports whether a table has been listed in a scope by an earlier cycle, as far
+// as that is permitted.
+func (c *cycle) knows(at place) bool {
+	l, known := c.cadence.known[at]
+	return known && (l.Complete || l.Denied != "")
+}
