@@ -218,7 +218,25 @@ func permissionTroubles() []trouble {
 					}
 				}
 			},
-			finds: []finding{{"module.aws_s3", doctor.Warning, []string{"2 objects", "s3:GetBucketPolicy lacks: 2 of 4 calls", "policies of the resource"}}},
+			finds: []finding{{"module.aws_s3", doctor.Warning, []string{"2 objects", "bucket: 1 object may not be read, or not wholly", "s3:GetBucketPolicy lacks: 2 of 4 calls", "policies of the resource"}}},
+		},
+		{
+			name: "one denied queue",
+			rules: []likeness.Rule{rule(func(c likeness.Call) (faultproxy.Fault, bool) {
+				return faultproxy.Fault{Status: 403, Code: "AccessDeniedException", Message: "no"}, c.Action == "GetQueueAttributes" && strings.Contains(c.Body, "planted-locked")
+			})},
+			plant: func(t *testing.T, s *scene, _ *doctor.Options) {
+				client := sqs.NewFromConfig(s.Config("us-east-1"))
+				for _, name := range []string{"planted-open", "planted-locked"} {
+					if _, err := client.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: &name}); err != nil {
+						t.Fatal(err)
+					}
+				}
+			},
+			finds: []finding{
+				{"module.aws_sqs", doctor.Warning, []string{"1 object, ", "queue: 1 object may not be read, or not wholly", "sqs:GetQueueAttributes lacks: 1 of 3 calls"}},
+				{"objects.all", doctor.OK, nil},
+			},
 		},
 		{
 			name: "throttling",

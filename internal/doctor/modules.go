@@ -25,6 +25,7 @@ type read struct {
 	again   *meter // of the second reads
 	objects int
 	twice   int  // objects that were read a second time
+	unread  int  // objects that may not be read, or not wholly
 	second  bool // err is of a second read
 	took    time.Duration
 	err     error
@@ -115,6 +116,10 @@ func (d *doctor) read(ctx context.Context, r *read) {
 		return nil
 	})
 	r.took = max(time.Since(began), 1)
+	var unread *modules.Unread
+	if errors.As(r.err, &unread) { // all else was listed
+		r.unread, r.err = len(unread.Objects), nil
+	}
 	if r.err == nil && len(sample) > 0 {
 		d.readAgain(aws.WithObserver(ctx, r.again.observe), r, sample)
 	}
@@ -130,27 +135,27 @@ func (d *doctor) look(r *read, row modules.Row) {
 // readAgain reads some objects directly, and once more those that seem to differ:
 // what changes at this very moment differs from itself.
 func (d *doctor) readAgain(ctx context.Context, r *read, sample []modules.Row) {
-	second, err := r.resource.Get(ctx, r.scope, identities(sample))
+	second, unknown, err := get(ctx, r, sample)
 	if err != nil {
 		r.err, r.second = err, true
 		return
 	}
 	r.twice = len(sample)
-	doubtful := d.doubtful(r.table, sample, second)
+	doubtful := doubtful(r.table, sample, second, unknown)
 	if len(doubtful) == 0 {
 		return
 	}
-	third, err := r.resource.Get(ctx, r.scope, identities(doubtful))
+	third, unknown, err := get(ctx, r, doubtful)
 	if err != nil {
 		r.err, r.second = err, true
 		return
 	}
-	before, now := byKey(r.table, second), byKey(r.table, third)
 	for _, row := range doubtful {
 		key, _ := r.table.Key(row)
-		found, there := now[key]
-		was, wasThere := before[key]
+		found, there := third[key]
+		was, wasThere := second[key]
 		switch {
+		case unknown(key):
 		case !there && !wasThere:
 			d.misfits.add(r.table.Name, r.scope.Region, misfit{"", Vanished, "nothing", "the object"})
 		case there && wasThere && len(difference(r.table, was, found)) == 0:
@@ -159,13 +164,29 @@ func (d *doctor) readAgain(ctx context.Context, r *read, sample []modules.Row) {
 	}
 }
 
+// get reads objects directly, and returns them by their keys. Nothing is known of
+// an object that may not be read.
+func get(ctx context.Context, r *read, rows []modules.Row) (found map[string]modules.Row, unknown func(key string) bool, err error) {
+	list, err := r.resource.Get(ctx, r.scope, identities(rows))
+	var unread *modules.Unread
+	kept := map[string]bool{}
+	all := false // of a whole group of objects only the group may be told
+	if errors.As(err, &unread) {
+		err = nil
+		for _, o := range unread.Objects {
+			key, ok := r.table.Key(o.Identity)
+			kept[key], all = true, all || !ok
+		}
+	}
+	return byKey(r.table, list), func(key string) bool { return all || kept[key] }, err
+}
+
 // doubtful returns the objects of which a second read says something else.
-func (d *doctor) doubtful(t *modules.Table, first, second []modules.Row) []modules.Row {
-	found := byKey(t, second)
+func doubtful(t *modules.Table, first []modules.Row, second map[string]modules.Row, unknown func(key string) bool) []modules.Row {
 	return slices.DeleteFunc(slices.Clone(first), func(row modules.Row) bool {
 		key, _ := t.Key(row)
-		again, there := found[key]
-		return there && len(difference(t, row, again)) == 0
+		again, there := second[key]
+		return unknown(key) || there && len(difference(t, row, again)) == 0
 	})
 }
 
@@ -236,6 +257,7 @@ func (d *doctor) table(t *modules.Table, check *Check) (Table, Status) {
 		again.add(r.again)
 		said.Objects += r.objects
 		said.ReadTwice += r.twice
+		said.Unread += r.unread
 		said.Seconds = max(said.Seconds, r.took.Round(time.Millisecond).Seconds())
 		if r.err != nil {
 			reason, status := d.unreadable(r, check)
@@ -251,6 +273,9 @@ func (d *doctor) table(t *modules.Table, check *Check) (Table, Status) {
 	said.Denied = listing.denials()
 	if len(said.Denied) > 0 {
 		worst = worse(worst, Warning)
+	}
+	if said.Unread > 0 {
+		check.Details = append(check.Details, fmt.Sprintf("%s: %s may not be read, or not wholly", t.Name, count(said.Unread, "object")))
 	}
 	for _, one := range said.Denied {
 		check.Details = append(check.Details, fmt.Sprintf("%s: %s", t.Name, one))

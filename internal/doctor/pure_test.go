@@ -74,9 +74,9 @@ func TestHBA(t *testing.T) {
 
 func TestConnectionsAndSettings(t *testing.T) {
 	t.Parallel()
-	standard := map[string]string{"sync_interval": "1 minute", "consistency_window": "60 seconds", "audit_retention": "90 days", "batch_timeout": "1 hour",
+	standard := map[string]string{"sync_interval": "1 minute", "max_staleness": "10 minutes", "consistency_window": "60 seconds", "audit_retention": "90 days", "batch_timeout": "1 hour",
 		"max_deletes": "100", "max_delete_ratio": "0.5", "delete_ratio_floor": "5"}
-	numbers := map[string]float64{"sync_interval": 60, "consistency_window": 60, "audit_retention": 90 * 86400, "batch_timeout": 3600,
+	numbers := map[string]float64{"sync_interval": 60, "max_staleness": 600, "consistency_window": 60, "audit_retention": 90 * 86400, "batch_timeout": 3600,
 		"max_deletes": 100, "max_delete_ratio": 0.5, "delete_ratio_floor": 5}
 	with := func(name string, number float64) Check {
 		changed := map[string]float64{}
@@ -95,6 +95,7 @@ func TestConnectionsAndSettings(t *testing.T) {
 		{"standard settings", judgeSettings(standard, numbers), OK, ""},
 		{"often", with("sync_interval", 1), Warning, "sync_interval"},
 		{"seldom", with("sync_interval", 86400), Warning, "seen late"},
+		{"everything every time", with("max_staleness", 0), Warning, "lists everything"},
 		{"no window", with("consistency_window", 0), Warning, "lags behind"},
 		{"no history", with("audit_retention", 86400), Warning, "history"},
 		{"no guard", with("max_deletes", 1e6), Warning, "mass deletion"},

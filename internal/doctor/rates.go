@@ -129,7 +129,7 @@ func (d *doctor) cycle() {
 	costs := fmt.Sprintf("to list everything takes about %.1f s and %s for %s", c.Seconds, count(c.Calls, "call"), count(c.Objects, "object"))
 	if took > d.interval {
 		d.report.add(Check{ID: "cycle.time", Status: Warning, Message: fmt.Sprintf("%s; a cycle is due every %s", costs, d.interval),
-			Advice: "raise sync_interval in iasql_settings, install fewer modules, or enable fewer regions"})
+			Advice: "raise sync_interval or max_staleness in iasql_settings, install fewer modules, or enable fewer regions"})
 	} else {
 		d.report.add(Check{ID: "cycle.time", Status: OK, Message: fmt.Sprintf("%s, every %s", costs, d.interval)})
 	}
@@ -143,10 +143,10 @@ func (d *doctor) rates(all []Rate) {
 		d.report.add(Check{ID: "cycle.rates", Status: Skipped, Message: "AWS documents no rate for what was called"})
 		return
 	}
-	check := Check{ID: "cycle.rates", Status: OK, Message: fmt.Sprintf("at most %s of a documented rate", percent(all[0].Share))}
+	check := Check{ID: "cycle.rates", Status: OK, Message: fmt.Sprintf("at most %s of a documented rate, if every cycle listed everything", percent(all[0].Share))}
 	if all[0].Share > much {
 		check.Status = Warning
-		check.Advice = "raise sync_interval in iasql_settings: the account's other programs share these rates"
+		check.Advice = "raise max_staleness or sync_interval in iasql_settings: the account's other programs share these rates"
 	}
 	for _, r := range all[:min(5, len(all))] {
 		check.Details = append(check.Details, r.String())

@@ -94,8 +94,9 @@ type Table struct {
 	Name       string   `json:"name"`
 	Objects    int      `json:"objects"`
 	Calls      int      `json:"calls"`
-	Seconds    float64  `json:"seconds"`    // of the slowest region
-	ReadTwice  int      `json:"read_twice"` // objects that were read a second time
+	Seconds    float64  `json:"seconds"`          // of the slowest region
+	ReadTwice  int      `json:"read_twice"`       // objects that were read a second time
+	Unread     int      `json:"unread,omitempty"` // objects that may not be read, or not wholly
 	Denied     []Denied `json:"denied,omitempty"`
 	Unreadable []string `json:"unreadable,omitempty"` // regions whose listing failed, and why
 }
