@@ -83,7 +83,7 @@ func engineCommand(log **slog.Logger) *cobra.Command {
 	fromEnv(flags, "log-level", "IASQL_LOG_LEVEL")
 	flags.BoolVar(&asJSON, "log-json", false, "Log as JSON rather than text.")
 	fromEnv(flags, "log-json", "IASQL_LOG_JSON")
-	root.AddCommand(devCommand(log), serveCommand(log), migrateCommand(log), statusCommand(), versionCommand(), iamPolicyCommand(), docsCommand())
+	root.AddCommand(devCommand(log), serveCommand(log), migrateCommand(log), statusCommand(), versionCommand(), doctorCommand(log), iamPolicyCommand(), docsCommand())
 	flags.SortFlags = false
 	return root
 }

@@ -54,6 +54,9 @@ func TestCommandLine(t *testing.T) {
 		{"dev", nil, "aws=moto pg-port=5433"},
 		{"iam-policy aws_vpc --read-only aws_ec2 --assume-role a,b --assume-role c", nil, "read-only=true assume-role=[a,b,c] aws_vpc aws_ec2"},
 		{"docs -- -a b", nil, "-a b"},
+		{"doctor", nil, "database-url= only=all regions=[] modules=[] sample=20 deadline=5m0s json=false accounts=16"},
+		{"doctor --only database --regions a,b --modules aws_vpc --json", map[string]string{"DATABASE_URL": "y", "AWS_ENDPOINT_URL": "http://z"},
+			"database-url=y aws-endpoint=http://z only=database regions=[a,b] modules=[aws_vpc] json=true"},
 	} {
 		flags, args, err := read(t, test.line, test.env)
 		if err != nil {
@@ -86,6 +89,7 @@ func TestCommandLineRefused(t *testing.T) {
 		"--log-level loud version": "must be one of info, debug, warn, error",
 		"dev --pg-port x":          `invalid argument "x" for "--pg-port"`,
 		"dev --aws":                "flag needs an argument: --aws",
+		"doctor --only cloud":      "must be one of",
 		"migrate --log-json=x":     `invalid argument "x" for "--log-json"`,
 	} {
 		if _, _, err := read(t, line, nil); err == nil || !strings.Contains(err.Error(), want) {
@@ -105,7 +109,7 @@ func TestFlags(t *testing.T) {
 	var log *slog.Logger
 	root := engineCommand(&log)
 	root.InitDefaultHelpCmd()
-	without := []string{"help", "no-migrate", "read-only", "assume-role"}
+	without := []string{"help", "no-migrate", "read-only", "assume-role", "json", "only", "account", "regions", "modules", "sample", "deadline"}
 	for _, cmd := range append(root.Commands(), root) {
 		seen := map[string]bool{}
 		cmd.Flags().VisitAll(func(flag *pflag.Flag) {

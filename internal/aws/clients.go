@@ -255,9 +255,12 @@ func (c *Clients) refresh(ctx context.Context, a *account) error {
 	if err := creds.check(); err != nil {
 		return err
 	}
+	login := &stack{clients: c, account: a, secrets: secretsOf(creds), login: true}
+	calls := &stack{clients: c, account: a, secrets: login.secrets}
 	cfg, err := config.LoadDefaultConfig(ctx, append(creds.load(),
 		config.WithHTTPClient(c.http),
-		config.WithAPIOptions([]func(*middleware.Stack) error{(&stack{clients: c, account: a, secrets: secretsOf(creds)}).attach}),
+		// The clients of the default chain are made while it is loaded.
+		config.WithAPIOptions([]func(*middleware.Stack) error{login.attach}),
 		config.WithRetryer(c.retryer),
 		// The SDK's own log shows requests, and requests show signatures.
 		config.WithLogger(logging.Nop{}),
@@ -266,6 +269,7 @@ func (c *Clients) refresh(ctx context.Context, a *account) error {
 	if err != nil {
 		return Classify(&credentialsError{err}, false, false)
 	}
+	cfg.APIOptions = []func(*middleware.Stack) error{calls.attach}
 	if cfg.Region == "" {
 		cfg.Region = fallbackRegion
 	}

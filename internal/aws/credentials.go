@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/config"
@@ -109,6 +110,36 @@ func (c Credentials) assume(cfg awssdk.Config) awssdk.CredentialsProvider {
 		}
 		return got, nil
 	})
+}
+
+// Login is how the engine logs in to an account. None of it is secret.
+type Login struct {
+	// Source is the SDK's name of what the credentials came from, such as
+	// EnvConfigCredentials, SSOProvider or EC2RoleProvider.
+	Source string
+	// Expires is when the session ends; zero for credentials that do not expire.
+	// The SDK renews those of a role before that.
+	Expires time.Time
+}
+
+// Login obtains the credentials of the scope's account, and says where they come
+// from. Whether AWS takes them, it does not say.
+func (c *Clients) Login(ctx context.Context, scope modules.Scope) (Login, error) {
+	a, err := c.account(ctx, scope)
+	if err != nil {
+		return Login{}, err
+	}
+	provider := a.base.Credentials
+	a.mu.Unlock()
+	got, err := provider.Retrieve(ctx)
+	if err != nil {
+		return Login{}, Classify(err, false, false)
+	}
+	l := Login{Source: got.Source}
+	if got.CanExpire {
+		l.Expires = got.Expires
+	}
+	return l, nil
 }
 
 // credentialsError is a failure to obtain credentials, before a call is signed.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http/httptrace"
 	"sync/atomic"
+	"time"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
@@ -17,17 +18,22 @@ import (
 //
 //	classify   Initialize, first         every error becomes a *modules.Error
 //	guard      Finalize, before Retry    mutations are journaled, or refused
-//	attempt    Finalize, after Retry     what one attempt proved
+//	attempt    Finalize, after Retry     what one attempt proved; observers are told
 //	send       Finalize, before Signing  rate and slots
 //
 // The guard stands outside of retries, so that the journal holds one line per
 // operation; the limits stand inside, so that every attempt counts, and below
 // the SDK's login, which may have to make a call of its own, for which there
 // would be no slot if all were held by calls that wait for it.
+//
+// The clients by which the SDK itself logs in (STS, IAM Identity Center, the
+// instance's metadata) have a stack of their own, with login set. What they call
+// changes nothing in the account, whatever it is called, and only they may call it.
 type stack struct {
 	clients *Clients
 	account *account
 	secrets []string
+	login   bool
 }
 
 // operation is what is known of the call that a context belongs to.
@@ -72,7 +78,13 @@ func (s *stack) classify(ctx context.Context, in middleware.InitializeInput, nex
 		action:  awsmiddleware.GetOperationName(ctx),
 		region:  awsmiddleware.GetRegion(ctx),
 	}
-	op.mutates = !IsRead(op.action)
+	op.mutates = !IsRead(op.action) && !s.login
+	if op.action == "" && s.login {
+		// The metadata service is none of AWS's services: its client names no
+		// operations, and there is nothing to count and to limit. The operation that
+		// ctx may have is the one that wants to log in.
+		return next.HandleInitialize(context.WithValue(ctx, operationKey{}, (*operation)(nil)), in)
+	}
 	if op.action == "" { // nothing would be known of the call
 		return middleware.InitializeOutput{}, middleware.Metadata{}, &modules.Error{Class: modules.Invalid, Code: "UnnamedOperation",
 			Message: "the AWS SDK does not say which operation this is: the version of the service's package is not one this engine knows"}
@@ -98,7 +110,7 @@ func (s *stack) guard(ctx context.Context, in middleware.FinalizeInput, next mid
 	out middleware.FinalizeOutput, metadata middleware.Metadata, err error,
 ) {
 	op := ctx.Value(operationKey{}).(*operation)
-	if !op.mutates {
+	if op == nil || !op.mutates {
 		return next.HandleFinalize(ctx, in)
 	}
 	err = modules.Mutate(ctx, modules.Call{Service: op.service, Action: op.action}, func(ctx context.Context) error {
@@ -115,12 +127,18 @@ func (s *stack) attempt(ctx context.Context, in middleware.FinalizeInput, next m
 	middleware.FinalizeOutput, middleware.Metadata, error,
 ) {
 	op := ctx.Value(operationKey{}).(*operation)
+	if op == nil {
+		return next.HandleFinalize(ctx, in)
+	}
 	op.sent.Store(false)
+	began := time.Now()
 	out, metadata, err := next.HandleFinalize(ctx, in)
 	if err == nil {
+		observed(ctx, op, began, metadata, nil)
 		return out, metadata, nil
 	}
 	e := s.clean(Classify(err, op.mutates, op.sent.Load()))
+	observed(ctx, op, began, metadata, e)
 	switch {
 	case e.Class == modules.MayHaveHappened:
 		op.unsure = true
@@ -134,6 +152,9 @@ func (s *stack) send(ctx context.Context, in middleware.FinalizeInput, next midd
 	out middleware.FinalizeOutput, metadata middleware.Metadata, err error,
 ) {
 	op := ctx.Value(operationKey{}).(*operation)
+	if op == nil {
+		return next.HandleFinalize(ctx, in)
+	}
 	if err := s.limit(op).wait(ctx); err != nil {
 		return out, metadata, err
 	}

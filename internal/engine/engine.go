@@ -72,6 +72,19 @@ const (
 // be in the cloud in well under a second.
 const fetchCooldown = 5 * time.Millisecond
 
+// defaultAccounts is [Options.Accounts] where it is not set.
+const defaultAccounts = 16
+
+// Connections returns how many connections to the database the pool of an engine
+// opens at most that runs the cycles of so many accounts at once. Each cycle holds
+// one for its lease and uses a few more.
+func Connections(accounts int) int {
+	if accounts == 0 {
+		accounts = defaultAccounts
+	}
+	return min(4*accounts+8, 1<<16)
+}
+
 // Start connects an engine to a migrated database and lets it work until ctx
 // ends; then Wait returns. It refuses a login that has more rights than an engine
 // should have (see [platform.CheckLogin]).
@@ -83,15 +96,14 @@ func Start(ctx context.Context, options Options) (*Engine, error) {
 	e.log = e.log.With("engine", e.id)
 	accounts := options.Accounts
 	if accounts == 0 {
-		accounts = 16
+		accounts = defaultAccounts
 	}
 	if err := platform.CheckLogin(ctx, options.DatabaseURL); err != nil {
 		return nil, err
 	}
 	var err error
-	// Each cycle holds one connection for its lease and uses a few more.
 	// #nosec G115 -- bounded
-	if e.pool, err = postgres.ConnectEngine(ctx, options.DatabaseURL, e.id, int32(min(4*accounts+8, 1<<16))); err != nil {
+	if e.pool, err = postgres.ConnectEngine(ctx, options.DatabaseURL, e.id, int32(Connections(accounts))); err != nil {
 		return nil, err
 	}
 	if err := e.start(ctx, accounts); err != nil {

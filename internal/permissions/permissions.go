@@ -249,6 +249,18 @@ var besides = map[string][]string{
 	"ssm:PutParameter":                          {"kms:Encrypt", "kms:GenerateDataKey", "ssm:AddTagsToResource"},
 }
 
+// Actions returns the permissions that a caller of an operation needs, under the
+// names that IAM has for them. The service is the SDK's id of it or the name of
+// its package: "CloudWatch Logs" or "cloudwatchlogs".
+func Actions(service, operation string) []string {
+	return actions(PackageOf(service), operation)
+}
+
+// PackageOf returns the name of the SDK's package of the service with that id.
+func PackageOf(service string) string {
+	return strings.ToLower(strings.ReplaceAll(service, " ", ""))
+}
+
 // actions returns what a caller of an operation has to be allowed.
 func actions(service, operation string) []string {
 	key := service + ":" + operation

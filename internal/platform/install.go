@@ -49,9 +49,7 @@ func register(ctx context.Context, pool *pgxpool.Pool, registry *modules.Registr
 	return nil
 }
 
-func installed(ctx context.Context, q interface {
-	Query(context.Context, string, ...any) (pgx.Rows, error)
-}) (map[string]int, error) {
+func installed(ctx context.Context, q querier) (map[string]int, error) {
 	rows, err := q.Query(ctx, `SELECT name, installed FROM iasql_internal.module WHERE installed IS NOT NULL`)
 	if err != nil {
 		return nil, err

@@ -118,42 +118,21 @@ func migrateTables(ctx context.Context, pool *pgxpool.Pool) error {
 // applySQL re-applies the function and view files whose text has changed, and
 // then the grants.
 func applySQL(ctx context.Context, pool *pgxpool.Pool) error {
-	extensions := map[string]string{}
-	rows, err := pool.Query(ctx, `SELECT e.extname, quote_ident(n.nspname) FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace`)
+	extensions, err := extensionSchemas(ctx, pool)
 	if err != nil {
 		return err
 	}
-	var name, schema string
-	if _, err := pgx.ForEachRow(rows, []any{&name, &schema}, func() error {
-		extensions["@extschema:"+name+"@"] = schema
-		return nil
-	}); err != nil {
-		return err
-	}
-	applied := map[string]string{}
-	rows, err = pool.Query(ctx, `SELECT path, encode(sha256, 'hex') FROM iasql_internal.applied_sql`)
+	applied, err := appliedSQL(ctx, pool)
 	if err != nil {
-		return err
-	}
-	var file, sum string
-	if _, err := pgx.ForEachRow(rows, []any{&file, &sum}, func() error {
-		applied[file] = sum
-		return nil
-	}); err != nil {
 		return err
 	}
 	return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
 		changed := false
 		apply := func(file string, force bool) error {
-			text, err := sql.FS.ReadFile(file)
+			statements, hash, err := readSQL(file, extensions)
 			if err != nil {
 				return err
 			}
-			statements := string(text)
-			for from, to := range extensions {
-				statements = strings.ReplaceAll(statements, from, to)
-			}
-			hash := sha256.Sum256([]byte(statements))
 			if applied[file] == hex.EncodeToString(hash[:]) && !force {
 				return nil
 			}
@@ -179,6 +158,55 @@ func applySQL(ctx context.Context, pool *pgxpool.Pool) error {
 		}
 		return apply("grants.sql", changed)
 	})
+}
+
+// querier is what reads need of a pool or a connection.
+type querier interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+}
+
+// extensionSchemas returns where the extensions stand, by what the function and
+// view files call that.
+func extensionSchemas(ctx context.Context, q querier) (map[string]string, error) {
+	schemas := map[string]string{}
+	rows, err := q.Query(ctx, `SELECT e.extname, quote_ident(n.nspname) FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace`)
+	if err != nil {
+		return nil, err
+	}
+	var name, schema string
+	_, err = pgx.ForEachRow(rows, []any{&name, &schema}, func() error {
+		schemas["@extschema:"+name+"@"] = schema
+		return nil
+	})
+	return schemas, err
+}
+
+// appliedSQL returns the sums of the function and view files in force.
+func appliedSQL(ctx context.Context, q querier) (map[string]string, error) {
+	applied := map[string]string{}
+	rows, err := q.Query(ctx, `SELECT path, encode(sha256, 'hex') FROM iasql_internal.applied_sql`)
+	if err != nil {
+		return nil, err
+	}
+	var file, sum string
+	_, err = pgx.ForEachRow(rows, []any{&file, &sum}, func() error {
+		applied[file] = sum
+		return nil
+	})
+	return applied, err
+}
+
+// readSQL returns the statements of a file, and their sum.
+func readSQL(file string, extensions map[string]string) (statements string, hash [sha256.Size]byte, err error) {
+	text, err := sql.FS.ReadFile(file)
+	if err != nil {
+		return "", hash, err
+	}
+	statements = string(text)
+	for from, to := range extensions {
+		statements = strings.ReplaceAll(statements, from, to)
+	}
+	return statements, sha256.Sum256([]byte(statements)), nil
 }
 
 func literal(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }

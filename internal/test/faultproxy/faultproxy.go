@@ -54,6 +54,9 @@ type Fault struct {
 	Instead string
 	// Rewrite changes the answer's body on its way.
 	Rewrite func(body []byte) []byte
+	// Date is what the answer says that the time is, if it is set; a refusal says
+	// so, too.
+	Date time.Time
 }
 
 // Proxy is a running proxy.
@@ -111,6 +114,9 @@ func New(endpoint string) (_ *Proxy, stop func(), err error) {
 		call := parse(r, string(body))
 		p.count(call)
 		fault := (*p.decide.Load())(call)
+		if !fault.Date.IsZero() {
+			w.Header().Set("Date", fault.Date.UTC().Format(http.TimeFormat))
+		}
 		switch {
 		case fault.Cut:
 			cut(w)
@@ -147,7 +153,9 @@ func New(endpoint string) (_ *Proxy, stop func(), err error) {
 			given.header.Del("Content-Length")
 		}
 		for name, values := range given.header {
-			w.Header()[name] = values
+			if name != "Date" || fault.Date.IsZero() {
+				w.Header()[name] = values
+			}
 		}
 		if fault.Truncate {
 			w.Header().Set("Content-Length", strconv.Itoa(len(given.body)))
