@@ -163,9 +163,9 @@ func (e *Engine) runCycle(ctx context.Context, account string, kind store.Kind, 
 		}
 	}
 	cycle := &sync.Engine{Store: e.database, Registry: e.registry, Concurrency: e.options.Concurrency}
-	cycle.Sparing, cycle.Only = true, options.Only
+	cycle.Sparing, cycle.Only = options.Batch == 0 && (!options.Waited || options.Sparing), options.Only
 	if options.Batch != 0 || options.Waited {
-		cycle.TimeSlice, cycle.Sparing = -1, false
+		cycle.TimeSlice = -1
 	}
 	if options.Batch != 0 {
 		cycle.Store = &postgres.Bound{Database: e.database, Batch: options.Batch}

@@ -121,27 +121,27 @@ func (e *Engine) install(ctx context.Context, raw json.RawMessage) (any, error) 
 	if len(made) == 0 {
 		return tables, nil
 	}
-	// Two passes when accounts or regions were just made known: what is listed
-	// by region needs the regions.
 	theirs := map[string]bool{}
 	for _, list := range made {
 		for _, table := range list {
 			theirs[table] = true
 		}
 	}
-	for pass := 0; pass < 2; pass++ {
-		if err := e.syncAll(ctx, nil, func(table string) bool { return theirs[table] }); err != nil {
+	var regions []string // what is listed by region needs them first
+	for table := range theirs {
+		if e.registry.Table(table).DefinesRegions {
+			regions = append(regions, table)
+		}
+	}
+	ofTheirs := func(table string) bool { return theirs[table] }
+	if len(regions) > 0 {
+		if err := e.syncAll(ctx, postgres.CycleOptions{Only: regions}, ofTheirs); err != nil {
 			return nil, err
 		}
-		again := false
-		for name := range made {
-			for _, t := range e.registry.Module(name).Tables() {
-				again = again || t.DefinesRegions
-			}
-		}
-		if !again {
-			break
-		}
+	}
+	// What has never been listed is due.
+	if err := e.syncAll(ctx, postgres.CycleOptions{Sparing: true}, ofTheirs); err != nil {
+		return nil, err
 	}
 	for _, m := range e.registry.Modules() {
 		for _, table := range made[m.Name] {
@@ -173,20 +173,21 @@ func (e *Engine) syncNow(ctx context.Context, raw json.RawMessage) (any, error) 
 	if err := json.Unmarshal(raw, &args); err != nil {
 		return nil, err
 	}
-	return nil, e.syncAll(ctx, args.Tables, func(table string) bool { return len(args.Tables) == 0 || slices.Contains(args.Tables, table) })
+	return nil, e.syncAll(ctx, postgres.CycleOptions{Only: args.Tables}, func(table string) bool { return len(args.Tables) == 0 || slices.Contains(args.Tables, table) })
 }
 
-// syncAll runs a full cycle of every account, of these tables or of all, and fails if
-// one could not run or could not read something of the tables that are asked about,
-// unless it is of a service that need not be there. That some regions may not be read
-// is no failure: the view iasql_listings shows it.
-func (e *Engine) syncAll(ctx context.Context, only []string, asked func(table string) bool) error {
+// syncAll runs a full cycle of every account, as the options say, and fails if one
+// could not run or could not read something of the tables that are asked about, unless
+// it is of a service that need not be there. That some regions may not be read is no
+// failure: the view iasql_listings shows it.
+func (e *Engine) syncAll(ctx context.Context, options postgres.CycleOptions, asked func(table string) bool) error {
+	options.Waited = true
 	accounts, err := e.accounts(ctx)
 	if err != nil {
 		return err
 	}
 	for _, account := range accounts {
-		report, err := e.runCycle(ctx, account, store.Full, postgres.CycleOptions{Waited: true, Only: only})
+		report, err := e.runCycle(ctx, account, store.Full, options)
 		switch {
 		case errors.Is(err, errBatchOpen):
 			return &platform.UserError{Code: "IA020", Message: "no cycle runs while a batch is open", Hint: "CALL iasql_commit() or iasql_rollback() first."}

@@ -41,6 +41,8 @@ type CycleOptions struct {
 	Batch    int64  // the batch being committed, 0 for none
 	Reviewed bool   // see [store.Lease]
 	Waited   bool   // a user waits for its end: it does all there is to do
+	// Sparing: though somebody waits, what is not due is not listed.
+	Sparing bool
 	// Only, if not empty, are the tables that a full cycle lists, besides those that
 	// they refer to.
 	Only []string

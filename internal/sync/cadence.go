@@ -90,6 +90,9 @@ func (c *cycle) isDue(at place) bool {
 	return !known || due(&l, c.settings.Version, c.settings.MaxStaleness)
 }
 
+// soonest is how long what was listed is left alone, unless somebody waits.
+const soonest = 10 * time.Second
+
 // due reports whether what was listed is to be listed again.
 func due(l *store.Listing, rules string, limit time.Duration) bool {
 	if l.Age < 0 || l.Rules != rules {
@@ -97,7 +100,7 @@ func due(l *store.Listing, rules string, limit time.Duration) bool {
 	}
 	wait := limit
 	if (l.Denied == "" || l.Partly) && l.Quiet >= 0 {
-		wait = min(limit, l.Quiet/2)
+		wait = min(limit, max(l.Quiet/2, soonest))
 	}
 	// Regions take turns, so that not everything is listed by the same cycle.
 	h := fnv.New32a()

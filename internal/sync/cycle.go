@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"iasql/internal/decide"
+	"iasql/internal/modules"
 	"iasql/internal/store"
 )
 
@@ -30,6 +31,7 @@ type cycle struct {
 	destroyed decide.Tally              // for R7
 	refused   map[decide.RecordRef]bool // by the intent log: not to be tried again in this cycle
 	cadence   cadence
+	memo      modules.Memo // of the listings of this cycle
 	preempt   preemption
 	report    report
 }
@@ -186,6 +188,7 @@ func (c *cycle) pushMeanwhile(ctx context.Context) error {
 	engine := *c.Engine
 	engine.TimeSlice = max(engine.TimeSlice, 0)
 	push := newCycle(&engine, c.lease, store.Push)
+	defer c.memo.Empty()
 	push.destroyed = c.destroyed // it is one cycle to those who limit it (R7)
 	err := push.run(ctx)
 	c.report.add(&push.report.Report)

@@ -181,7 +181,7 @@ func (c *cycle) listScope(ctx context.Context, t *modules.Table, scope modules.S
 	l, begun := &listing{c: c, table: t, scope: scope, seen: newSighting()}, time.Now()
 	c.preempt.begin(l)
 	defer c.preempt.end(l)
-	err := c.Registry.Resource(t.Name).List(ctx, scope, func(rows []modules.Row) error { return l.add(ctx, rows, 1000) })
+	err := c.Registry.Resource(t.Name).List(modules.WithMemo(ctx, &c.memo), scope, func(rows []modules.Row) error { return l.add(ctx, rows, 1000) })
 	var unread *modules.Unread
 	if errors.As(err, &unread) {
 		err = nil

@@ -28,7 +28,7 @@ func TestCadence(t *testing.T) {
 	w.Settled()
 	w.PSQL(`SELECT iasql_sync_now()`)
 	// As if that had been half an hour ago, but for the last listing.
-	quiet := `UPDATE iasql_internal.listing SET changed = now() - interval '30 minutes', tried = now(), listed = now()`
+	quiet := `UPDATE iasql_internal.listing SET changed = changed - interval '30 minutes', tried = now(), listed = now()`
 	w.Admin(quiet)
 	cycle := func() {
 		t.Helper()

@@ -2,6 +2,7 @@ package declare
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
@@ -232,6 +233,9 @@ func (l *Listing) one(ctx context.Context, s *Step, in reflect.Value, page func(
 		return err
 	}
 	next := l.pages(s.client, in.Interface())
+	if modules.MemoOf(ctx) != nil {
+		next = l.remembered(s, in, items, next)
+	}
 	for {
 		out, more, err := next(ctx)
 		if err == nil && out != nil {
@@ -254,6 +258,32 @@ func (l *Listing) one(ctx context.Context, s *Step, in reflect.Value, page func(
 		if !more {
 			return nil
 		}
+	}
+}
+
+// remembered answers a call as the same call was answered for another table of the cycle,
+// if that was all there is.
+func (l *Listing) remembered(s *Step, in reflect.Value, items *path, next func(context.Context) (any, bool, error)) func(context.Context) (any, bool, error) {
+	first := true
+	return func(ctx context.Context) (any, bool, error) {
+		var call string
+		if text, err := json.Marshal(in.Interface()); first && err == nil {
+			call = fmt.Sprintf("%s %v %s %s", l.name, in.Type(), s.Scope, text)
+		}
+		first = false
+		memo := modules.MemoOf(ctx)
+		if answer, ok := memo.Get(call); ok {
+			return answer, false, nil
+		}
+		out, more, err := next(ctx)
+		if err == nil && out != nil && !more && call != "" {
+			objects := 0
+			if list, ok := items.get(reflect.ValueOf(out)); ok {
+				objects = list.Len()
+			}
+			memo.Put(call, out, objects)
+		}
+		return out, more, err
 	}
 }
 

@@ -290,8 +290,9 @@ func (p *player) listings(rng *rand.Rand) {
 	s, serr := p.s.Listings(p.ctx, of)
 	if p.errs(merr, serr) {
 		spell := func(l store.Listing) string {
+			never := l.Quiet < 0
 			l.Age, l.Quiet = l.Age/tick, l.Quiet/tick
-			return fmt.Sprintf("%+v", l)
+			return fmt.Sprintf("%+v %v", l, never)
 		}
 		p.compare("listings", list(m, true, spell), list(s, true, spell))
 	}
