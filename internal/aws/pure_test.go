@@ -313,6 +313,13 @@ func TestClassesOfAnswers(t *testing.T) {
 		{"OriginAccessControlInUse", "The specified origin access control is currently being used by a distribution.", modules.Dependency},
 		{"OriginAccessControlAlreadyExists", "An origin access control with the same name already exists.", modules.Exists},
 		{"TooManyDistributions", "too many", modules.Quota},
+		{"PreconditionFailedException", "The Revision Id provided does not match the latest Revision Id.", modules.Dependency},
+		{"KMSInvalidStateException", "arn:aws:kms:us-east-1:123456789012:key/1 is pending import.", modules.Dependency},
+		{"DisabledException", "arn:aws:kms:us-east-1:123456789012:key/1 is disabled.", modules.Dependency},
+		{"KMS.DisabledException", "arn:aws:kms:us-east-1:123456789012:key/1 is disabled.", modules.Dependency},
+		{"KMS.NotFoundException", "Invalid keyId 'key'", modules.NotFound},
+		{"KmsThrottled", "slow", modules.Throttled},
+		{"KMSAccessDeniedException", "no", modules.Denied},
 	} {
 		if got := modules.ClassOf(ErrorOf(c.code, c.message)); got != c.want {
 			t.Errorf("%s: %s: %s, want %s", c.code, c.message, got, c.want)
