@@ -212,6 +212,9 @@ var sayings = []struct {
 	{"InvalidParameterValueException", "execution role does not have permissions", modules.Dependency},
 	{"InvalidParameterValueException", "unable to configure access to your environment variables because", modules.Dependency},
 	{"InvalidParameterValueException", "throttled by EC2", modules.Throttled},
+	// Lambda, of the subnets and security groups that it is told: EC2 may not know new
+	// ones everywhere yet ("Eventual consistency": EC2 Developer Guide).
+	{"InvalidParameterValueException", ".NotFound. EC2 Error Message:", modules.NotFound},
 	{"", "Too many concurrent attempts", modules.Throttled},                               // ECS
 	{"MalformedPolicyDocument", "nvalid principal", modules.NotFound},                     // IAM
 	{"MalformedPolicyDocumentException", "nvalid principal", modules.NotFound},            // KMS, Secrets Manager

@@ -65,12 +65,26 @@ var otherwise = []struct {
 	code, message string
 	class         modules.Class
 	why           string
-}{}
+}{
+	{"lambda_:InvalidParameterValueException", ".NotFound. EC2 Error Message:", modules.NotFound, "a subnet or a security group that Lambda does not see, or not yet"},
+}
+
+// present are errors that speak of something that does not exist and are not of the
+// class NotFound, and why.
+var present = []struct{ code, message, why string }{
+	{"apigateway:BadRequestException", "", "of deployments and canaries, which no module has"},
+	{"events:ValidationException", "Archive", "of archives, which no module has"},
+	{"lambda_:InvalidParameterValueException", "S3 Error Code", "of code in S3, and functions get theirs from a zip file"},
+	{"lambda_:InvalidParameterValueException", "Layer version", "of layers, which no module has"},
+	{"lambda_:InvalidParameterValueException", "Function does not exist", "of event source mappings, which no module has"},
+	{"logs:InvalidParameterException", "The given bucket does not exist", "of deliveries, which no module has"},
+	{"s3:InvalidPart", "", "of uploads in parts, which no module makes"},
+	{"s3:InvalidTargetBucketForLogging", "", "of PutBucketLogging, which no module calls"},
+}
 
 // outside are errors that no reader or change of ours can meet, and why.
 var outside = map[string]string{
-	"ec2:400":                            "an item of an answer of CreateFlowLogs, which no module calls",
-	"s3:CrossLocationLoggingProhibitted": "of PutBucketLogging, which no module calls",
+	"s3:CrossLocationLoggingProhibitted":              "of PutBucketLogging, which no module calls",
 	"sqs:AWS.SimpleQueueService.PurgeQueueInProgress": "of PurgeQueue, which no module calls",
 }
 

@@ -41,9 +41,27 @@ func TestErrors(t *testing.T) {
 			newReplay(t, s, mine).errors(failures)
 		})
 	}
+	stale(t, all)
 	t.Logf("%d errors recorded; %d distinct ones replayed", len(all), replayed)
 	for _, why := range slices.Sorted(maps.Keys(left)) {
 		t.Logf("left out: %d: %s", left[why], why)
+	}
+}
+
+// stale checks that everything in the tables was recorded.
+func stale(t *testing.T, all []failure) {
+	was := map[string]bool{}
+	for _, f := range all {
+		was[f.folder+":"+f.code] = true
+	}
+	known := classes()
+	for code := range outside {
+		known[code] = modules.Invalid
+	}
+	for _, code := range slices.Sorted(maps.Keys(known)) {
+		if !was[code] {
+			t.Errorf("%s is listed and was not recorded", code)
+		}
 	}
 }
 
@@ -99,6 +117,9 @@ func (r *replay) errors(failures []failure) {
 			r.Errorf("%s:%s: no class is documented for %q (status %d). Add it to the table", f.folder, f.code, f.message, f.status)
 			continue
 		}
+		if says := absence.MatchString(f.message); says && class != modules.NotFound && !explained(f) {
+			r.Errorf("%s:%s: %q is of class %s. Is something missing?", f.folder, f.code, f.message, class)
+		}
 		operations := r.some(f)
 		if id := f.code + strconv.Itoa(f.status); !seen[id] {
 			seen[id], operations = true, r.calls
@@ -113,6 +134,20 @@ func (r *replay) errors(failures []failure) {
 			r.Errorf("%s:%s: no operation could be asked", f.folder, f.code)
 		}
 	}
+}
+
+// absence is how messages say that something is missing.
+var absence = regexp.MustCompile(`(?i)(does not|doesn't) exist|not be found|not found`)
+
+// explained reports whether a list says why an error that speaks of something
+// missing has another class.
+func explained(f failure) bool {
+	for _, p := range present {
+		if p.code == f.folder+":"+f.code && strings.Contains(f.message, p.message) {
+			return true
+		}
+	}
+	return false
 }
 
 // some returns an operation that reads and one that changes something.
