@@ -1,0 +1,219 @@
+package recorded
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"iasql/internal/modules"
+	"iasql/internal/modules/all"
+	"iasql/internal/postgres"
+	"iasql/internal/test/testdb"
+)
+
+// enough is how many distinct answers there are for today's readers at least.
+const enough = 300
+
+// TestAnswers has every answer read by the tables whose readers could get it, and
+// the rows inserted.
+func TestAnswers(t *testing.T) {
+	t.Parallel()
+	recorded, _ := recordings(t)
+	r := newReading(t)
+	left, replayed, rows := map[string]int{}, 0, 0
+	for _, a := range distinct(recorded, func(a answer) string { return a.folder + a.key() }) {
+		why := r.replay(a)
+		if why != "" {
+			left[why]++
+			continue
+		}
+		replayed++
+	}
+	for i := range readers {
+		rows += r.rows[i]
+		if r.count[i] == 0 {
+			t.Errorf("%s: no answer of %s was recorded", readers[i].table, readers[i].op)
+		}
+		t.Logf("%4d answers of %s: %d rows of %s", r.count[i], readers[i].op, r.rows[i], readers[i].table)
+	}
+	for m := range misfits {
+		if !r.misfit[m] {
+			t.Errorf("nothing misfits as listed: %s", misfits[m].says)
+		}
+	}
+	t.Logf("%d answers recorded; %d distinct ones replayed, which made %d rows", len(recorded), replayed, rows)
+	for _, why := range slices.SortedFunc(maps.Keys(left), func(a, b string) int { return cmp.Or(left[b]-left[a], cmp.Compare(a, b)) }) {
+		t.Logf("left out: %d: %s", left[why], why)
+	}
+	if replayed < enough {
+		t.Errorf("%d answers were replayed, and there are %d at least", replayed, enough)
+	}
+}
+
+// reading is the state of the test.
+type reading struct {
+	*testing.T
+	engine    *pgxpool.Pool
+	cloud     *cloud
+	registry  *modules.Registry
+	byName    map[string]operation
+	count     []int // of answers, by reader
+	rows      []int
+	misfit    map[int]bool
+	scopes    int
+	operation []operation // by reader
+}
+
+func newReading(t *testing.T) *reading {
+	t.Helper()
+	r := &reading{T: t, cloud: newCloud(t), byName: map[string]operation{}, count: make([]int, len(readers)), rows: make([]int, len(readers)),
+		misfit: map[int]bool{}, operation: make([]operation, len(readers))}
+	var err error
+	if r.registry, err = modules.NewRegistry(all.Modules(r.cloud.clients())...); err != nil {
+		t.Fatal(err)
+	}
+	if r.engine, err = postgres.ConnectEngine(t.Context(), testdb.New(t), "recorded", 2); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.engine.Close)
+	for _, o := range reads(operations(t)) {
+		r.byName[o.String()] = o
+	}
+	for i, reader := range readers {
+		o, ok := r.byName[reader.op]
+		if !ok {
+			t.Fatalf("%s: %s is no operation that a module reads by", reader.table, reader.op)
+		}
+		r.operation[i] = o
+	}
+	return r
+}
+
+// replay has an answer read by all readers that could get it. It returns why there
+// is none, "" if there is one.
+func (r *reading) replay(a answer) (why string) {
+	if len(a.members) == 0 {
+		return "it has no members"
+	}
+	if !a.telling() {
+		return "its members tell nothing"
+	}
+	s, ours := byFolder(a.folder)
+	found := 0
+	for _, elsewhere := range []bool{false, true} {
+		for i, reader := range readers {
+			if same := ours && r.operation[i].service.name == s.name; found > 0 && elsewhere || same == elsewhere || elsewhere && !reader.anywhere {
+				continue
+			}
+			members, ok := reader.members(a)
+			if !ok {
+				continue
+			}
+			out, err := r.operation[i].decode(members, reader.at)
+			if err != nil || reader.when != nil && !reader.when(out) {
+				continue
+			}
+			found++
+			r.read(a, i, members)
+		}
+	}
+	switch {
+	case found > 0:
+		return ""
+	case !ours:
+		return "no module calls the service " + a.folder
+	}
+	return "of an operation of " + a.folder + " that no reader calls"
+}
+
+// members returns what of an answer a reader gets.
+func (r reader) members(a answer) (any, bool) {
+	if r.member == "" {
+		return a.members, true
+	}
+	v, ok := a.members[r.member]
+	return v, ok && len(a.members) == 1
+}
+
+// read has a reader read an answer, and its rows inserted.
+func (r *reading) read(a answer, i int, members any) {
+	reader := readers[i]
+	decode := func() (any, error) {
+		out, err := r.operation[i].decode(members, reader.at)
+		if err == nil {
+			lastPage(out)
+		}
+		return out, err
+	}
+	w := &world{cloud: r.cloud, recorded: r.operation[i], decode: decode, around: map[string]any{}}
+	out, err := decode()
+	answers := []any{identity()}
+	if reader.around != nil {
+		answers = append(answers, reader.around(out)...)
+	}
+	for _, answer := range answers {
+		err = errors.Join(err, w.set(answer))
+	}
+	var rows []modules.Row
+	if err == nil {
+		rows, err = r.ask(reader, w, out)
+	}
+	resource := r.registry.Resource(reader.table)
+	if err == nil {
+		err = insert(r.Context(), r.engine, resource.Table(), rows)
+	}
+	for _, row := range rows {
+		err = errors.Join(err, wellFormed(resource.Table(), row))
+	}
+	r.count[i]++
+	r.rows[i] += len(rows)
+	if err != nil && !r.listed(reader, err) {
+		r.Errorf("%s by %s: %s, %s, %s:\n%v\n%.600s", reader.table, reader.op, a.folder, a.test, a.label, err, text(members))
+	}
+}
+
+// ask lists or gets the objects of a world.
+func (r *reading) ask(reader reader, w *world, out any) (rows []modules.Row, err error) {
+	r.scopes++
+	// The engine's rate is per account: that of another answer must not slow this one.
+	scope := modules.Scope{Account: fmt.Sprintf("recorded-%d", r.scopes), Region: region}
+	ctx := context.WithValue(r.Context(), worldKey{}, w)
+	resource := r.registry.Resource(reader.table)
+	if resource.Table().Reach == modules.PerAccount {
+		scope.Region = ""
+	}
+	if reader.get == nil {
+		err = resource.List(ctx, scope, func(page []modules.Row) error {
+			rows = append(rows, page...)
+			return nil
+		})
+	} else {
+		rows, err = resource.Get(ctx, scope, []modules.Row{reader.get(out)})
+	}
+	if err == nil && !w.asked {
+		err = errors.New("the reader did not ask for the answer")
+	}
+	return rows, err
+}
+
+// listed reports whether the list of misfits has it.
+func (r *reading) listed(reader reader, err error) bool {
+	for i, m := range misfits {
+		if m.table == reader.table && strings.Contains(err.Error(), m.says) {
+			r.misfit[i] = true
+			return true
+		}
+	}
+	return false
+}
+
+// misfits are answers that do not fit into a table, by what is said then, and why
+// that is right.
+var misfits = []struct{ table, says, why string }{}
