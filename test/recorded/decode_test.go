@@ -2,7 +2,6 @@ package recorded
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/url"
 	"reflect"
@@ -40,8 +39,12 @@ func fill(text string) string {
 		switch name {
 		case "partition":
 			return "aws"
-		case "region":
+		case "region", "region:1":
 			return region
+		case "region:2":
+			return "eu-west-1"
+		case "path", "path:1": // of IAM
+			return "/path/"
 		case "account-id", "account", "owner-id":
 			return account
 		}
@@ -66,8 +69,6 @@ type decoder struct {
 	// GetRolePolicy, "compliant with RFC 3986").
 	encoded bool
 }
-
-var errNotTold = errors.New("the recording does not have it")
 
 // read reads a recorded value into one of the SDK's types, all of it: a member
 // that the type does not have is an error.
@@ -107,7 +108,7 @@ func (d decoder) read(v any, into reflect.Value) error {
 		into.SetFloat(n)
 		return err
 	}
-	return fmt.Errorf("%s: %w", into.Type(), errNotTold) // such as a body
+	return fmt.Errorf("the recording does not have %s", into.Type()) // such as a body
 }
 
 func (d decoder) structure(v any, into reflect.Value) error {

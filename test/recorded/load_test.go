@@ -2,6 +2,7 @@ package recorded
 
 import (
 	"encoding/json"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -25,10 +26,12 @@ type answer struct {
 	test    string
 	label   string
 	members map[string]any
+	// part: it may be a structure of an answer of which nothing else was kept.
+	part bool
 }
 
 // key is the same for answers that say the same.
-func (a answer) key() string { return text(a.members) }
+func (a answer) key() string { return fmt.Sprintf("%s %t %s", a.folder, a.part, text(a.members)) }
 
 // failure is an error that an operation has answered.
 type failure struct {
@@ -106,9 +109,10 @@ func (r *recorder) collect(folder, test, label string, v any) {
 		if isAnswer {
 			members := maps.Clone(v)
 			delete(members, "ResponseMetadata")
-			r.answers = append(r.answers, answer{folder, test, label, members})
+			r.answers = append(r.answers, answer{folder, test, label, members, false})
 			return
 		}
+		r.answers = append(r.answers, answer{folder, test, label, v, true})
 		for _, name := range slices.Sorted(maps.Keys(v)) {
 			r.collect(folder, test, strings.TrimSpace(name), v[name])
 		}

@@ -45,14 +45,8 @@ type service struct {
 	build  func(awssdk.Config) any
 }
 
-// build makes a service's client, as the modules do.
-func build[C, O any](client func(awssdk.Config, ...func(*O)) C, options ...func(*O)) (reflect.Type, func(awssdk.Config) any) {
-	return reflect.TypeFor[C](), func(cfg awssdk.Config) any { return client(cfg, options...) }
-}
-
 func serviceOf[C, O any](name, id, folder string, w wire, client func(awssdk.Config, ...func(*O)) C, options ...func(*O)) service {
-	kind, make := build(client, options...)
-	return service{name, id, folder, w, kind, make}
+	return service{name, id, folder, w, reflect.TypeFor[C](), func(cfg awssdk.Config) any { return client(cfg, options...) }}
 }
 
 // services are the services that both sides have.

@@ -1,6 +1,7 @@
 package recorded
 
 import (
+	"slices"
 	"strings"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
@@ -20,7 +21,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	lambdatypes "github.com/aws/aws-sdk-go-v2/service/lambda/types"
 	"github.com/aws/aws-sdk-go-v2/service/opensearch"
-	ostypes "github.com/aws/aws-sdk-go-v2/service/opensearch/types"
 	"github.com/aws/aws-sdk-go-v2/service/route53"
 	route53types "github.com/aws/aws-sdk-go-v2/service/route53/types"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -45,6 +45,8 @@ type reader struct {
 	// anywhere: an answer with these members is of this operation wherever it was
 	// recorded.
 	anywhere bool
+	// part: only this structure was kept of an answer.
+	part bool
 	// when tells the operation's answers from others with the same members.
 	when func(out any) bool
 	// get names the object to get; nil lists all.
@@ -82,7 +84,7 @@ func arn(service, resource string) *string {
 }
 
 // readers are the readers of tables for which there are answers.
-var readers = append(append(append([]reader{
+var readers = slices.Concat(accessReaders, messageReaders, storageReaders, dnsReaders, lambdaReaders, []reader{
 	{table: "certificate", op: "acm:DescribeCertificate", anywhere: true,
 		get: of(func(out *acm.DescribeCertificateOutput) modules.Row { return by("arn", out.Certificate.CertificateArn) })},
 	{table: "certificate", op: "acm:ListCertificates", around: always(func(in *acm.DescribeCertificateInput) *acm.DescribeCertificateOutput {
@@ -107,23 +109,13 @@ var readers = append(append(append([]reader{
 	{table: "vpc", op: "ec2:DescribeVpcs", member: "Vpc", at: "Vpcs"},
 	{table: "peering_connection", op: "ec2:DescribeVpcPeeringConnections"},
 
-	{table: "domain", op: "opensearch:DescribeDomains", member: "DomainStatus", at: "DomainStatusList",
+	{table: "domain", op: "opensearch:DescribeDomains", part: true, at: "DomainStatusList",
+		when: of(func(out *opensearch.DescribeDomainsOutput) bool {
+			return out.DomainStatusList[0].DomainName != nil && out.DomainStatusList[0].ARN != nil
+		}),
 		get: of(func(out *opensearch.DescribeDomainsOutput) modules.Row {
 			return by("domain_name", out.DomainStatusList[0].DomainName)
 		})},
-	{table: "domain", op: "opensearch:DescribeDomains",
-		get: of(func(out *opensearch.DescribeDomainsOutput) modules.Row {
-			return by("domain_name", out.DomainStatusList[0].DomainName)
-		})},
-	{table: "domain", op: "opensearch:ListDomainNames", around: always(func(in *opensearch.DescribeDomainsInput) *opensearch.DescribeDomainsOutput {
-		out := &opensearch.DescribeDomainsOutput{}
-		for _, name := range in.DomainNames {
-			out.DomainStatusList = append(out.DomainStatusList, exampleDomain(name))
-		}
-		return out
-	})},
-	{table: "domain", op: "opensearch:ListTags", around: always(&opensearch.ListDomainNamesOutput{DomainNames: []ostypes.DomainInfo{{DomainName: example}}},
-		&opensearch.DescribeDomainsOutput{DomainStatusList: []ostypes.DomainStatus{exampleDomain("example")}})},
 
 	{table: "secret", op: "secretsmanager:ListSecrets"},
 	{table: "secret", op: "secretsmanager:DescribeSecret",
@@ -139,14 +131,7 @@ var readers = append(append(append([]reader{
 		}
 		return []any{all}
 	})},
-}, accessReaders...), messageReaders...), append(storageReaders, append(dnsReaders, lambdaReaders...)...)...)
-
-func exampleDomain(name string) ostypes.DomainStatus {
-	return ostypes.DomainStatus{
-		DomainName: &name, ARN: arn("es", "domain/"+name), EngineVersion: awssdk.String("OpenSearch_2.11"),
-		ClusterConfig: &ostypes.ClusterConfig{InstanceType: ostypes.OpenSearchPartitionInstanceTypeT3SmallSearch, InstanceCount: awssdk.Int32(1)},
-	}
-}
+})
 
 // accessReaders are those of IAM and KMS.
 var accessReaders = []reader{
@@ -168,14 +153,12 @@ var accessReaders = []reader{
 		around: always(&iam.GetUserOutput{User: &iamtypes.User{UserName: example, Path: awssdk.String("/")}}, &iam.ListUserPoliciesOutput{PolicyNames: []string{"example"}})},
 
 	{table: "kms_key", op: "kms:DescribeKey", anywhere: true, get: of(func(out *kms.DescribeKeyOutput) modules.Row { return by("key_id", out.KeyMetadata.KeyId) })},
+	{table: "kms_key", op: "kms:DescribeKey", part: true, at: "KeyMetadata",
+		when: of(func(out *kms.DescribeKeyOutput) bool {
+			return out.KeyMetadata.KeyId != nil && out.KeyMetadata.Arn != nil
+		}),
+		get: of(func(out *kms.DescribeKeyOutput) modules.Row { return by("key_id", out.KeyMetadata.KeyId) })},
 	{table: "kms_key", op: "kms:GetKeyRotationStatus", get: exampleKey, around: always(exampleKeyOutput)},
-	{table: "kms_key", op: "kms:ListResourceTags", get: exampleKey, around: always(exampleKeyOutput)},
-	{table: "kms_key", op: "kms:GetKeyPolicy", get: exampleKey, around: always(exampleKeyOutput)},
-	{table: "kms_key", op: "kms:ListKeys", around: always(func(in *kms.DescribeKeyInput) *kms.DescribeKeyOutput {
-		return &kms.DescribeKeyOutput{KeyMetadata: &kmstypes.KeyMetadata{KeyId: in.KeyId, KeySpec: kmstypes.KeySpecSymmetricDefault,
-			KeyUsage: kmstypes.KeyUsageTypeEncryptDecrypt, Origin: kmstypes.OriginTypeAwsKms}}
-	})},
-	{table: "kms_alias", op: "kms:ListAliases"},
 }
 
 var exampleRoleOutput = &iam.GetRoleOutput{Role: &iamtypes.Role{RoleName: example, Path: awssdk.String("/"), AssumeRolePolicyDocument: awssdk.String("%7B%7D")}}
@@ -196,6 +179,7 @@ var messageReaders = []reader{
 	{table: "event_bus", op: "eventbridge:DescribeEventBus", get: of(func(out *eventbridge.DescribeEventBusOutput) modules.Row { return by("name", out.Name) })},
 	{table: "event_rule", op: "eventbridge:ListTagsForResource", around: always(exampleBuses, exampleRules)},
 	{table: "event_rule", op: "eventbridge:ListRules", around: always(exampleBuses)},
+	{table: "event_bus", op: "eventbridge:ListTagsForResource", around: always(exampleBuses, &eventbridge.DescribeEventBusOutput{Name: example, Arn: arn("events", "event-bus/example")})},
 	{table: "event_rule", op: "eventbridge:DescribeRule",
 		when: of(func(out *eventbridge.DescribeRuleOutput) bool { return out.EventBusName != nil }),
 		get: of(func(out *eventbridge.DescribeRuleOutput) modules.Row {
@@ -209,7 +193,7 @@ var messageReaders = []reader{
 			return out.Attributes["TopicArn"] != "" && out.Attributes["SubscriptionArn"] == ""
 		}),
 		around: of(func(out *sns.GetTopicAttributesOutput) []any {
-			topic := out.Attributes["TopicArn"]
+			topic := named(out.Attributes["TopicArn"], out.Attributes["FifoTopic"])
 			return []any{&sns.ListTopicsOutput{Topics: []snstypes.Topic{{TopicArn: &topic}}}}
 		})},
 	{table: "topic", op: "sns:ListTagsForResource", around: always(&sns.ListTopicsOutput{Topics: []snstypes.Topic{{TopicArn: arn("sns", "example")}}})},
@@ -228,19 +212,17 @@ var messageReaders = []reader{
 			return append(topicsOf(listed), &sns.ListSubscriptionsOutput{Subscriptions: listed})
 		})},
 
-	{table: "queue", op: "sqs:ListQueues", around: always(exampleQueue(nil))},
-	{table: "queue", op: "sqs:GetQueueUrl", around: always(exampleQueue(nil)),
-		get: of(func(out *sqs.GetQueueUrlOutput) modules.Row { return by("name", last(out.QueueUrl, "/")) })},
+	{table: "queue", op: "sqs:ListQueues", around: always(exampleQueue)},
 	{table: "queue", op: "sqs:GetQueueAttributes",
 		// It was asked for all attributes, as the reader asks.
 		when: of(func(out *sqs.GetQueueAttributesOutput) bool {
 			return out.Attributes["QueueArn"] != "" && out.Attributes["LastModifiedTimestamp"] != ""
 		}),
 		around: of(func(out *sqs.GetQueueAttributesOutput) []any {
-			name := out.Attributes["QueueArn"]
-			return []any{&sqs.ListQueuesOutput{QueueUrls: []string{"https://sqs.us-east-1.amazonaws.com/" + account + "/" + *last(&name, ":")}}}
+			name := named(out.Attributes["QueueArn"], out.Attributes["FifoQueue"])
+			return []any{&sqs.ListQueuesOutput{QueueUrls: []string{queueURL + *last(&name, ":")}}}
 		})},
-	{table: "queue", op: "sqs:ListQueueTags", around: always(&sqs.ListQueuesOutput{QueueUrls: []string{"https://sqs.us-east-1.amazonaws.com/" + account + "/example"}}, exampleQueue(nil))},
+	{table: "queue", op: "sqs:ListQueueTags", around: always(&sqs.ListQueuesOutput{QueueUrls: []string{queueURL + "example"}}, exampleQueue)},
 }
 
 var (
@@ -249,6 +231,17 @@ var (
 		Name: example, EventBusName: example, Arn: arn("events", "rule/example/example"), EventPattern: awssdk.String(`{"source": ["aws.ec2"]}`), State: ebtypes.RuleStateEnabled,
 	}}}
 )
+
+const queueURL = "https://sqs.us-east-1.amazonaws.com/" + account + "/"
+
+// named is an ARN that ends as those of FIFO topics and queues do if it is of one:
+// the placeholder of a name does not say it.
+func named(arn, fifo string) string {
+	if fifo == "true" {
+		arn = strings.TrimSuffix(arn, ".fifo") + ".fifo"
+	}
+	return arn
+}
 
 // topicsOf is a listing of the topics of subscriptions.
 func topicsOf(subscriptions []snstypes.Subscription) []any {
@@ -259,24 +252,21 @@ func topicsOf(subscriptions []snstypes.Subscription) []any {
 	return []any{out}
 }
 
-// exampleQueue answers with the attributes of a queue, and others.
-func exampleQueue(more map[string]string) func(in *sqs.GetQueueAttributesInput) *sqs.GetQueueAttributesOutput {
-	return func(in *sqs.GetQueueAttributesInput) *sqs.GetQueueAttributesOutput {
-		all := map[string]string{"VisibilityTimeout": "30", "DelaySeconds": "0", "ReceiveMessageWaitTimeSeconds": "0", "MessageRetentionPeriod": "345600", "MaximumMessageSize": "262144"}
-		if strings.HasSuffix(awssdk.ToString(in.QueueUrl), ".fifo") {
-			all["FifoQueue"] = "true"
-		}
-		for name, value := range more {
-			all[name] = value
-		}
-		return &sqs.GetQueueAttributesOutput{Attributes: all}
+// exampleQueue answers with the attributes of a queue.
+func exampleQueue(in *sqs.GetQueueAttributesInput) *sqs.GetQueueAttributesOutput {
+	all := map[string]string{"VisibilityTimeout": "30", "DelaySeconds": "0", "ReceiveMessageWaitTimeSeconds": "0", "MessageRetentionPeriod": "345600", "MaximumMessageSize": "262144"}
+	if strings.HasSuffix(awssdk.ToString(in.QueueUrl), ".fifo") {
+		all["FifoQueue"] = "true"
 	}
+	return &sqs.GetQueueAttributesOutput{Attributes: all}
 }
 
 // storageReaders are those of S3.
 var storageReaders = []reader{
 	{table: "bucket", op: "s3:ListBuckets"},
-	{table: "bucket", op: "s3:HeadBucket", when: of(func(out *s3.HeadBucketOutput) bool { return out.BucketRegion != nil }), get: exampleBucket("name")},
+	{table: "bucket", op: "s3:HeadBucket", when: of(func(out *s3.HeadBucketOutput) bool { return out.BucketRegion != nil }), get: func(any) modules.Row {
+		return modules.Row{"name": modules.Text("example"), modules.ColumnRegion: modules.Text(region)}
+	}},
 	{table: "bucket", op: "s3:GetBucketLocation", around: always(exampleBuckets)},
 	{table: "bucket", op: "s3:GetBucketVersioning", around: always(exampleBuckets)},
 	{table: "bucket", op: "s3:GetBucketPolicy", around: always(exampleBuckets)},
@@ -294,12 +284,6 @@ var storageReaders = []reader{
 }
 
 var exampleBuckets = &s3.ListBucketsOutput{Buckets: []s3types.Bucket{{Name: example, CreationDate: &moment}}}
-
-func exampleBucket(column string) func(any) modules.Row {
-	return func(any) modules.Row {
-		return modules.Row{column: modules.Text("example"), modules.ColumnRegion: modules.Text(region)}
-	}
-}
 
 // dnsReaders are those of Route 53.
 var dnsReaders = []reader{
@@ -319,17 +303,6 @@ var lambdaReaders = []reader{
 		get:  of(func(out *lambda.GetFunctionOutput) modules.Row { return by("name", out.Configuration.FunctionName) })},
 	{table: "lambda_function", op: "lambda:GetFunction", anywhere: true, at: "Configuration", when: of(isFunction),
 		get: of(func(out *lambda.GetFunctionOutput) modules.Row { return by("name", out.Configuration.FunctionName) })},
-	{table: "lambda_function", op: "lambda:ListFunctions", around: of(func(out *lambda.ListFunctionsOutput) []any {
-		return []any{func(in *lambda.GetFunctionInput) *lambda.GetFunctionOutput {
-			for _, f := range out.Functions {
-				if awssdk.ToString(f.FunctionName) == awssdk.ToString(in.FunctionName) {
-					return &lambda.GetFunctionOutput{Configuration: &f}
-				}
-			}
-			return &lambda.GetFunctionOutput{}
-		}}
-	})},
-	{table: "lambda_function_security_groups", op: "lambda:ListFunctions"},
 	{table: "lambda_function_security_groups", op: "lambda:ListFunctions", at: "Functions",
 		when: of(func(out *lambda.ListFunctionsOutput) bool {
 			return isFunction(&lambda.GetFunctionOutput{Configuration: &out.Functions[0]}) && out.Functions[0].VpcConfig != nil

@@ -53,18 +53,45 @@ func install(ctx context.Context, url string) error {
 	return err
 }
 
-// insert inserts rows into a table, as the engine, and takes them back.
-func insert(ctx context.Context, conn *pgxpool.Pool, t *modules.Table, rows []modules.Row) error {
-	tx, err := conn.Begin(ctx)
+// insert inserts rows into a table, as the engine, and takes them back. It returns
+// an error if a constraint refuses one, or if the database gives back another value
+// than it was given: the engine would take that for a change.
+func insert(ctx context.Context, pool *pgxpool.Pool, t *modules.Table, rows []modules.Row) error {
+	tx, err := pool.Begin(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = tx.Rollback(ctx) }()
 	for _, row := range rows {
-		sql, args := statement(t, inScope(t, row))
-		if _, err := tx.Exec(ctx, sql, args...); err != nil {
+		columns, given, sql := statement(t, inScope(t, row))
+		args, stored, into := make([]any, len(given)), make([]*string, len(given)), make([]any, len(given))
+		for i := range given {
+			args[i], into[i] = given[i].Ptr(), &stored[i]
+		}
+		if err := tx.QueryRow(ctx, sql, args...).Scan(into...); err != nil {
 			return fmt.Errorf("%w: %v", err, row)
 		}
+		for i, c := range columns {
+			if err := kept(c, given[i], stored[i]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// kept checks that a column holds what it was given.
+func kept(c *modules.Column, given modules.Value, stored *string) error {
+	is := modules.Null
+	if stored != nil {
+		canonical, err := c.Type.Canonical(*stored)
+		if err != nil {
+			return err
+		}
+		is = modules.Text(canonical)
+	}
+	if is != given {
+		return fmt.Errorf("column %s was given %q and holds %q", c.Name, given, is)
 	}
 	return nil
 }
@@ -80,10 +107,10 @@ func inScope(t *modules.Table, row modules.Row) modules.Row {
 	return row
 }
 
-// statement is the INSERT of a row. What a row refers to by its id has any id, the
-// same wherever it is referred to.
-func statement(t *modules.Table, row modules.Row) (sql string, args []any) {
-	var columns, values []string
+// statement is the INSERT of a row, which returns what was stored. What a row refers
+// to by its id has any id, the same wherever it is referred to.
+func statement(t *modules.Table, row modules.Row) (columns []*modules.Column, given []modules.Value, sql string) {
+	var names, values, stored []string
 	for i := range t.Columns {
 		c := &t.Columns[i]
 		v, ok := row[c.Name]
@@ -95,14 +122,17 @@ func statement(t *modules.Table, row modules.Row) (sql string, args []any) {
 			_, _ = id.Write([]byte(v.String())) // a hash never fails
 			v = modules.Int(int64(id.Sum32()))
 		}
-		args = append(args, v.Ptr())
-		value := fmt.Sprintf("$%d::text::%s", len(args), c.Type)
+		columns, given = append(columns, c), append(given, v)
+		name := pgx.Identifier{c.Name}.Sanitize()
+		value, text := fmt.Sprintf("$%d::text::%s", len(given), c.Type), name+"::text"
 		if c.Type == modules.TypeTexts {
-			value = fmt.Sprintf("CASE WHEN $%d::text IS NOT NULL THEN ARRAY(SELECT jsonb_array_elements_text($%[1]d::text::jsonb)) END", len(args))
+			value = fmt.Sprintf("CASE WHEN $%d::text IS NOT NULL THEN ARRAY(SELECT jsonb_array_elements_text($%[1]d::text::jsonb)) END", len(given))
+			text = "to_jsonb(" + name + ")::text"
 		}
-		columns, values = append(columns, pgx.Identifier{c.Name}.Sanitize()), append(values, value)
+		names, values, stored = append(names, name), append(values, value), append(stored, text)
 	}
-	return fmt.Sprintf("INSERT INTO public.%s (%s) VALUES (%s)", pgx.Identifier{t.Name}.Sanitize(), strings.Join(columns, ", "), strings.Join(values, ", ")), args
+	return columns, given, fmt.Sprintf("INSERT INTO public.%s (%s) VALUES (%s) RETURNING %s",
+		pgx.Identifier{t.Name}.Sanitize(), strings.Join(names, ", "), strings.Join(values, ", "), strings.Join(stored, ", "))
 }
 
 // wellFormed says what is wrong with the form of a row: a column that is not
