@@ -25,7 +25,7 @@ const enough = 300
 // the rows inserted.
 func TestAnswers(t *testing.T) {
 	t.Parallel()
-	recorded, _ := recordings(t)
+	recorded, failures := recordings(t)
 	r := newReading(t)
 	left, replayed, rows := map[string]int{}, 0, 0
 	for _, a := range distinct(recorded, answer.key) {
@@ -56,6 +56,7 @@ func TestAnswers(t *testing.T) {
 	if replayed < enough {
 		t.Errorf("%d answers were replayed, and there are %d at least", replayed, enough)
 	}
+	r.failing(failures)
 }
 
 // reading is the state of the test.
@@ -67,7 +68,9 @@ type reading struct {
 	byName    map[string]operation
 	count     []int // of answers, by reader
 	rows      []int
+	sample    []any // by reader: the members of an answer with objects
 	misfit    map[int]bool
+	classes   map[string]modules.Class // of errors
 	scopes    int
 	operation []operation // by reader
 }
@@ -75,7 +78,8 @@ type reading struct {
 func newReading(t *testing.T) *reading {
 	t.Helper()
 	r := &reading{T: t, cloud: newCloud(t), byName: map[string]operation{}, count: make([]int, len(readers)), rows: make([]int, len(readers)),
-		misfit: map[int]bool{}, operation: make([]operation, len(readers))}
+		sample: make([]any, len(readers)),
+		misfit: map[int]bool{}, classes: classes(), operation: make([]operation, len(readers))}
 	var err error
 	if r.registry, err = modules.NewRegistry(all.Modules(r.cloud.clients())...); err != nil {
 		t.Fatal(err)
@@ -147,27 +151,12 @@ func (r reader) members(a answer) (any, bool) {
 // read has a reader read an answer, and its rows inserted.
 func (r *reading) read(a answer, i int, members any) {
 	reader := readers[i]
-	decode := func() (any, error) {
-		out, err := r.operation[i].decode(members, reader.at)
-		if err == nil {
-			lastPage(out)
-		}
-		return out, err
-	}
-	w := &world{cloud: r.cloud, recorded: r.operation[i], decode: decode, around: map[string]any{}}
-	out, err := decode()
-	answers := []any{identity()}
-	if reader.around != nil {
-		answers = append(answers, reader.around(out)...)
-	}
-	for _, answer := range answers {
-		err = errors.Join(err, w.set(answer))
-	}
+	resource := r.registry.Resource(reader.table)
+	w, out, err := r.world(i, members)
 	var rows []modules.Row
 	if err == nil {
 		rows, err = r.ask(reader, w, out)
 	}
-	resource := r.registry.Resource(reader.table)
 	if err == nil {
 		err = insert(r.Context(), r.engine, resource.Table(), slices.DeleteFunc(slices.Clone(rows), func(row modules.Row) bool {
 			goer, ok := resource.(modules.Goer)
@@ -179,13 +168,49 @@ func (r *reading) read(a answer, i int, members any) {
 	}
 	r.count[i]++
 	r.rows[i] += len(rows)
+	if err == nil && len(rows) > 0 && r.sample[i] == nil {
+		r.sample[i] = members
+	}
 	if err != nil && !r.listed(reader, err) {
 		r.Errorf("%s by %s: %s, %s, %s:\n%v\n%.600s", reader.table, reader.op, a.folder, a.test, a.label, err, text(members))
 	}
 }
 
-// ask lists or gets the objects of a world.
-func (r *reading) ask(reader reader, w *world, out any) (rows []modules.Row, err error) {
+// world returns the world of an answer, and the answer.
+func (r *reading) world(i int, members any) (*world, any, error) {
+	reader := readers[i]
+	w := &world{cloud: r.cloud, recorded: r.operation[i], around: map[string]any{}, asked: map[string]bool{}, decode: func() (any, error) {
+		out, err := r.operation[i].decode(members, reader.at)
+		if err == nil {
+			lastPage(out)
+		}
+		return out, err
+	}}
+	out, err := w.decode()
+	if err != nil {
+		return nil, nil, err
+	}
+	answers := []any{identity()}
+	if reader.around != nil {
+		answers = append(answers, reader.around(out)...)
+	}
+	for _, answer := range answers {
+		err = errors.Join(err, w.set(answer))
+	}
+	return w, out, err
+}
+
+// ask lists or gets the objects of a world, whose recorded answer is needed for it.
+func (r *reading) ask(reader reader, w *world, out any) ([]modules.Row, error) {
+	rows, err := r.objects(reader, w, out)
+	if err == nil && !w.asked[w.recorded.String()] {
+		err = errors.New("the reader did not ask for the answer")
+	}
+	return rows, err
+}
+
+// objects lists or gets the objects of a world.
+func (r *reading) objects(reader reader, w *world, out any) (rows []modules.Row, err error) {
 	r.scopes++
 	// The engine's rate is per account: that of another answer must not slow this one.
 	scope := modules.Scope{Account: fmt.Sprintf("recorded-%d", r.scopes), Region: region}
@@ -199,13 +224,9 @@ func (r *reading) ask(reader reader, w *world, out any) (rows []modules.Row, err
 			rows = append(rows, page...)
 			return nil
 		})
-	} else {
-		rows, err = resource.Get(ctx, scope, []modules.Row{reader.get(out)})
+		return rows, err
 	}
-	if err == nil && !w.asked {
-		err = errors.New("the reader did not ask for the answer")
-	}
-	return rows, err
+	return resource.Get(ctx, scope, []modules.Row{reader.get(out)})
 }
 
 // listed reports whether the list of misfits has it.

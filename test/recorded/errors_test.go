@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/http"
 	"reflect"
 	"regexp"
 	"slices"
@@ -158,7 +157,7 @@ func (r *replay) some(f failure) []operation {
 		if !aws.IsRead(o.name) {
 			at = 1
 		}
-		if one[at].name == "" && strings.HasPrefix(o.name, "Head") == f.isStatus() {
+		if one[at].name == "" && f.of(o.name) {
 			one[at] = o
 		}
 	}
@@ -168,7 +167,7 @@ func (r *replay) some(f failure) []operation {
 // one has an operation answered with an error and looks at what the user sees. It
 // returns false if the operation has no such answers.
 func (r *replay) one(o operation, f failure, class modules.Class) bool {
-	if strings.HasPrefix(o.name, "Head") != f.isStatus() {
+	if !f.of(o.name) {
 		return false
 	}
 	r.rounds++
@@ -202,9 +201,9 @@ func (r *replay) one(o operation, f failure, class modules.Class) bool {
 
 // readable checks what the user sees: AWS's code and its words, on one line.
 func (r *replay) readable(o operation, f failure, seen string) {
-	code, words := f.code, aws.Scrub(f.message)
+	code, words := f.shown(), aws.Scrub(f.message)
 	if f.isStatus() {
-		code, words = strings.ReplaceAll(http.StatusText(f.status), " ", ""), ""
+		words = ""
 	}
 	switch {
 	case !strings.Contains(seen, code) && (renamed[f.folder+":"+f.code] == "" || !strings.Contains(seen, renamed[f.folder+":"+f.code])):

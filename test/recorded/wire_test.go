@@ -93,3 +93,16 @@ func newFaulty(t *testing.T, s service) *faulty {
 // isStatus reports whether a code is what clients make of an answer without a body:
 // its status.
 func (f failure) isStatus() bool { return json.Valid([]byte(f.code)) }
+
+// shown is the code that the SDK makes of an error.
+func (f failure) shown() string {
+	if f.isStatus() {
+		return strings.ReplaceAll(http.StatusText(f.status), " ", "")
+	}
+	return f.code
+}
+
+// of reports whether an operation can have the error: only HEAD has no body.
+func (f failure) of(operation string) bool {
+	return strings.HasPrefix(operation, "Head") == f.isStatus()
+}

@@ -3,6 +3,7 @@ package recorded
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"reflect"
 	"strings"
 	"sync"
@@ -11,7 +12,9 @@ import (
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
+	"github.com/aws/smithy-go"
 	"github.com/aws/smithy-go/middleware"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"iasql/internal/aws"
 )
@@ -73,9 +76,11 @@ type world struct {
 	recorded operation
 	decode   func() (any, error)
 	around   map[string]any // by operation: an output, a pointer, or a function that makes one of an input
+	failing  string         // the operation that answers fault
+	fault    failure
 
 	mu    sync.Mutex
-	asked bool // for the recorded answer
+	asked map[string]bool // operations
 }
 
 // set has an operation answered: by an output, or by a function that makes one of
@@ -100,10 +105,13 @@ func (w *world) answer(name string, in any) (any, error) {
 	if !ok {
 		return nil, fmt.Errorf("%s is not called by modules", name)
 	}
+	w.mu.Lock()
+	w.asked[o.String()] = true
+	w.mu.Unlock()
+	if o.String() == w.failing {
+		return nil, w.fault.error()
+	}
 	if o.String() == w.recorded.String() {
-		w.mu.Lock()
-		w.asked = true
-		w.mu.Unlock()
 		return w.decode()
 	}
 	switch set := w.around[o.String()]; {
@@ -113,6 +121,14 @@ func (w *world) answer(name string, in any) (any, error) {
 		return reflect.ValueOf(set).Call([]reflect.Value{reflect.ValueOf(in)})[0].Interface(), nil
 	default:
 		return set, nil
+	}
+}
+
+// error is what the SDK makes of an error that AWS answers.
+func (f failure) error() error {
+	return &smithyhttp.ResponseError{
+		Response: &smithyhttp.Response{Response: &http.Response{StatusCode: f.status, Header: http.Header{}}},
+		Err:      &smithy.GenericAPIError{Code: f.shown(), Message: f.message},
 	}
 }
 
