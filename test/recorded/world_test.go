@@ -119,8 +119,10 @@ func (w *world) answer(name string, in any) (any, error) {
 		return reflect.New(o.out).Interface(), nil
 	case reflect.TypeOf(set).Kind() == reflect.Func:
 		return reflect.ValueOf(set).Call([]reflect.Value{reflect.ValueOf(in)})[0].Interface(), nil
-	default:
-		return set, nil
+	default: // a copy, in which the SDK notes what it knows of the call
+		out := reflect.New(o.out)
+		out.Elem().Set(reflect.ValueOf(set).Elem())
+		return out.Interface(), nil
 	}
 }
 
