@@ -17,6 +17,10 @@
 // (operations_test.go). Placeholders such as <role-name:1> are filled by the type
 // of the member (decode_test.go).
 //
+// Every operation that a reader asks then answers with every recorded error of its
+// service. A reader must fail or keep all its objects, and what it could not read
+// must be unknown (failing_test.go).
+//
 // What does not fit fails the test, unless a list gives the reason: misfits for
 // answers, otherwise for errors. What is left out is counted by its reason.
 //

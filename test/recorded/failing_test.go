@@ -25,7 +25,8 @@ var nothing = []string{
 // only ever said by an error of the class NotFound. What the operation would have
 // said of an object is unknown then.
 func (r *reading) failing(all []failure) {
-	byFolder := met(distinct(all, func(f failure) string { return f.folder + f.code }), map[string]int{})
+	told := slices.DeleteFunc(slices.Clone(all), func(f failure) bool { return f.status == 0 })
+	byFolder := met(distinct(told, func(f failure) string { return f.folder + f.code }), map[string]int{})
 	seen, asked := map[string]bool{}, 0
 	for i, reader := range readers {
 		if r.sample[i] == nil {
