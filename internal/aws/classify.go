@@ -41,6 +41,9 @@ var codes = map[string]modules.Class{
 	"TransactionInProgressException":         modules.Throttled,
 	"APICallRateForCustomerExceeded":         modules.Throttled, // ElastiCache
 	"APICallRateForCustomerExceededFault":    modules.Throttled, // MemoryDB
+	"KMSThrottlingException":                 modules.Throttled, // Kinesis, of the KMS key that it uses
+	"KMSThrottling":                          modules.Throttled, // SNS, likewise
+	"KmsThrottled":                           modules.Throttled, // SQS, likewise
 
 	// Not there.
 	"NotFound":            modules.NotFound, // S3, answers to HEAD
@@ -97,6 +100,25 @@ var codes = map[string]modules.Class{
 	"DistributionNotDisabled": modules.Dependency,
 	"InvalidIfMatchVersion":   modules.Dependency,
 	"PreconditionFailed":      modules.Dependency,
+	// Lambda: likewise, where a call names the revision that it changes (page
+	// UpdateFunctionCode, Errors).
+	"PreconditionFailedException": modules.Dependency,
+	// The state of a KMS key is in the way: it is being made, or disabled, or has no
+	// material yet (KMS Developer Guide, "Key states of AWS KMS keys"). It may change
+	// with a record of its own. By the codes of KMS, of Kinesis and Lambda, of S3, of
+	// SNS and of SQS (section Errors of SetQueueAttributes, for one).
+	"DisabledException":            modules.Dependency,
+	"KMSInvalidStateException":     modules.Dependency,
+	"KMSDisabledException":         modules.Dependency,
+	"KMS.DisabledException":        modules.Dependency,
+	"KMS.KMSInvalidStateException": modules.Dependency,
+	"KMSDisabled":                  modules.Dependency,
+	"KMSInvalidState":              modules.Dependency,
+	"KmsDisabled":                  modules.Dependency,
+	"KmsInvalidState":              modules.Dependency,
+	// S3: an archived object has to be restored first. The status is 403 ("Error
+	// responses"), and nobody lacks a permission.
+	"InvalidObjectState": modules.Dependency,
 	// EKS: a role that it has made itself is not known everywhere yet.
 	"ResourcePropagationDelayException": modules.Dependency,
 
@@ -125,6 +147,9 @@ var codes = map[string]modules.Class{
 	"SignatureDoesNotMatch":               modules.Denied,
 	"UnauthorizedOperation":               modules.Denied,
 	"UnrecognizedClientException":         modules.Denied,
+	"KMSAccessDeniedException":            modules.Denied, // Kinesis and Lambda, of the KMS key that they use
+	"KMSAccessDenied":                     modules.Denied, // SNS, likewise
+	"KmsAccessDenied":                     modules.Denied, // SQS, likewise
 
 	// A limit of the account.
 	"OverLimit":                     modules.Quota,
@@ -162,6 +187,9 @@ var codes = map[string]modules.Class{
 	"InvalidDBSubnetGroupFault": modules.Invalid,
 	"DefaultVpcDoesNotExist":    modules.Invalid,
 	"NoSuchOrigin":              modules.Invalid, // CloudFront: of those that the request itself has
+	// S3, with status 501 ("Error responses"): nothing has happened, and nothing will
+	// where a server does not have what the request asks for.
+	"NotImplemented": modules.Invalid,
 
 	// What it names may not be visible yet (see [modules.NotFound]).
 	"InvalidSecurityGroup": modules.NotFound, // Elastic Load Balancing
@@ -185,6 +213,9 @@ var sayings = []struct {
 	{"InvalidParameterValueException", "execution role does not have permissions", modules.Dependency},
 	{"InvalidParameterValueException", "unable to configure access to your environment variables because", modules.Dependency},
 	{"InvalidParameterValueException", "throttled by EC2", modules.Throttled},
+	// Lambda, of the subnets and security groups that it is told: EC2 may not know new
+	// ones everywhere yet ("Eventual consistency": EC2 Developer Guide).
+	{"InvalidParameterValueException", ".NotFound. EC2 Error Message:", modules.NotFound},
 	{"", "Too many concurrent attempts", modules.Throttled},                               // ECS
 	{"MalformedPolicyDocument", "nvalid principal", modules.NotFound},                     // IAM
 	{"MalformedPolicyDocumentException", "nvalid principal", modules.NotFound},            // KMS, Secrets Manager

@@ -55,6 +55,9 @@ type Options struct {
 	// Timeout bounds one attempt, from connecting to the last byte of the
 	// answer; 0 means 60 seconds.
 	Timeout time.Duration
+	// Middleware is added to that of every client; nil adds nothing. Tests answer
+	// calls in it.
+	Middleware func(*middleware.Stack) error
 }
 
 // Clients makes and keeps the service clients of all accounts. It is safe for
@@ -256,7 +259,6 @@ func (c *Clients) refresh(ctx context.Context, a *account) error {
 		return err
 	}
 	login := &stack{clients: c, account: a, secrets: secretsOf(creds), login: true}
-	calls := &stack{clients: c, account: a, secrets: login.secrets}
 	cfg, err := config.LoadDefaultConfig(ctx, append(creds.load(),
 		config.WithHTTPClient(c.http),
 		// The clients of the default chain are made while it is loaded.
@@ -269,7 +271,7 @@ func (c *Clients) refresh(ctx context.Context, a *account) error {
 	if err != nil {
 		return Classify(&credentialsError{err}, false, false)
 	}
-	cfg.APIOptions = []func(*middleware.Stack) error{calls.attach}
+	cfg.APIOptions = c.middleware(a, login.secrets)
 	if cfg.Region == "" {
 		cfg.Region = fallbackRegion
 	}
@@ -280,6 +282,16 @@ func (c *Clients) refresh(ctx context.Context, a *account) error {
 	cfg.Credentials = creds.assume(cfg)
 	a.creds, a.base, a.regions, a.id, a.checked = creds, cfg, map[string]*regional{}, "", time.Now()
 	return nil
+}
+
+// middleware returns what is added to the SDK's own middleware of an account's
+// clients.
+func (c *Clients) middleware(a *account, secrets []string) []func(*middleware.Stack) error {
+	all := []func(*middleware.Stack) error{(&stack{clients: c, account: a, secrets: secrets}).attach}
+	if c.options.Middleware != nil {
+		all = append(all, c.options.Middleware)
+	}
+	return all
 }
 
 // region returns the account's configuration in a region; the account is locked.

@@ -287,6 +287,7 @@ func TestClassesOfAnswers(t *testing.T) {
 		{"InvalidParameterValueException", "The role defined for the function cannot be assumed by Lambda.", modules.Dependency},
 		{"InvalidParameterValueException", "The provided execution role does not have permissions to call CreateNetworkInterface on EC2", modules.Dependency},
 		{"InvalidParameterValueException", "Your request has been throttled by EC2, please make sure you have enough API rate limit.", modules.Throttled},
+		{"InvalidParameterValueException", "Error occurred while DescribeSubnets. EC2 Error Code: InvalidSubnetID.NotFound. EC2 Error Message: The subnet ID 'subnet-1' does not exist", modules.NotFound},
 		{"InvalidParameterValueException", "Lambda was unable to configure your environment variables because the environment variables you have provided contains reserved keys", modules.Invalid},
 		{"ClientException", "Too many concurrent attempts to create a new revision of the specified family.", modules.Throttled},
 		{"InsufficientDBInstanceCapacity", "no capacity", modules.Transient},
@@ -313,6 +314,13 @@ func TestClassesOfAnswers(t *testing.T) {
 		{"OriginAccessControlInUse", "The specified origin access control is currently being used by a distribution.", modules.Dependency},
 		{"OriginAccessControlAlreadyExists", "An origin access control with the same name already exists.", modules.Exists},
 		{"TooManyDistributions", "too many", modules.Quota},
+		{"PreconditionFailedException", "The Revision Id provided does not match the latest Revision Id.", modules.Dependency},
+		{"KMSInvalidStateException", "arn:aws:kms:us-east-1:123456789012:key/1 is pending import.", modules.Dependency},
+		{"DisabledException", "arn:aws:kms:us-east-1:123456789012:key/1 is disabled.", modules.Dependency},
+		{"KMS.DisabledException", "arn:aws:kms:us-east-1:123456789012:key/1 is disabled.", modules.Dependency},
+		{"KMS.NotFoundException", "Invalid keyId 'key'", modules.NotFound},
+		{"KmsThrottled", "slow", modules.Throttled},
+		{"KMSAccessDeniedException", "no", modules.Denied},
 	} {
 		if got := modules.ClassOf(ErrorOf(c.code, c.message)); got != c.want {
 			t.Errorf("%s: %s: %s, want %s", c.code, c.message, got, c.want)

@@ -155,7 +155,9 @@ func complete(_ context.Context, _ *declare.Step, t *dbtypes.TableDescription, r
 		name := awssdk.ToString(e.AttributeName)
 		k = append(k, struct{ name, kind string }{name, kinds[name]})
 	}
-	if row["primary_key"], err = k.value(); err != nil {
+	if len(k) == 0 {
+		delete(row, "primary_key") // what DeleteTable answers with does not tell it (page DeleteTable, Response Syntax)
+	} else if row["primary_key"], err = k.value(); err != nil {
 		return err
 	}
 	if s := t.StreamSpecification; s == nil || !awssdk.ToBool(s.StreamEnabled) {

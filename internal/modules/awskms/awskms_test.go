@@ -134,7 +134,7 @@ func TestRotation(t *testing.T) {
 func TestReading(t *testing.T) {
 	t.Parallel()
 	metadata := map[string]any{"KeyId": "k", "KeyManager": "CUSTOMER", "KeyState": "Enabled", "Enabled": true, "KeySpec": "RSA_2048", "KeyUsage": "SIGN_VERIFY", "Origin": "AWS_KMS"}
-	denied := ""
+	denied, rotation := "", ""
 	fake := &fakeKMS{answer: func(operation string, in map[string]any) (map[string]any, string) {
 		switch operation {
 		case "ListKeys":
@@ -148,7 +148,7 @@ func TestReading(t *testing.T) {
 			if metadata["KeySpec"] != "SYMMETRIC_DEFAULT" {
 				return nil, "UnsupportedOperationException"
 			}
-			return map[string]any{"KeyRotationEnabled": true, "RotationPeriodInDays": 365}, ""
+			return map[string]any{"KeyRotationEnabled": true, "RotationPeriodInDays": 365}, rotation
 		case "ListResourceTags":
 			if in["Marker"] == nil {
 				return map[string]any{"Tags": []any{map[string]any{"TagKey": "a", "TagValue": "1"}}, "Truncated": true, "NextMarker": "two"}, ""
@@ -174,6 +174,12 @@ func TestReading(t *testing.T) {
 	metadata["KeySpec"] = "SYMMETRIC_DEFAULT"
 	if rows, err := list(); err != nil || rows[0]["rotation_period_in_days"] != modules.Int(365) {
 		t.Errorf("got %v, %v", rows, err)
+	}
+	rotation = "NotFoundException" // and the key is there: nothing is known of its rotation
+	if rows, err := list(); err != nil || len(rows) != 1 {
+		t.Errorf("got %v, %v", rows, err)
+	} else if v, told := rows[0]["rotation_period_in_days"]; told {
+		t.Errorf("the rotation's period is %q", v)
 	}
 	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
 	if err := r.Delete(ctx, scope, rows[0]); err == nil {

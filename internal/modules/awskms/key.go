@@ -73,7 +73,7 @@ func newKey(c *aws.Clients) *declare.Resource {
 			return k.KeyManager == kmstypes.KeyManagerTypeAws || k.KeyState == kmstypes.KeyStatePendingDeletion || k.KeyState == kmstypes.KeyStatePendingReplicaDeletion
 		},
 		Row: func(_ context.Context, _ *declare.Step, _ *kmstypes.KeyMetadata, row modules.Row) error {
-			if !row["enable_key_rotation"].Bool() {
+			if rotates, told := row["enable_key_rotation"]; told && !rotates.Bool() {
 				row["rotation_period_in_days"] = modules.Null
 			}
 			return nil
