@@ -407,7 +407,8 @@ func (d *Database) Listed(ctx context.Context, lease store.Lease, listings, gone
 			WHERE l.account = $1 AND l.table_name = g.name AND l.region = g.region`, lease.Account, left, nowhere)
 		batch.Queue(`
 			INSERT INTO iasql_internal.listing AS known (account, table_name, region, tried, listed, changed, objects, rules, denied, partly)
-			SELECT $1, l.name, l.region, l.began, CASE WHEN l.complete THEN l.began END, CASE WHEN l.news THEN l.began END, l.objects, l.rules, l.denied, l.partly
+			SELECT $1, l.name, l.region, l.began, CASE WHEN l.complete THEN l.began END, CASE WHEN l.news THEN l.began END,
+			       CASE WHEN l.denied IS NULL OR l.partly THEN l.objects ELSE 0 END, l.rules, l.denied, l.partly
 			FROM (SELECT name, region, clock_timestamp() - make_interval(secs => age) AS began, objects, news, rules, denied, complete, partly
 			      FROM unnest($2::text[], $3::text[], $4::double precision[], $5::bigint[], $6::boolean[], $7::text[], $8::text[], $9::boolean[], $10::boolean[])
 			           AS u (name, region, age, objects, news, rules, denied, complete, partly)) l
