@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"iasql/internal/modules"
@@ -53,11 +54,29 @@ func (e *Engine) call(ctx context.Context, request int64, raw json.RawMessage) (
 	}
 	if f.Acts() {
 		// What it has made or changed is soon in the tables.
+		if err := e.expect(ctx, f, scope.Account); err != nil {
+			e.log.Warn("could not note what to look at", "account", scope.Account, "error", err)
+		}
 		if _, err := e.pool.Exec(ctx, `SELECT iasql_internal.enqueue('sync', $1)`, scope.Account); err != nil {
 			e.log.Warn("could not queue a cycle", "account", scope.Account, "error", err)
 		}
 	}
 	return f.Rows(rows)
+}
+
+// expect has the tables of a function's module listed by the next full cycle, however
+// seldom they change.
+func (e *Engine) expect(ctx context.Context, f *modules.Function, account string) error {
+	var tables []string
+	for _, m := range e.registry.Modules() {
+		if slices.ContainsFunc(m.Functions, func(o *modules.Function) bool { return o.Name == f.Name }) {
+			for _, t := range m.Tables() {
+				tables = append(tables, t.Name)
+			}
+		}
+	}
+	_, err := e.pool.Exec(ctx, `UPDATE iasql_internal.listing SET tried = 'epoch' WHERE account = $1 AND table_name = ANY ($2)`, account, tables)
+	return err
 }
 
 // callError says what is to be done about a failure. Whatever it was, nothing is

@@ -233,7 +233,7 @@ func (l *Listing) one(ctx context.Context, s *Step, in reflect.Value, page func(
 		return err
 	}
 	next := l.pages(s.client, in.Interface())
-	if modules.MemoOf(ctx) != nil {
+	if s.Scope.Account != "" && modules.MemoOf(ctx) != nil { // else it is not known where it goes
 		next = l.remembered(s, in, items, next)
 	}
 	for {
