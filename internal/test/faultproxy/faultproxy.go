@@ -52,7 +52,7 @@ type Fault struct {
 	Stale time.Duration
 	// Instead is a body that is passed on instead of the call's own.
 	Instead string
-	// Rewrite changes the answer's body on its way.
+	// Rewrite changes the body of a good answer on its way.
 	Rewrite func(body []byte) []byte
 	// Date is what the answer says that the time is, if it is set; a refusal says
 	// so, too.
@@ -147,7 +147,7 @@ func New(endpoint string) (_ *Proxy, stop func(), err error) {
 			cut(w)
 			return
 		}
-		if fault.Rewrite != nil {
+		if fault.Rewrite != nil && given.status < 300 {
 			given.body = fault.Rewrite(given.body)
 			given.header = given.header.Clone()
 			given.header.Del("Content-Length")

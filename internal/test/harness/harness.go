@@ -40,17 +40,22 @@ var engineBinary string
 // Engine returns the path of the built binary.
 func Engine() string { return engineBinary }
 
-// Main runs a package's tests; call it from TestMain.
+// Main runs a package's tests; call it from TestMain. IASQL_TEST_ENGINE names a
+// built engine to test instead of this tree's: another version, or one with the
+// race detector in it.
 func Main(m *testing.M) {
 	dir, err := os.MkdirTemp("", "iasql-acceptance")
 	if err != nil {
 		panic(err)
 	}
-	engineBinary = filepath.Join(dir, "engine")
-	build := exec.Command("go", "build", "-buildvcs=false", "-o", engineBinary, "iasql/cmd/engine")
-	if out, err := build.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "build the engine: %v\n%s", err, out)
-		os.Exit(1)
+	engineBinary = os.Getenv("IASQL_TEST_ENGINE")
+	if engineBinary == "" {
+		engineBinary = filepath.Join(dir, "engine")
+		build := exec.Command("go", "build", "-buildvcs=false", "-o", engineBinary, "iasql/cmd/engine")
+		if out, err := build.CombinedOutput(); err != nil {
+			fmt.Fprintf(os.Stderr, "build the engine: %v\n%s", err, out)
+			os.Exit(1)
+		}
 	}
 	testdb.Main(m, migrate, testaws.Setup, func() func() { return func() { os.RemoveAll(dir) } })
 }

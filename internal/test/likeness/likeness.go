@@ -4,6 +4,8 @@
 package likeness
 
 import (
+	"cmp"
+	"encoding/json"
 	"net/url"
 	"regexp"
 	"strings"
@@ -22,10 +24,13 @@ type Likeness struct {
 }
 
 // Rule is one thing that AWS does and the emulator does not. It is asked for every
-// call, and must be safe for concurrent use. The first rule that has a word on a
-// call is the one that counts; those before it have seen the call, too.
+// call, and must be safe for concurrent use. The first refusal ends a call: rules
+// behind it do not see it. Where several rules change an answer, each gets what the
+// one before it made.
 type Rule interface {
-	Apply(c Call) (fault faultproxy.Fault, applies bool)
+	// Apply says what becomes of a call. What a rule learns of a call that AWS may
+	// still refuse belongs into Rewrite, which is asked for good answers alone.
+	Apply(c Call) faultproxy.Fault
 }
 
 // Call is a call with the parameters of the Query protocol.
@@ -45,12 +50,50 @@ func Start(t testing.TB, endpoint string, rules ...Rule) *Likeness {
 
 func (l *Likeness) decide(c faultproxy.Call) faultproxy.Fault {
 	params, _ := url.ParseQuery(c.Body)
+	var all faultproxy.Fault
 	for _, rule := range l.rules {
-		if fault, applies := rule.Apply(Call{c, params}); applies {
+		fault := rule.Apply(Call{c, params})
+		if fault.Status != 0 {
 			return fault
 		}
+		all.Before, all.After = then(all.Before, fault.Before), then(all.After, fault.After)
+		all.Instead = cmp.Or(all.Instead, fault.Instead)
+		all.Stale = max(all.Stale, fault.Stale)
+		all.Lose, all.Cut = all.Lose || fault.Lose, all.Cut || fault.Cut
+		if first, second := all.Rewrite, fault.Rewrite; first != nil && second != nil {
+			all.Rewrite = func(body []byte) []byte { return second(first(body)) }
+		} else if second != nil {
+			all.Rewrite = second
+		}
 	}
-	return faultproxy.Fault{}
+	return all
+}
+
+// then is one function after another; either may be nil.
+func then(first, second func()) func() {
+	switch {
+	case first == nil:
+		return second
+	case second == nil:
+		return first
+	}
+	return func() { first(); second() }
+}
+
+// document changes an answer that is a JSON object.
+func document(edit func(answer map[string]any)) func([]byte) []byte {
+	return func(body []byte) []byte {
+		var answer map[string]any
+		if json.Unmarshal(body, &answer) != nil {
+			return body
+		}
+		edit(answer)
+		changed, err := json.Marshal(answer)
+		if err != nil {
+			return body
+		}
+		return changed
+	}
 }
 
 // element finds the elements of one name in an answer, and gives each to edit.

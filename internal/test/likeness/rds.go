@@ -27,21 +27,21 @@ type DBInstances struct {
 func (r *DBInstances) Failover(identifier, zone string) { r.set("zone "+identifier, zone) }
 
 // Apply implements [Rule].
-func (r *DBInstances) Apply(c Call) (faultproxy.Fault, bool) {
+func (r *DBInstances) Apply(c Call) faultproxy.Fault {
 	if c.Service != "rds" {
-		return faultproxy.Fault{}, false
+		return faultproxy.Fault{}
 	}
 	id := c.Params.Get("DBInstanceIdentifier")
 	since, deleting := r.since("deleting " + id)
 	switch {
 	case c.Action == "CreateDBInstance" && deleting && since < r.Deleting:
-		return faultproxy.Fault{Status: 400, Code: "DBInstanceAlreadyExists", Message: "DB instance already exists"}, true
+		return faultproxy.Fault{Status: 400, Code: "DBInstanceAlreadyExists", Message: "DB instance already exists"}
 	case c.Action == "CreateDBInstance":
 		r.forget("deleting " + id)
 		r.forget("creating " + id)
 		r.begin("creating " + id)
 	case c.Action == "DeleteDBInstance" && deleting && since < r.Deleting:
-		return faultproxy.Fault{Status: 400, Code: "InvalidDBInstanceState", Message: fmt.Sprintf("Instance %s is already being deleted.", id)}, true
+		return faultproxy.Fault{Status: 400, Code: "InvalidDBInstanceState", Message: fmt.Sprintf("Instance %s is already being deleted.", id)}
 	case c.Action == "DeleteDBInstance" && !deleting:
 		return faultproxy.Fault{Instead: r.describe(c), Rewrite: func(body []byte) []byte {
 			r.begin("deleting " + id)
@@ -50,9 +50,9 @@ func (r *DBInstances) Apply(c Call) (faultproxy.Fault, bool) {
 			answer := strings.ReplaceAll(string(body), "DescribeDBInstances", "DeleteDBInstance")
 			answer = strings.NewReplacer("<DBInstances>", "", "</DBInstances>", "").Replace(answer)
 			return []byte(put(answer, "DBInstanceStatus", "deleting"))
-		}}, true
+		}}
 	}
-	return faultproxy.Fault{Rewrite: element("DBInstance", r.show)}, true
+	return faultproxy.Fault{Rewrite: element("DBInstance", r.show)}
 }
 
 // show is what an instance says of itself now.

@@ -27,9 +27,9 @@ type Network struct {
 }
 
 // Apply implements [Rule].
-func (n *Network) Apply(c Call) (faultproxy.Fault, bool) {
+func (n *Network) Apply(c Call) faultproxy.Fault {
 	if c.Service != "ec2" {
-		return faultproxy.Fault{}, false
+		return faultproxy.Fault{}
 	}
 	p := c.Params
 	switch c.Action {
@@ -47,16 +47,16 @@ func (n *Network) Apply(c Call) (faultproxy.Fault, bool) {
 		return faultproxy.Fault{Rewrite: func(body []byte) []byte {
 			n.set("vpc of "+member(string(body), "subnetId"), p.Get("VpcId"))
 			return body
-		}}, true
+		}}
 	case "CreateRoute":
 		if gateway := p.Get("GatewayId"); strings.HasPrefix(gateway, "igw-") && n.get("vpc of "+gateway) == "" {
 			return faultproxy.Fault{Status: 400, Code: "InvalidParameterValue",
-				Message: fmt.Sprintf("route table %s and network gateway %s belong to different networks", p.Get("RouteTableId"), gateway)}, true
+				Message: fmt.Sprintf("route table %s and network gateway %s belong to different networks", p.Get("RouteTableId"), gateway)}
 		}
 	case "CreateVpcEndpoint":
 		if p.Get("PrivateDnsEnabled") == "true" && n.get("names of "+p.Get("VpcId")) != "true" {
 			return faultproxy.Fault{Status: 400, Code: "InvalidParameter",
-				Message: "Enabling private DNS requires both enableDnsSupport and enableDnsHostnames VPC attributes set to true for " + p.Get("VpcId")}, true
+				Message: "Enabling private DNS requires both enableDnsSupport and enableDnsHostnames VPC attributes set to true for " + p.Get("VpcId")}
 		}
 	case "CreateNatGateway":
 		fails := p.Get("ConnectivityType") != "private" && n.get("gateway of "+n.get("vpc of "+p.Get("SubnetId"))) == ""
@@ -74,11 +74,11 @@ func (n *Network) Apply(c Call) (faultproxy.Fault, bool) {
 				n.set("failed "+id, "yes")
 			}
 			return []byte(put(string(body), "state", "pending"))
-		}}, true
+		}}
 	case "DescribeNatGateways":
-		return faultproxy.Fault{Rewrite: n.natGateways}, true
+		return faultproxy.Fault{Rewrite: n.natGateways}
 	}
-	return faultproxy.Fault{}, false
+	return faultproxy.Fault{}
 }
 
 // natGateways gives each NAT gateway of an answer the state that it is in.
