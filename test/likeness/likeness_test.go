@@ -71,7 +71,7 @@ func TestFailover(t *testing.T) {
 	w.PSQL(`SELECT iasql_sync_now()`, `INSERT INTO iasql_mode (mode) VALUES ('ENFORCE')`)
 	w.CLI("rds", "create-db-instance", "--db-instance-identifier", "theirs", "--engine", "postgres", "--db-instance-class", "db.t3.micro",
 		"--allocated-storage", "20", "--master-username", "admin1", "--master-user-password", "secret-password")
-	rds.Failover("shop", "us-east-1b")
+	rds.Failover("us-east-1", "shop", "us-east-1b")
 	w.PSQL(`SELECT iasql_sync_now()`, `SELECT iasql_sync_now()`)
 	w.Settled()
 	if n := l.Proxy.Count("DeleteDBInstance"); n != 0 {
@@ -89,8 +89,8 @@ func TestFailover(t *testing.T) {
 // private DNS comes up from one transaction, and goes by another.
 func TestNetwork(t *testing.T) {
 	t.Parallel()
-	w, l := start(t, func(string) []likeness.Rule {
-		return []likeness.Rule{&likeness.Network{Pending: 3 * time.Second}}
+	w, l := start(t, func(endpoint string) []likeness.Rule {
+		return []likeness.Rule{&likeness.Network{Pending: 3 * time.Second, Endpoint: endpoint}}
 	}, "aws_vpc")
 	w.PSQL(`BEGIN`,
 		`INSERT INTO vpc (cidr_block, enable_dns_hostnames) VALUES ('10.1.0.0/16', true)`,
