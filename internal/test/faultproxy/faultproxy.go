@@ -269,8 +269,10 @@ func answer(w http.ResponseWriter, r *http.Request, f Fault) {
 		w.Header().Set("X-Amzn-ErrorType", f.Code)
 		w.WriteHeader(f.Status)
 		_ = json.NewEncoder(w).Encode(map[string]string{"message": f.Message})
-	case !strings.Contains(r.Header.Get("Authorization"), "/ec2/") && strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded"):
-		// The Query protocol, of which EC2 has a form of its own (Smithy, "AWS Query protocol").
+	case !strings.Contains(r.Header.Get("Authorization"), "/ec2/") && strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded"),
+		strings.Contains(r.Header.Get("Authorization"), "/route53/"), strings.Contains(r.Header.Get("Authorization"), "/cloudfront/"):
+		// The Query protocol, of which EC2 has a form of its own (Smithy, "AWS Query protocol"),
+		// and REST with XML ("AWS restXml protocol").
 		w.Header().Set("Content-Type", "text/xml")
 		w.WriteHeader(f.Status)
 		fmt.Fprintf(w, `<?xml version="1.0"?><ErrorResponse><Error><Type>Sender</Type><Code>%s</Code><Message>%s</Message></Error></ErrorResponse>`, f.Code, f.Message)

@@ -26,8 +26,8 @@ type Instances struct {
 func (r *Instances) Apply(c Call) faultproxy.Fault {
 	if c.Service == "elasticloadbalancing" && c.Action == "RegisterTargets" {
 		for _, id := range numbered(c.Params, "Targets.member.") {
-			if r.is("pending", id, r.Pending) {
-				return refusal("InvalidTarget", fmt.Sprintf("The following targets are not in a running state and cannot be registered: '%s'", id))
+			if r.young("pending "+id, r.Pending) {
+				return refused("InvalidTarget", fmt.Sprintf("The following targets are not in a running state and cannot be registered: '%s'", id))
 			}
 		}
 	}
@@ -56,32 +56,25 @@ func (r *Instances) Apply(c Call) faultproxy.Fault {
 	if mark := map[string]string{"StartInstances": "pending ", "StopInstances": "stopping "}[c.Action]; mark != "" {
 		return learn(func(string) {
 			for _, id := range ids {
-				r.forget(mark + id)
-				r.begin(mark + id)
+				r.restart(mark + id)
 			}
 		})
 	}
 	return faultproxy.Fault{}
 }
 
-// is reports whether an instance is in a state that it leaves after a while.
-func (r *Instances) is(state, id string, takes time.Duration) bool {
-	since, begun := r.since(state + " " + id)
-	return begun && since < takes
-}
-
 // refuse refuses what an instance's state does not allow.
 func (r *Instances) refuse(c Call, id string) faultproxy.Fault {
-	pending, stopping := r.is("pending", id, r.Pending), r.is("stopping", id, r.Stopping)
+	pending, stopping := r.young("pending "+id, r.Pending), r.young("stopping "+id, r.Stopping)
 	switch {
 	case c.Action == "AttachVolume" && pending:
-		return refusal("IncorrectState", fmt.Sprintf("Instance '%s' is not 'running'.", id))
+		return refused("IncorrectState", fmt.Sprintf("Instance '%s' is not 'running'.", id))
 	case c.Action == "StopInstances" && pending:
-		return refusal("IncorrectInstanceState", fmt.Sprintf("The instance '%s' is not in a state from which it can be stopped.", id))
+		return refused("IncorrectInstanceState", fmt.Sprintf("The instance '%s' is not in a state from which it can be stopped.", id))
 	case c.Action == "StartInstances" && stopping:
-		return refusal("IncorrectInstanceState", fmt.Sprintf("The instance '%s' is not in a state from which it can be started.", id))
+		return refused("IncorrectInstanceState", fmt.Sprintf("The instance '%s' is not in a state from which it can be started.", id))
 	case c.Action == "ModifyInstanceAttribute" && c.Params.Get("InstanceType.Value") != "" && stopping:
-		return refusal("IncorrectInstanceState", fmt.Sprintf("The instance '%s' is not in the 'stopped' state.", id))
+		return refused("IncorrectInstanceState", fmt.Sprintf("The instance '%s' is not in the 'stopped' state.", id))
 	}
 	return faultproxy.Fault{}
 }
@@ -114,9 +107,9 @@ func (r *Instances) show(body []byte) []byte {
 		case name == "terminated":
 		case ending:
 			return "<code>32</code><name>shutting-down</name>", true
-		case (name == "running" || name == "pending") && r.is("pending", id, r.Pending):
+		case (name == "running" || name == "pending") && r.young("pending "+id, r.Pending):
 			return "<code>0</code><name>pending</name>", true
-		case name == "stopped" && r.is("stopping", id, r.Stopping):
+		case name == "stopped" && r.young("stopping "+id, r.Stopping):
 			return "<code>64</code><name>stopping</name>", true
 		}
 		return "", false
@@ -181,7 +174,7 @@ func (v *Visibility) Apply(c Call) faultproxy.Fault {
 func notFound(id string) faultproxy.Fault {
 	for _, u := range unseen {
 		if strings.HasPrefix(id, u.prefix) {
-			return refusal(u.code, fmt.Sprintf(u.message, id))
+			return refused(u.code, fmt.Sprintf(u.message, id))
 		}
 	}
 	return faultproxy.Fault{}
@@ -209,7 +202,7 @@ func (r *Refusals) Apply(c Call) faultproxy.Fault {
 		return faultproxy.Fault{}
 	}
 	r.Times--
-	fault := refusal(r.Code, r.Message)
+	fault := refused(r.Code, r.Message)
 	if r.Status != 0 {
 		fault.Status = r.Status
 	}

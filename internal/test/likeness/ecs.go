@@ -81,10 +81,9 @@ func serviceKey(c Call, cluster, service string) string {
 func (r *Services) register(c Call, in serviceRequest) faultproxy.Fault {
 	key := "registering " + c.Region + " " + in.Family
 	if since, begun := r.since(key); begun && since < r.Registering {
-		return refusal("ClientException", "Too many concurrent attempts to create a new revision of the specified family.")
+		return refused("ClientException", "Too many concurrent attempts to create a new revision of the specified family.")
 	}
-	r.forget(key)
-	r.begin(key)
+	r.restart(key)
 	return faultproxy.Fault{}
 }
 
@@ -95,14 +94,14 @@ func (r *Services) create(c Call, in serviceRequest) faultproxy.Fault {
 		e.query(c, "iam", "CreateServiceLinkedRole", "AWSServiceName", "ecs.amazonaws.com")
 	}
 	if since, _ := r.since("role"); since < r.ServiceRole {
-		return refusal("InvalidParameterException", "Unable to assume the service linked role. Please verify that the ECS service linked role exists.")
+		return refused("InvalidParameterException", "Unable to assume the service linked role. Please verify that the ECS service linked role exists.")
 	}
 	if since, draining := r.since("draining " + key); draining && since < r.Draining {
-		return refusal("InvalidParameterException", "Unable to Start a service that is still Draining.")
+		return refused("InvalidParameterException", "Unable to Start a service that is still Draining.")
 	}
 	for _, b := range in.LoadBalancers {
 		if b.TargetGroupArn != "" && !balanced(e, c, b.TargetGroupArn) {
-			return refusal("InvalidParameterException", fmt.Sprintf("The target group with targetGroupArn %s does not have an associated load balancer.", b.TargetGroupArn))
+			return refused("InvalidParameterException", fmt.Sprintf("The target group with targetGroupArn %s does not have an associated load balancer.", b.TargetGroupArn))
 		}
 	}
 	return learn(func(string) {
@@ -139,9 +138,9 @@ func (r *Services) deleteCluster(c Call, in serviceRequest) faultproxy.Fault {
 		since, draining := r.since("draining " + key)
 		switch {
 		case !draining:
-			return refusal("ClusterContainsServicesException", "The Cluster cannot be deleted while Services are active.")
+			return refused("ClusterContainsServicesException", "The Cluster cannot be deleted while Services are active.")
 		case since < r.Draining:
-			return refusal("ClusterContainsTasksException", "The Cluster cannot be deleted while Tasks are active.")
+			return refused("ClusterContainsTasksException", "The Cluster cannot be deleted while Tasks are active.")
 		}
 	}
 	return faultproxy.Fault{}

@@ -33,7 +33,7 @@ func (r *LoadBalancers) Apply(c Call) faultproxy.Fault {
 	switch c.Action {
 	case "CreateLoadBalancer":
 		if vpc := r.cutOff(c); vpc != "" {
-			return refusal("InvalidSubnet", fmt.Sprintf("VPC %s has no internet gateway", vpc))
+			return refused("InvalidSubnet", fmt.Sprintf("VPC %s has no internet gateway", vpc))
 		}
 		return faultproxy.Fault{Rewrite: func(body []byte) []byte {
 			made := member(string(body), "LoadBalancerArn")

@@ -128,17 +128,9 @@ func numbered(params url.Values, prefix string) []string {
 	return all
 }
 
-// refusal is the answer 400 with code and message.
-func refusal(code, message string) faultproxy.Fault {
-	return faultproxy.Fault{Status: http.StatusBadRequest, Code: code, Message: message}
-}
-
-// learn lets a call pass, and tells of its answer if that is good.
-func learn(from func(answer string)) faultproxy.Fault {
-	return faultproxy.Fault{Rewrite: func(body []byte) []byte {
-		from(string(body))
-		return body
-	}}
+// refused is the answer 400 with code and message.
+func refused(code, message string) faultproxy.Fault {
+	return refusal(http.StatusBadRequest, code, "%s", message)
 }
 
 // states gives each object of an answer the state that it is in: objects have one

@@ -1,110 +1,107 @@
 package likeness
 
 import (
-	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
 	"iasql/internal/test/faultproxy"
 )
 
-// Roles are IAM's roles and instance profiles on their way to the services: a change
-// "might not be immediately visible" everywhere (IAM User Guide, "Troubleshoot IAM":
-// changes that I make are not always immediately visible). EC2 says so of an instance
-// profile with InvalidParameterValue; what Lambda says is with [Functions].
-type Roles struct {
-	// Propagation is how long it takes.
-	Propagation time.Duration
+// Identities are IAM's roles and users in time.
+//
+//   - A new role or user is listed, and known to other services and to IAM's own policies,
+//     after a while ("Changes that I make are not always immediately visible" in the IAM
+//     User Guide). A policy that names it is refused until then, in each service's own words.
+//   - Roles of services are theirs: nobody else makes or changes one ("Create a
+//     service-linked role" in the IAM User Guide; DeleteRole: UnmodifiableEntity).
+type Identities struct {
+	// Spreading is how long it takes until others know a new one, Listing until it is listed.
+	Spreading, Listing time.Duration
 	memory
 }
 
+// principal finds the roles and users that a policy names.
+var principal = regexp.MustCompile(`arn:aws[a-z-]*:iam::\d{12}:(?:role|user)/([\w+=,.@/-]+)`)
+
+// unknown is how a service refuses a policy with a principal that it does not know.
+type unknown struct {
+	actions []string
+	code    string
+	message string
+}
+
+// refusing are the services that look at the principals of policies: pages of the
+// operations, and what the Terraform AWS provider waits for.
+var refusing = map[string]unknown{
+	"iam": {[]string{"CreateRole", "UpdateAssumeRolePolicy"}, "MalformedPolicyDocument", `Invalid principal in policy: "AWS":"%s"`},
+	"s3":  {[]string{"?policy"}, "MalformedPolicy", "Invalid principal in policy"},
+	"sns": {[]string{"SetTopicAttributes", "CreateTopic"}, "InvalidParameter", "Invalid parameter: Policy Error: PrincipalNotFound"},
+	"sqs": {[]string{"SetQueueAttributes", "CreateQueue"}, "InvalidAttributeValue", "Invalid value for the parameter Policy."},
+	"kms": {[]string{"PutKeyPolicy", "CreateKey"}, "MalformedPolicyDocumentException", "Policy contains a statement with one or more invalid principals."},
+	"ecr": {[]string{"SetRepositoryPolicy"}, "InvalidParameterException", "Invalid parameter at 'PolicyText' failed to satisfy constraint: 'Principal not found'"},
+}
+
 // Apply implements [Rule].
-func (r *Roles) Apply(c Call) faultproxy.Fault {
-	switch c.Service {
-	case "iam":
-		return r.changed(c)
-	case "ec2":
-		if name := profile(c); name != "" && r.young("profile "+name) {
-			return refusal("InvalidParameterValue", fmt.Sprintf("Value (%s) for parameter iamInstanceProfile.name is invalid. Invalid IAM Instance Profile name", name))
+func (r *Identities) Apply(c Call) faultproxy.Fault {
+	if fault, refused := r.unknown(c); refused {
+		return fault
+	}
+	if c.Service != "iam" {
+		return faultproxy.Fault{}
+	}
+	name := c.Params.Get("RoleName") + c.Params.Get("UserName")
+	switch c.Action {
+	case "CreateRole", "CreateUser":
+		if strings.HasPrefix(c.Params.Get("Path"), "/aws-service-role/") {
+			return refusal(403, "AccessDenied", "Cannot create roles in the path /aws-service-role/: use CreateServiceLinkedRole")
 		}
+		return learn(func(string) { r.restart("made " + name) })
+	case "DeleteRole", "DeleteUser":
+		if strings.HasPrefix(name, "AWSServiceRoleFor") {
+			return refusal(400, "UnmodifiableEntity", "Cannot perform the operation on the protected role '%s' - this role is only modifiable by AWS", name)
+		}
+		return learn(func(string) { r.forget("made " + name) })
+	case "UpdateRole", "UpdateRoleDescription", "UpdateAssumeRolePolicy", "AttachRolePolicy", "DetachRolePolicy", "PutRolePolicy", "TagRole", "UntagRole":
+		if strings.HasPrefix(name, "AWSServiceRoleFor") && !strings.Contains(c.Action, "Tag") && c.Action != "UpdateRoleDescription" {
+			return refusal(400, "UnmodifiableEntity", "Cannot perform the operation on the protected role '%s' - this role is only modifiable by AWS", name)
+		}
+	case "ListRoles", "ListUsers":
+		return faultproxy.Fault{Rewrite: element("member", func(text string) string {
+			if r.young("made "+member(text, "RoleName")+member(text, "UserName"), r.Listing) {
+				return ""
+			}
+			return text
+		})}
 	}
 	return faultproxy.Fault{}
 }
 
-// profile returns the instance profile that a call names.
-func profile(c Call) string {
-	switch c.Action {
-	case "RunInstances", "AssociateIamInstanceProfile", "ReplaceIamInstanceProfileAssociation":
-		return c.Params.Get("IamInstanceProfile.Name")
+// unknown refuses a policy that names a principal which the service does not know yet.
+func (r *Identities) unknown(c Call) (faultproxy.Fault, bool) {
+	says, ok := refusing[c.Service]
+	if !ok {
+		return faultproxy.Fault{}, false
 	}
-	return ""
-}
-
-// changed notes what is on its way from now on.
-func (r *Roles) changed(c Call) faultproxy.Fault {
-	role, profile := "role "+c.Params.Get("RoleName"), "profile "+c.Params.Get("InstanceProfileName")
-	policy := c.Params.Get("PolicyArn") + c.Params.Get("PolicyDocument")
-	switch c.Action {
-	case "CreateRole":
-		return learn(func(string) { r.again(role) })
-	case "DeleteRole":
-		return learn(func(string) {
-			r.forget(role)
-			r.forget("network of " + role)
-		})
-	case "CreateInstanceProfile":
-		return learn(func(string) { r.again(profile) })
-	case "AttachRolePolicy", "PutRolePolicy":
-		if networks(policy) {
-			return learn(func(string) { r.begin("network of " + role) })
+	looks := false
+	for _, action := range says.actions {
+		looks = looks || c.Action == action || strings.HasPrefix(action, "?") && strings.HasPrefix(c.Action, "PUT ") && strings.Contains(c.Action, action)
+	}
+	if !looks {
+		return faultproxy.Fault{}, false
+	}
+	text := strings.ReplaceAll(c.Body, `\/`, "/")
+	if c.Params.Get("Action") != "" {
+		var all []string
+		for _, values := range c.Params {
+			all = append(all, values...)
 		}
-	case "DetachRolePolicy":
-		if networks(policy) {
-			return learn(func(string) { r.forget("network of " + role) })
+		text = strings.Join(all, " ")
+	}
+	for _, found := range principal.FindAllStringSubmatch(text, -1) {
+		if r.young("made "+lastPart(found[1]), r.Spreading) {
+			return faultproxy.Fault{Status: 400, Code: says.code, Message: strings.ReplaceAll(says.message, "%s", found[0])}, true
 		}
 	}
-	return faultproxy.Fault{}
+	return faultproxy.Fault{}, false
 }
-
-// networks reports whether a policy, by its ARN or as a document, lets Lambda make
-// network interfaces (AWS Managed Policy Reference).
-func networks(policy string) bool {
-	for _, may := range []string{"AWSLambdaVPCAccessExecutionRole", "AdministratorAccess", "ec2:CreateNetworkInterface", `"ec2:*"`} {
-		if strings.Contains(policy, may) {
-			return true
-		}
-	}
-	return false
-}
-
-// again notes that something begins, also if it has before.
-func (r *Roles) again(key string) {
-	r.forget(key)
-	r.begin(key)
-}
-
-// young reports whether something began within the time that it takes.
-func (r *Roles) young(key string) bool {
-	since, begun := r.since(key)
-	return begun && since < r.Propagation
-}
-
-// assumable reports whether a service may take on a role, by its ARN or name.
-func (r *Roles) assumable(role string) bool {
-	return r == nil || !r.young("role "+lastPart(role))
-}
-
-// connects reports whether a role lets Lambda make network interfaces. A role that was
-// there before the rule does.
-func (r *Roles) connects(role string) bool {
-	if r == nil {
-		return true
-	}
-	key := "role " + lastPart(role)
-	_, seen := r.since(key)
-	since, granted := r.since("network of " + key)
-	return !seen || granted && since >= r.Propagation
-}
-
-// lastPart is a role's name by its ARN.
-func lastPart(arn string) string { return arn[strings.LastIndex(arn, "/")+1:] }

@@ -36,7 +36,7 @@ func (r *Functions) Apply(c Call) faultproxy.Fault {
 		return faultproxy.Fault{}
 	}
 	method, name, part := path[1], path[2], path[3]
-	key := c.Region + " " + lastColon(name)
+	key := c.Region + " " + lastPart(name)
 	switch {
 	case method == http.MethodPost && name == "":
 		return r.create(c)
@@ -72,10 +72,10 @@ func (r *Functions) create(c Call) faultproxy.Fault {
 		return faultproxy.Fault{}
 	}
 	if !r.Roles.assumable(in.Role) {
-		return refusal("InvalidParameterValueException", "The role defined for the function cannot be assumed by Lambda.")
+		return refused("InvalidParameterValueException", "The role defined for the function cannot be assumed by Lambda.")
 	}
 	if len(in.VpcConfig.SubnetIds) > 0 && !r.Roles.connects(in.Role) {
-		return refusal("InvalidParameterValueException", "The provided execution role does not have permissions to call CreateNetworkInterface on EC2")
+		return refused("InvalidParameterValueException", "The provided execution role does not have permissions to call CreateNetworkInterface on EC2")
 	}
 	key := c.Region + " " + in.FunctionName
 	return faultproxy.Fault{Rewrite: document(func(answer map[string]any) {
@@ -88,15 +88,15 @@ func (r *Functions) create(c Call) faultproxy.Fault {
 }
 
 func (r *Functions) update(c Call, key, part string) faultproxy.Fault {
-	const refused = "The operation cannot be performed at this time. "
+	const now = "The operation cannot be performed at this time. "
 	since, pending := r.since("pending " + key)
 	after, updating := r.since("updating " + key)
 	message := ""
 	switch {
 	case pending && since < r.Pending:
-		message = refused + "The function is currently in the following state: Pending"
+		message = now + "The function is currently in the following state: Pending"
 	case updating && after < r.Updating:
-		message = refused + "An update is in progress for resource: " + key
+		message = now + "An update is in progress for resource: " + key
 	}
 	if message != "" {
 		return faultproxy.Fault{Status: http.StatusConflict, Code: "ResourceConflictException", Message: message}
@@ -106,8 +106,7 @@ func (r *Functions) update(c Call, key, part string) faultproxy.Fault {
 		_ = json.Unmarshal([]byte(c.Body), &in)
 	}
 	return faultproxy.Fault{Rewrite: document(func(answer map[string]any) {
-		r.forget("updating " + key)
-		r.begin("updating " + key)
+		r.restart("updating " + key)
 		if len(in.VpcConfig.SubnetIds) > 0 {
 			r.place(key, in)
 		}
@@ -133,14 +132,4 @@ func (r *Functions) show(c Call, configuration map[string]any) {
 	case updating && after < r.Updating:
 		configuration["LastUpdateStatus"] = "InProgress"
 	}
-}
-
-// lastColon is a function's name by its ARN.
-func lastColon(arn string) string {
-	for i := len(arn) - 1; i >= 0; i-- {
-		if arn[i] == ':' {
-			return arn[i+1:]
-		}
-	}
-	return arn
 }

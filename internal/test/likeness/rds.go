@@ -53,11 +53,11 @@ func (r *DBInstances) Apply(c Call) faultproxy.Fault {
 		return r.delete(c, id, key)
 	case "DeleteDBSubnetGroup":
 		if group := c.Params.Get("DBSubnetGroupName"); r.uses(c, "DBSubnetGroupName", group) {
-			return refusal("InvalidDBSubnetGroupStateFault", fmt.Sprintf("Cannot delete the subnet group '%s' because at least one database instance is still using it.", group))
+			return refused("InvalidDBSubnetGroupStateFault", fmt.Sprintf("Cannot delete the subnet group '%s' because at least one database instance is still using it.", group))
 		}
 	case "DeleteDBParameterGroup":
 		if group := c.Params.Get("DBParameterGroupName"); r.uses(c, "DBParameterGroupName", group) {
-			return refusal("InvalidDBParameterGroupState", fmt.Sprintf("One or more database instances are still members of this parameter group %s, so the group cannot be deleted", group))
+			return refused("InvalidDBParameterGroupState", fmt.Sprintf("One or more database instances are still members of this parameter group %s, so the group cannot be deleted", group))
 		}
 	}
 	return r.shown(c)
@@ -70,7 +70,7 @@ func (r *DBInstances) shown(c Call) faultproxy.Fault {
 
 func (r *DBInstances) create(c Call, key string) faultproxy.Fault {
 	if _, deleting := r.since("deleting " + key); deleting {
-		return refusal("DBInstanceAlreadyExists", "DB instance already exists")
+		return refused("DBInstanceAlreadyExists", "DB instance already exists")
 	}
 	if group := c.Params.Get("DBSubnetGroupName"); group != "" &&
 		!slices.Contains(members(emulator(r.Endpoint).query(c, "rds", "DescribeDBSubnetGroups"), "DBSubnetGroupName"), group) {
@@ -79,8 +79,7 @@ func (r *DBInstances) create(c Call, key string) faultproxy.Fault {
 	return faultproxy.Fault{Rewrite: func(body []byte) []byte {
 		r.forget("modifying " + key)
 		r.forget("optimizing " + key)
-		r.forget("creating " + key)
-		r.begin("creating " + key)
+		r.restart("creating " + key)
 		return r.shown(c).Rewrite(body)
 	}}
 }
@@ -90,16 +89,14 @@ func (r *DBInstances) modify(c Call, key string) faultproxy.Fault {
 	storage := c.Params.Get("AllocatedStorage")+c.Params.Get("StorageType")+c.Params.Get("Iops") != ""
 	switch {
 	case r.unavailable(key):
-		return refusal("InvalidDBInstanceState", "Database instance is not in available state.")
-	case storage && r.is("optimizing", key, r.Modifying+r.Optimizing):
-		return refusal("InvalidParameterCombination", "You can't currently modify the storage of this DB instance because the previous storage change is being optimized.")
+		return refused("InvalidDBInstanceState", "Database instance is not in available state.")
+	case storage && r.young("optimizing "+key, r.Modifying+r.Optimizing):
+		return refused("InvalidParameterCombination", "You can't currently modify the storage of this DB instance because the previous storage change is being optimized.")
 	}
 	return faultproxy.Fault{Rewrite: func(body []byte) []byte {
-		r.forget("modifying " + key)
-		r.begin("modifying " + key)
+		r.restart("modifying " + key)
 		if storage {
-			r.forget("optimizing " + key)
-			r.begin("optimizing " + key)
+			r.restart("optimizing " + key)
 		}
 		return r.shown(c).Rewrite(body)
 	}}
@@ -108,10 +105,10 @@ func (r *DBInstances) modify(c Call, key string) faultproxy.Fault {
 // delete has an instance be deleting for a while, and then go.
 func (r *DBInstances) delete(c Call, id, key string) faultproxy.Fault {
 	if _, deleting := r.since("deleting " + key); deleting {
-		return refusal("InvalidDBInstanceState", fmt.Sprintf("Instance %s is already being deleted.", id))
+		return refused("InvalidDBInstanceState", fmt.Sprintf("Instance %s is already being deleted.", id))
 	}
 	if c.Params.Get("SkipFinalSnapshot") != "true" && r.unavailable(key) {
-		return refusal("InvalidDBInstanceState", fmt.Sprintf("Cannot create a snapshot because the database instance %s is not currently in the available state.", id))
+		return refused("InvalidDBInstanceState", fmt.Sprintf("Cannot create a snapshot because the database instance %s is not currently in the available state.", id))
 	}
 	describe := "Action=DescribeDBInstances&Version=" + versions["rds"] + "&DBInstanceIdentifier=" + id
 	return faultproxy.Fault{Instead: describe, Rewrite: func(body []byte) []byte {
@@ -124,15 +121,9 @@ func (r *DBInstances) delete(c Call, id, key string) faultproxy.Fault {
 	}}
 }
 
-// is reports whether an instance is in a state that it leaves after a while.
-func (r *DBInstances) is(state, key string, takes time.Duration) bool {
-	since, begun := r.since(state + " " + key)
-	return begun && since < takes
-}
-
 // unavailable reports whether an instance is being made or changed.
 func (r *DBInstances) unavailable(key string) bool {
-	return r.is("creating", key, r.Creating) || r.is("modifying", key, r.Modifying)
+	return r.young("creating "+key, r.Creating) || r.young("modifying "+key, r.Modifying)
 }
 
 // uses reports whether an instance has a group.
@@ -151,12 +142,12 @@ func (r *DBInstances) show(c Call, text string) string {
 	}
 	r.Interfaces.hold("database "+key, interfaces{subnets: members(text, "SubnetIdentifier"), groups: members(text, "VpcSecurityGroupId")})
 	switch {
-	case r.is("creating", key, r.Creating):
+	case r.young("creating "+key, r.Creating):
 		text = put(text, "DBInstanceStatus", "creating")
 		text = strings.Replace(text, "<AvailabilityZone>"+member(text, "AvailabilityZone")+"</AvailabilityZone>", "", 1)
-	case r.is("modifying", key, r.Modifying):
+	case r.young("modifying "+key, r.Modifying):
 		text = put(text, "DBInstanceStatus", "modifying")
-	case r.is("optimizing", key, r.Modifying+r.Optimizing):
+	case r.young("optimizing "+key, r.Modifying+r.Optimizing):
 		text = put(text, "DBInstanceStatus", "storage-optimization")
 	}
 	return text

@@ -40,11 +40,11 @@ func (n *Network) Apply(c Call) faultproxy.Fault {
 	case "CreateRoute":
 		gateway, table := p.Get("GatewayId"), p.Get("RouteTableId")
 		if strings.HasPrefix(gateway, "igw-") && vpcOfGateway(e, c, gateway) != vpcOfTable(e, c, table) {
-			return refusal("InvalidParameterValue", fmt.Sprintf("route table %s and network gateway %s belong to different networks", table, gateway))
+			return refused("InvalidParameterValue", fmt.Sprintf("route table %s and network gateway %s belong to different networks", table, gateway))
 		}
 	case "CreateVpcEndpoint":
 		if p.Get("PrivateDnsEnabled") == "true" && !resolves(e, c, p.Get("VpcId")) {
-			return refusal("InvalidParameter", "Enabling private DNS requires both enableDnsSupport and enableDnsHostnames VPC attributes set to true for "+p.Get("VpcId"))
+			return refused("InvalidParameter", "Enabling private DNS requires both enableDnsSupport and enableDnsHostnames VPC attributes set to true for "+p.Get("VpcId"))
 		}
 	case "CreateNatGateway":
 		return n.createNATGateway(c)
@@ -222,7 +222,7 @@ func (d *Dependencies) Apply(c Call) faultproxy.Fault {
 	if !inUse {
 		return faultproxy.Fault{}
 	}
-	return refusal("DependencyViolation", message)
+	return refused("DependencyViolation", message)
 }
 
 // group reports whether something has a security group, or a rule of another names it.
@@ -292,9 +292,9 @@ func (r *Peerings) Apply(c Call) faultproxy.Fault {
 		since, known := r.since("initiating " + id)
 		switch {
 		case known && c.Region != r.get("region of "+id) && since < r.Initiating+r.Lagging/2:
-			return refusal("InvalidVpcPeeringConnectionID.NotFound", fmt.Sprintf("The vpcPeeringConnection ID '%s' does not exist", id))
+			return refused("InvalidVpcPeeringConnectionID.NotFound", fmt.Sprintf("The vpcPeeringConnection ID '%s' does not exist", id))
 		case known && since < r.Initiating+r.Lagging:
-			return refusal("InvalidStateTransition", fmt.Sprintf("Invalid state transition for %s, attempted to transition from initiating-request to provisioning", id))
+			return refused("InvalidStateTransition", fmt.Sprintf("Invalid state transition for %s, attempted to transition from initiating-request to provisioning", id))
 		}
 		return faultproxy.Fault{Rewrite: func(body []byte) []byte {
 			r.begin("provisioning " + id)
