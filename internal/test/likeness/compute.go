@@ -4,10 +4,10 @@ import "time"
 
 // compute are the rules of EC2 and of what runs in its networks.
 func compute(endpoint string, took func(time.Duration) time.Duration) []Rule {
-	interfaces, roles := &Interfaces{}, &Roles{Propagation: took(20 * time.Second)}
+	interfaces, roles := &Interfaces{}, &Roles{Propagation: took(2 * time.Minute)}
 	return []Rule{
 		roles,
-		&Visibility{Hidden: took(5 * time.Second)},
+		&Visibility{Hidden: took(time.Minute)},
 		&Network{Pending: took(time.Minute), Endpoint: endpoint},
 		&Dependencies{Endpoint: endpoint, Interfaces: interfaces},
 		&Peerings{Initiating: took(10 * time.Second), Provisioning: took(20 * time.Second), Deleting: took(20 * time.Second), Lagging: took(20 * time.Second)},

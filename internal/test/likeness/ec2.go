@@ -85,7 +85,7 @@ func (r *Instances) terminate(c Call, ids []string) faultproxy.Fault {
 	for i, id := range ids {
 		describe += fmt.Sprintf("&InstanceId.%d=%s", i+1, id)
 	}
-	return faultproxy.Fault{Instead: describe, Rewrite: func([]byte) []byte {
+	return faultproxy.Fault{Instead: describe, Rewrite: func(body []byte) []byte {
 		var answer strings.Builder
 		answer.WriteString(`<TerminateInstancesResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/"><requestId>0</requestId><instancesSet>`)
 		for _, id := range ids {
@@ -93,7 +93,12 @@ func (r *Instances) terminate(c Call, ids []string) faultproxy.Fault {
 			fmt.Fprintf(&answer, `<item><instanceId>%s</instanceId><currentState><code>32</code><name>shutting-down</name></currentState><previousState><code>16</code><name>running</name></previousState></item>`, id)
 		}
 		answer.WriteString(`</instancesSet></TerminateInstancesResponse>`)
-		emulator(r.Endpoint).later(c, r.ShuttingDown, func() {})
+		e, own := emulator(r.Endpoint), members(string(body), "networkInterfaceId")
+		e.later(c, r.ShuttingDown, func() { // the emulator keeps what was made with them
+			for _, id := range own {
+				e.query(c, "ec2", "DeleteNetworkInterface", "NetworkInterfaceId", id)
+			}
+		})
 		return []byte(answer.String())
 	}}
 }

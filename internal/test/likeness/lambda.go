@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"regexp"
 	"time"
 
@@ -36,7 +37,10 @@ func (r *Functions) Apply(c Call) faultproxy.Fault {
 		return faultproxy.Fault{}
 	}
 	method, name, part := path[1], path[2], path[3]
-	key := c.Region + " " + lastPart(name)
+	if arn, err := url.PathUnescape(name); err == nil {
+		name = lastPart(arn)
+	}
+	key := c.Region + " " + name
 	switch {
 	case method == http.MethodPost && name == "":
 		return r.create(c)
