@@ -128,8 +128,8 @@ func TestTimeToLive(t *testing.T) {
 	}
 	w.PSQL(`UPDATE iasql_settings SET value = '1' WHERE name = 'max_delete_ratio'`, `DELETE FROM dynamo_table`)
 	settles(t, w, "the table to go")
-	if n := l.Proxy.Count("DeleteTable"); n != 2 {
-		t.Errorf("%d deletions", n)
+	if got := w.PSQL(`SELECT count(*) FROM iasql_operations WHERE action = 'DeleteTable' AND result = 'ok'`); got != "2" {
+		t.Errorf("%s deletions", got)
 	}
 }
 
