@@ -1,0 +1,56 @@
+package likeness
+
+import (
+	"testing"
+	"time"
+
+	"iasql/internal/test/likeness"
+)
+
+// A static site with its certificate and names comes up from one transaction, with nothing
+// for a person to do, and goes by another.
+func TestSite(t *testing.T) {
+	t.Parallel()
+	w, _ := start(t, func(string) []likeness.Rule {
+		return []likeness.Rule{
+			&likeness.Buckets{Deleting: 5 * time.Second, Listing: 2 * time.Second},
+			&likeness.Certificates{Telling: 3 * time.Second, Validating: 4 * time.Second},
+			&likeness.DNS{Working: 300 * time.Millisecond}, &likeness.Distributions{Deploying: 5 * time.Second},
+		}
+	}, "aws_s3", "aws_acm", "aws_route53", "aws_cloudfront")
+	w.PSQL(`BEGIN`,
+		`INSERT INTO bucket (name, policy) VALUES ('site-`+w.AWS.ID+`', '{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Principal": {"AWS": ["`+w.AWS.ID+`", "arn:aws:iam::999999999999:root"]}, "Action": "s3:GetObject", "Resource": "arn:aws:s3:::site-`+w.AWS.ID+`/*"}]}')`,
+		`INSERT INTO public_access_block (bucket_name, block_public_policy, restrict_public_buckets) VALUES ('site-`+w.AWS.ID+`', false, false)`,
+		`INSERT INTO bucket_website (bucket_name, index_document) VALUES ('site-`+w.AWS.ID+`', 'index.html')`,
+		`INSERT INTO hosted_zone (domain_name) VALUES ('site.test')`,
+		`INSERT INTO certificate (domain_name, subject_alternative_names, dns_records) VALUES ('www.site.test', '{site.test}', true)`,
+		`INSERT INTO distribution (comment, alternate_domain_names, custom_ssl_certificate_id, default_root_object, dns_records, origins, default_cache_behavior)
+			SELECT 'the site', '{www.site.test,site.test}', id, 'index.html', true,
+				'[{"Id": "site", "DomainName": "site-`+w.AWS.ID+`.s3-website-us-east-1.amazonaws.com", "CustomOriginConfig": {"OriginProtocolPolicy": "http-only"}}]',
+				'{"TargetOriginId": "site", "ViewerProtocolPolicy": "redirect-to-https", "Compress": true, "CachePolicyId": "658327ea-f89d-4fab-a63d-7e88639e58f6"}' FROM certificate`,
+		`COMMIT`)
+	up := func() bool {
+		return w.PSQL(`SELECT count(*) FROM iasql_audit_log WHERE NOT settled`) == "0" && w.PSQL(unsettled) == "" && w.PSQL(`SELECT count(*) FROM resource_record_set WHERE alias_dns_name LIKE '%.cloudfront.net'`) != "0"
+	}
+	w.Eventually(80*time.Second, "the site to come up", up)
+	w.PSQL(`SELECT iasql_sync_now()`)
+	w.Settled()
+	if got := w.PSQL(`SELECT status FROM certificate`); got != "ISSUED" {
+		t.Errorf("the certificate is %s", got)
+	}
+	if got := w.PSQL(`SELECT count(*) FILTER (WHERE record_type = 'CNAME'), count(*) FILTER (WHERE record_type = 'A') FROM resource_record_set`); got != "2|2" {
+		t.Errorf("the records are %s", w.PSQL(`SELECT name, record_type FROM resource_record_set`))
+	}
+	if got := w.PSQL(`SELECT string_agg(table_name || ' ' || kind || ' ' || n, ', ' ORDER BY 1) FROM (SELECT table_name, kind, count(*) AS n FROM iasql_operations WHERE result = 'ok' AND kind IN ('create', 'delete') GROUP BY 1, 2) o WHERE kind = 'delete'`); got != "" {
+		t.Errorf("deleted on the way up: %s", got)
+	}
+	w.PSQL(`BEGIN`, `UPDATE iasql_settings SET value = '1' WHERE name = 'max_delete_ratio'`, `DELETE FROM distribution`, `DELETE FROM certificate`, `DELETE FROM hosted_zone`,
+		`DELETE FROM bucket_website`, `DELETE FROM public_access_block`, `DELETE FROM bucket`, `COMMIT`)
+	w.Eventually(80*time.Second, "the site to go", func() bool {
+		return w.PSQL(`SELECT count(*) FROM iasql_audit_log WHERE NOT settled`) == "0" && w.PSQL(unsettled) == ""
+	})
+	w.PSQL(`SELECT iasql_sync_now()`)
+	if got := w.PSQL(`SELECT (SELECT count(*) FROM distribution), (SELECT count(*) FROM certificate), (SELECT count(*) FROM hosted_zone), (SELECT count(*) FROM bucket), (SELECT count(*) FROM resource_record_set)`); got != "0|0|0|0|0" {
+		t.Errorf("left are %s", got)
+	}
+}
