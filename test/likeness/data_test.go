@@ -111,7 +111,9 @@ func TestTimeToLive(t *testing.T) {
 	w.PSQL(`UPDATE dynamo_table SET time_to_live_attribute = NULL, tags = '{"a": "2"}', deletion_protection_enabled = true`)
 	w.Becomes(20*time.Second, "Updating|f", `SELECT state, review FROM iasql_status WHERE table_name = 'dynamo_table' AND message LIKE '%multiple times within a fixed interval%'`)
 	w.Eventually(20*time.Second, "the rest to be changed", func() bool {
-		var table struct{ Table struct{ DeletionProtectionEnabled bool } }
+		var table struct {
+			Table struct{ DeletionProtectionEnabled bool }
+		}
 		_ = json.Unmarshal([]byte(w.AWS.CLI(t, "dynamodb", "describe-table", "--table-name", "items")), &table)
 		return table.Table.DeletionProtectionEnabled
 	})

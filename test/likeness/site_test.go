@@ -54,3 +54,53 @@ func TestSite(t *testing.T) {
 		t.Errorf("left are %s", got)
 	}
 }
+
+// Names come back with escape codes, an alias needs its target, and a zone takes one change
+// at a time: records and aliases of one transaction come up, and mean no change (finding B16).
+func TestNames(t *testing.T) {
+	t.Parallel()
+	w, l := start(t, of(&likeness.DNS{Working: 200 * time.Millisecond}), "aws_route53")
+	w.PSQL(`BEGIN`, `INSERT INTO hosted_zone (domain_name, tags) VALUES ('names.test', '{"a": "b"}')`,
+		`INSERT INTO resource_record_set (parent_hosted_zone_id, name, record_type, record, ttl)
+			SELECT id, n, 'A', '192.0.2.1', 60 FROM hosted_zone, unnest('{*.names.test,a/b.names.test,a@b.names.test,"a''b.names.test",to.names.test}'::text[]) n`,
+		`INSERT INTO resource_record_set (parent_hosted_zone_id, name, record_type, alias_dns_name) SELECT id, 'alias.names.test', 'A', 'to.names.test' FROM hosted_zone`,
+		`COMMIT`)
+	settles(t, w, "the zone to come up")
+	w.PSQL(`SELECT iasql_sync_now()`)
+	w.Settled()
+	if got := w.PSQL(`SELECT string_agg(name, ' ' ORDER BY name COLLATE "C") FROM resource_record_set WHERE record_type = 'A'`); got != `*.names.test. a'b.names.test. a/b.names.test. a@b.names.test. alias.names.test. to.names.test.` {
+		t.Errorf("the records are %s", got)
+	}
+	calls := l.Proxy.Count("POST /2013-04-01/hostedzone/" + w.PSQL(`SELECT hosted_zone_id FROM hosted_zone`) + "/rrset")
+	w.PSQL(`SELECT iasql_sync_now()`)
+	if again := l.Proxy.Count("POST /2013-04-01/hostedzone/" + w.PSQL(`SELECT hosted_zone_id FROM hosted_zone`) + "/rrset"); again != calls {
+		t.Errorf("%d changes of what means the same", again-calls)
+	}
+	w.PSQL(`UPDATE iasql_settings SET value = '1' WHERE name = 'max_delete_ratio'`, `DELETE FROM hosted_zone`)
+	settles(t, w, "the zone to go")
+}
+
+// A bucket whose name is not free yet, and whose policy comes back otherwise than it was sent,
+// takes its time and no person.
+func TestBucketAgain(t *testing.T) {
+	t.Parallel()
+	w, _ := start(t, of(&likeness.Buckets{Deleting: 4 * time.Second, Listing: 2 * time.Second}), "aws_s3")
+	name := "again-" + w.AWS.ID
+	insert := `INSERT INTO bucket (name, policy) VALUES ('` + name + `', '{"Version": "2012-10-17", "Statement": {"Effect": "Allow", "Principal": {"AWS": ["111111111111", "` + w.AWS.ID + `", "222222222222"]}, "Action": ["s3:GetObject"], "Resource": "arn:aws:s3:::` + name + `/*"}}')`
+	w.PSQL(insert)
+	settles(t, w, "the bucket to be made")
+	w.PSQL(`SELECT iasql_sync_now()`)
+	w.PSQL(`DELETE FROM bucket`)
+	w.Settled()
+	w.PSQL(`SELECT iasql_sync_now()`) // the listing still has it
+	if got := w.PSQL(`SELECT count(*) FROM bucket`); got != "0" {
+		t.Errorf("%s buckets are back from the dead", got)
+	}
+	w.PSQL(insert)
+	settles(t, w, "the bucket to be made again")
+	w.PSQL(`SELECT iasql_sync_now()`)
+	w.Settled()
+	if n := w.PSQL(`SELECT count(*) FROM iasql_operations WHERE action = 'PutBucketPolicy'`); n != "2" {
+		t.Errorf("the policy was put %s times, want twice", n)
+	}
+}
