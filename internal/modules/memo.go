@@ -70,3 +70,18 @@ func (m *Memo) Empty() {
 	defer m.lock.Unlock()
 	m.answers, m.items = nil, 0
 }
+
+type knownKey struct{}
+
+// WithKnown returns a context under which a listing may ask which objects have records.
+func WithKnown(ctx context.Context, known func(Row) bool) context.Context {
+	return context.WithValue(ctx, knownKey{}, known)
+}
+
+// Known reports whether there is a record of an object, which has its identity at least.
+// What is read of it from a late source is read directly before it changes the record.
+// Outside of listings nothing is known.
+func Known(ctx context.Context, object Row) bool {
+	known, ok := ctx.Value(knownKey{}).(func(Row) bool)
+	return ok && known(object)
+}

@@ -45,7 +45,7 @@ func newCertificate(c *aws.Clients) *declare.Resource {
 			declare.Time("not_after", "NotAfter", "When it expires; NULL until it is issued."),
 			declare.JSON("domain_validation_records", "DomainValidationOptions", `The DNS records that validate its domains: [{"domain": …, "name": …, "type": …, "value": …}]. AWS needs some seconds to tell them.`).
 				Assigned().Unordered().EmptyIsNull().As(validations),
-			declare.Tags("Tags", (*acm.Client).AddTagsToCertificate, (*acm.Client).RemoveTagsFromCertificate).From(declare.Call((*acm.Client).ListTagsForCertificate)),
+			declare.Tags("Tags", (*acm.Client).AddTagsToCertificate, (*acm.Client).RemoveTagsFromCertificate).From(declare.Call((*acm.Client).ListTagsForCertificate)).Together("acm", "arn"),
 		},
 
 		// Left to itself, ListCertificates tells only of those with RSA keys of up to
