@@ -8,7 +8,7 @@ func data(endpoint string, took func(time.Duration) time.Duration) []Rule {
 	return []Rule{
 		&Identities{Spreading: took(15 * time.Second), Listing: took(10 * time.Second)},
 		&Buckets{Deleting: took(2 * time.Minute), Listing: took(30 * time.Second)},
-		&Certificates{Telling: took(20 * time.Second), Validating: took(2 * time.Minute)},
+		&Certificates{Telling: took(20 * time.Second), Validating: took(2 * time.Minute), Elsewhere: "example.com"},
 		&DNS{Working: took(5 * time.Second)},
 		&Distributions{Deploying: took(4 * time.Minute)},
 		&Queues{Deleted: took(time.Minute), Listing: took(30 * time.Second), Changing: took(time.Minute)},

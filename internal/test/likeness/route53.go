@@ -2,6 +2,7 @@ package likeness
 
 import (
 	"fmt"
+	"html"
 	"strings"
 	"time"
 
@@ -105,11 +106,17 @@ func (r *DNS) Apply(c Call) faultproxy.Fault {
 			return refusal(400, "InvalidChangeBatch", "%s", missing)
 		}
 	}
-	return rewrite(func(answer string) string {
+	fault := rewrite(func(answer string) string {
 		r.restart("working " + zone)
 		r.changed(zone, changes)
 		return put(answer, "Status", "PENDING")
 	})
+	if strings.Contains(c.Body, `\`) { // the emulator knows no escape codes
+		fault.Instead = string(element("Name", func(name string) string {
+			return put(name, "Name", escaped(normalName(html.UnescapeString(member(name, "Name")))))
+		})([]byte(c.Body)))
+	}
+	return fault
 }
 
 // changed remembers which records there are.
