@@ -56,7 +56,7 @@ func (s landscape) try(t *testing.T) (*harness.World, *likeness.Likeness) {
 func (s landscape) pass(t *testing.T, w *harness.World, what string, statements []string) {
 	t.Helper()
 	w.PSQL(append(append([]string{"BEGIN"}, statements...), "COMMIT")...)
-	w.Eventually(40*time.Second, "the landscape to "+what, func() bool {
+	w.Eventually(90*time.Second, "the landscape to "+what, func() bool {
 		if asked := w.PSQL(`SELECT string_agg(concat_ws(' ', table_name, message), E'\n') FROM iasql_get_errors()`); asked != "" {
 			t.Fatalf("somebody is asked while it is to %s: %s", what, asked)
 		}

@@ -21,6 +21,12 @@ func instanceOf(name string) string {
 	return strings.Replace(database, "'shop'", "'"+name+"'", 1)
 }
 
+// server is a statement that makes an instance with a role of its own.
+func server(name string) string {
+	return fmt.Sprintf(`WITH r AS (%s RETURNING role_name) INSERT INTO instance (ami, instance_type, role_name)
+		SELECT 'resolve:ssm:/aws/service/ami-amazon-linux-latest/amzn2-ami-hvm-x86_64-gp2', 't3.micro', role_name FROM r`, role(name, `{"Service": "ec2.amazonaws.com"}`))
+}
+
 // healing are refusals that heal by themselves, each with what is refused twice, and which
 // of the calls (finding B9). The codes are of the section Errors of the operations' pages,
 // of "Error codes for the Amazon EC2 API" and of the services' common errors.
@@ -42,6 +48,9 @@ var healing = []struct {
 	{"ec2", "CreateVpc", "10.2.0.0", 400, "PendingVerification", "Your account is currently being verified.", `INSERT INTO vpc (cidr_block) VALUES ('10.2.0.0/16')`},
 	{"ec2", "CreateVpc", "10.3.0.0", 503, "ConcurrentMutationLimitExceeded", "You cannot make concurrent mutations.", `INSERT INTO vpc (cidr_block) VALUES ('10.3.0.0/16')`},
 	{"ec2", "CreateVpc", "10.4.0.0", 400, "ConcurrentTagAccess", "You can't run simultaneous commands to modify a tag for a specific resource.", `INSERT INTO vpc (cidr_block) VALUES ('10.4.0.0/16')`},
+	// Another instance of the role is created at the same moment.
+	{"iam", "CreateInstanceProfile", "shared", 409, "EntityAlreadyExists", "Instance Profile shared already exists.", server("shared")},
+	{"iam", "AddRoleToInstanceProfile", "added", 409, "LimitExceeded", "Cannot exceed quota for InstanceSessionsPerInstanceProfile: 1", server("added")},
 	{"elasticloadbalancing", "CreateLoadBalancer", "", 400, "InvalidSecurityGroup", "The specified security group does not exist.",
 		`INSERT INTO load_balancer (load_balancer_name, scheme, subnets) SELECT 'inside', 'internal', array_agg(subnet_id) FROM subnet WHERE default_for_az`},
 }
@@ -56,7 +65,7 @@ var ending = []struct {
 }{
 	{"rds", "CreateDBInstance", "ungrouped", "InvalidDBSubnetGroupFault", "The DBSubnetGroup doesn't belong to the same VPC.", instanceOf("ungrouped"), "1"},
 	{"ec2", "CreateSecurityGroup", "nowhere", "DefaultVpcDoesNotExist", "There is no default VPC for this account.", `INSERT INTO security_group (group_name, description) VALUES ('nowhere', 'x')`, "1"},
-	{"ec2", "RunInstances", "", "InvalidAMIID.NotFound", "The image id '[ami-0123]' does not exist", `INSERT INTO instance (ami, instance_type) VALUES ('ami-0123', 't3.micro')`, "9"},
+	{"ec2", "RunInstances", "ami-0123", "InvalidAMIID.NotFound", "The image id '[ami-0123]' does not exist", `INSERT INTO instance (ami, instance_type) VALUES ('ami-0123', 't3.micro')`, "9"},
 	{"iam", "CreateRole", "deleted", "MalformedPolicyDocument", `Invalid principal in policy: "AWS":"AROA000000000EXAMPLE"`, role("deleted", `{"AWS": "AROA000000000EXAMPLE"}`), "9"},
 }
 

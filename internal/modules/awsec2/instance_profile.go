@@ -62,27 +62,45 @@ func roles(ctx context.Context, s *declare.Step, rows []modules.Row) error {
 }
 
 // ensureProfile makes the instance profile of a role's name, unless it is there.
+// Another instance of the role, created at the same moment, may come first with
+// either call.
 func ensureProfile(ctx context.Context, client *iam.Client, role string) error {
-	var holds []iamtypes.Role
-	out, err := client.GetInstanceProfile(ctx, &iam.GetInstanceProfileInput{InstanceProfileName: &role})
-	switch {
-	case aws.IsNotFound(err):
+	holds, err := holdsOf(ctx, client, role)
+	if aws.IsNotFound(err) {
 		_, err = client.CreateInstanceProfile(ctx, &iam.CreateInstanceProfileInput{InstanceProfileName: &role})
-	case err == nil:
-		holds = out.InstanceProfile.Roles
+		if aws.HasCode(err, "EntityAlreadyExists") {
+			holds, err = holdsOf(ctx, client, role)
+		}
 	}
 	if err != nil {
 		return err
 	}
-	if len(holds) == 0 {
-		_, err := client.AddRoleToInstanceProfile(ctx, &iam.AddRoleToInstanceProfileInput{InstanceProfileName: &role, RoleName: &role})
-		return err
+	if holds == "" {
+		_, err = client.AddRoleToInstanceProfile(ctx, &iam.AddRoleToInstanceProfileInput{InstanceProfileName: &role, RoleName: &role})
+		if !aws.HasCode(err, "LimitExceeded") { // it holds one role at most
+			return err
+		}
+		if holds, err = holdsOf(ctx, client, role); err != nil {
+			return err
+		}
 	}
-	if has := awssdk.ToString(holds[0].RoleName); has != role {
-		return &modules.Error{Class: modules.Invalid, Code: "InstanceProfile",
-			Message: fmt.Sprintf("the instance profile %s holds the role %s: rename it, or use that role", role, has)}
+	switch holds {
+	case role:
+		return nil
+	case "":
+		return &modules.Error{Class: modules.Dependency, Code: "InstanceProfile", Message: fmt.Sprintf("waits until it is known which role the instance profile %s holds", role)}
 	}
-	return nil
+	return &modules.Error{Class: modules.Invalid, Code: "InstanceProfile",
+		Message: fmt.Sprintf("the instance profile %s holds the role %s: rename it, or use that role", role, holds)}
+}
+
+// holdsOf returns the role that an instance profile holds; "" if it holds none.
+func holdsOf(ctx context.Context, client *iam.Client, profile string) (string, error) {
+	out, err := client.GetInstanceProfile(ctx, &iam.GetInstanceProfileInput{InstanceProfileName: &profile})
+	if err != nil || len(out.InstanceProfile.Roles) == 0 {
+		return "", err
+	}
+	return awssdk.ToString(out.InstanceProfile.Roles[0].RoleName), nil
 }
 
 // profileError returns the refusal of an instance profile that does not exist as
