@@ -38,7 +38,7 @@ func newRepository(c *aws.Clients) *declare.Resource {
 			declare.Bool("scan_on_push", "ImageScanningConfiguration.ScanOnPush", "Whether images are scanned for vulnerabilities when they are pushed.").Default("false"),
 			declare.Text("encryption_type", "EncryptionConfiguration.EncryptionType", "How images are encrypted: with keys of Amazon S3 (AES256) or of KMS. Default AES256.").
 				Default("'AES256'").CreateOnly().OneOf("AES256", "KMS", "KMS_DSSE").Usual(modules.Text("AES256")),
-			declare.Text("kms_key", "EncryptionConfiguration.KmsKey", "The ARN of the KMS key that images are encrypted with; the account's key for ECR if left out.").CreateOnly().Chosen(),
+			declare.KMSKey("kms_key", "EncryptionConfiguration.KmsKey", "that images are encrypted with; the account's key for ECR if left out."),
 			declare.JSON("lifecycle_policy", "LifecyclePolicyText", `Which images expire: a lifecycle policy, {"rules": [...]}. NULL: none.`).
 				Same(sameLifecycle).Check(`jsonb_typeof(lifecycle_policy) = 'object'`).From(lifecycle),
 			declare.ARN("repository_arn", "RepositoryArn"),
