@@ -216,6 +216,10 @@ var sayings = []struct {
 	// Lambda, of the subnets and security groups that it is told: EC2 may not know new
 	// ones everywhere yet ("Eventual consistency": EC2 Developer Guide).
 	{"InvalidParameterValueException", ".NotFound. EC2 Error Message:", modules.NotFound},
+	// The internet gateway is made and attached beside what needs it: public load
+	// balancers (InvalidSubnet) and databases (InvalidVPCNetworkStateFault; AWS
+	// CloudFormation User Guide, "DependsOn attribute", VPC-gateway attachment).
+	{"", "has no internet gateway", modules.NotFound},
 	{"", "Too many concurrent attempts", modules.Throttled},                               // ECS
 	{"MalformedPolicyDocument", "nvalid principal", modules.NotFound},                     // IAM
 	{"MalformedPolicyDocumentException", "nvalid principal", modules.NotFound},            // KMS, Secrets Manager

@@ -19,6 +19,11 @@ import (
 // mask stands in for a secret wherever one would be shown.
 const mask = "********"
 
+// expiryWindow is how long before its end an assumed role's session is renewed: a
+// call that is signed by one that is about to end comes too late. Sessions are 15
+// minutes long, the SDK's default.
+const expiryWindow = 2 * time.Minute
+
 // sessionName is what CloudTrail shows for the engine's assumed roles.
 const sessionName = "iasql"
 
@@ -98,7 +103,7 @@ func (c Credentials) assume(cfg awssdk.Config) awssdk.CredentialsProvider {
 				if c.ExternalID != "" {
 					o.ExternalID = &c.ExternalID
 				}
-			}))
+			}), func(o *awssdk.CredentialsCacheOptions) { o.ExpiryWindow = expiryWindow })
 	}
 	return awssdk.CredentialsProviderFunc(func(ctx context.Context) (awssdk.Credentials, error) {
 		if provider == nil {

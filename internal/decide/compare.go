@@ -42,6 +42,8 @@ func compare(s *Subject, c *modules.Column, m modes.Mode, have, cloud modules.Va
 		return verdictSame, base
 	case c.Assigned, m.CloudWins(), c.Chosen && have.IsNull():
 		return verdictPull, base
+	case !pending && c.HasPassed(have, cloud):
+		return verdictPull, base // there is no way back
 	case m.DatabaseWins():
 		return verdictPush, base
 	case !pending:

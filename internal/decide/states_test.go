@@ -234,3 +234,23 @@ func TestPlanPartial(t *testing.T) {
 		t.Error("two records may wait for each other")
 	}
 }
+
+// TestDecidePassed: what the cloud has moved on by itself, with no way back, is pulled
+// under ENFORCE too; a user's change of it is pushed (R18).
+func TestDecidePassed(t *testing.T) {
+	moved := *widget
+	moved.Columns = append([]modules.Column(nil), widget.Columns...)
+	moved.Column("size").Passed = func(from, to string) bool { return from < to }
+	enforce := mode(modes.Enforce)
+	of := func(s *Subject) *Subject { s.Table = &moved; return s }
+	small, large := row("size", "1"), row("size", "2")
+	if d := Decide(of(subject(small, large, nil)), enforce); d.Action != UpdateRecord || d.Pull["size"].String() != "2" {
+		t.Errorf("it has grown: %+v", d)
+	}
+	if d := Decide(of(subject(large, small, nil)), enforce); d.Action != Update {
+		t.Errorf("it is smaller than it should be: %+v", d)
+	}
+	if d := Decide(of(subject(small, large, modules.Row{"size": modules.Text("2")})), enforce); d.Action != Update {
+		t.Errorf("a user wants it smaller: %+v", d)
+	}
+}

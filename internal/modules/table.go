@@ -112,6 +112,10 @@ type Column struct {
 	// Equal tells whether two non-NULL values mean the same to the cloud; nil
 	// means their canonical texts are equal.
 	Equal func(a, b string) bool `json:"-"`
+	// Passed tells whether the cloud may have moved a value on by itself, from one
+	// to the other, with no way back: a newer minor version, grown storage. Such a
+	// value is pulled, under ENFORCE too, unless a user's change is pending.
+	Passed func(from, to string) bool `json:"-"`
 
 	Since int // the module version that added the column; 0 means the first
 }
@@ -131,6 +135,11 @@ func (c *Column) Same(a, b Value) bool {
 		return true
 	}
 	return c.Equal != nil && c.Equal(a.text, b.text)
+}
+
+// HasPassed reports whether the cloud may have moved the column on by itself.
+func (c *Column) HasPassed(have, cloud Value) bool {
+	return c.Passed != nil && have.valid && cloud.valid && c.Passed(have.text, cloud.text)
 }
 
 // IsDefault reports whether v is what the column holds when nobody says

@@ -267,7 +267,7 @@ func newInsertion(pulls []store.Pull) insertion {
 		}
 	}
 	in.args = []any{ids, keys, slices.AppendSeq(make([]int64, 0, len(own)), maps.Keys(own))} // none is not NULL
-	in.columns, in.values = []string{"id"}, []string{fmt.Sprintf(`coalesce(nullif(v.id, 0), nextval(pg_get_serial_sequence(%s, 'id'))) AS id`, literal(in.shape.name))}
+	in.columns, in.values = []string{"id"}, []string{fmt.Sprintf(`coalesce(nullif(v.id, 0), nextval((SELECT pg_get_serial_sequence(%s, 'id')::regclass))) AS id`, literal(in.shape.name))}
 	var params, names []string
 	exprs := map[string]string{}
 	for i := range t.Columns {

@@ -12,6 +12,7 @@ import (
 
 var (
 	length = flag.Duration("for", time.Minute, "how long faults and edits last")
+	factor = flag.Int("likeness", 0, "have AWS's likeness in front of the emulator, in which things take as long as AWS says divided by this; 0: the emulator alone")
 	seed   = flag.Uint64("seed", uint64(time.Now().UnixNano()), "of the random choices; what happens also depends on timing")
 )
 
@@ -20,7 +21,7 @@ func TestMain(m *testing.M) { harness.Main(m) }
 // TestChaos: nothing lost, nothing doubled, nothing deleted that nobody
 // deleted, whatever goes wrong.
 func TestChaos(t *testing.T) {
-	t.Logf("-for %s -seed %d", *length, *seed)
+	t.Logf("-for %s -likeness %d -seed %d", *length, *factor, *seed)
 	w := newWorld(t)
 	random := func(stream uint64) *rand.Rand { return rand.New(rand.NewPCG(*seed, stream)) }
 

@@ -11,7 +11,7 @@ import (
 
 // settleWithin is how long the engines have, once all is well, to find out about
 // calls whose fate is unknown: twice the consistency window, and some.
-const settleWithin = 20 * time.Second
+func settleWithin() time.Duration { return 2*window() + 10*time.Second }
 
 // expected is an object as its editors want it.
 type expected struct {
@@ -23,7 +23,7 @@ type expected struct {
 // check compares the tables, the cloud and what everybody noted.
 func (w *world) check(o *outsider) {
 	ctx := context.Background()
-	time.Sleep(settleWithin)
+	time.Sleep(settleWithin())
 	w.allConnect()
 	// What failed for good while calls were refused needs a person: here it is.
 	w.must(`SELECT iasql_retry(table_name, record_id) FROM iasql_status WHERE state <> 'Present'`)
@@ -46,6 +46,13 @@ func (w *world) check(o *outsider) {
 		SELECT concat_ws(' ', 'vpc', record_id, string_agg(DISTINCT change -> 'change' ->> 'vpc_id', ', ')) FROM iasql_audit_log
 		WHERE table_name = 'vpc' GROUP BY record_id HAVING count(DISTINCT change -> 'change' ->> 'vpc_id') > 1`) {
 		w.t.Errorf("made anew although nobody asked for it: %s", record)
+	}
+
+	for _, record := range w.list(`
+		SELECT concat_ws(' ', 'dynamo_table', o.name, string_agg(DISTINCT l.change -> 'change' ->> 'table_id', ', '))
+		FROM chaos.object o JOIN iasql_audit_log l ON l.table_name = 'dynamo_table' AND l.record_id = o.record WHERE o.kind = 'table'
+		GROUP BY o.name HAVING count(DISTINCT l.change -> 'change' ->> 'table_id') > (SELECT count(*) FROM chaos.wish WHERE object = o.name AND field = 'name')`) {
+		w.t.Errorf("a table was deleted with its data, and made anew, although nobody asked for it: %s", record)
 	}
 
 	want := w.wanted(o)
@@ -83,9 +90,9 @@ func (w *world) wanted(o *outsider) map[string]*expected {
 			want[name].fields[field] = value
 		}
 	}
-	// A queue is found by the name it has now.
+	// Queues and tables are found by the names that they have now.
 	for name, e := range want {
-		if now := e.fields["name"]; e.kind == "queue" && now != name {
+		if now := e.fields["name"]; (e.kind == "queue" || e.kind == "table") && now != name {
 			delete(want, name)
 			want[now] = e
 		}
@@ -137,7 +144,7 @@ func (w *world) compare(side string, want map[string]*expected, have []cloudObje
 func (w *world) history(name string) {
 	for _, line := range w.list(`
 		WITH object AS (
-			SELECT CASE kind WHEN 'group' THEN 'security_group' ELSE kind END AS table_name, record FROM chaos.object WHERE name = '` + name + `'
+			SELECT CASE kind WHEN 'group' THEN 'security_group' WHEN 'table' THEN 'dynamo_table' ELSE kind END AS table_name, record FROM chaos.object WHERE name = '` + name + `'
 				OR name = (SELECT object FROM chaos.wish WHERE field = 'name' AND value = '` + name + `'))
 		SELECT to_char(at, 'HH24:MI:SS.MS ') || what FROM (
 			SELECT l.ts AS at, concat_ws(' ', 'log', l.id, l.change_type, l.origin, l.record_id, l.change, l.key, l.settled_at) AS what FROM iasql_audit_log l, object o
@@ -167,6 +174,7 @@ func (w *world) records(ctx context.Context) (objects []cloudObject, err error) 
 		"vpc":    `SELECT coalesce(tags ->> 'Name', ''), jsonb_build_object('v', tags ->> 'v', 'id', vpc_id, 'hostnames', enable_dns_hostnames::text) FROM vpc WHERE NOT is_default`,
 		"subnet": `SELECT coalesce(s.tags ->> 'Name', ''), jsonb_build_object('v', s.tags ->> 'v', 'cidr', s.cidr_block::text, 'public', s.map_public_ip_on_launch::text) FROM subnet s JOIN vpc v ON v.id = s.vpc_id WHERE NOT v.is_default`,
 		"group":  `SELECT group_name, jsonb_build_object('v', tags ->> 'v', 'description', description) FROM security_group WHERE group_name <> 'default'`,
+		"table":  `SELECT table_name, jsonb_build_object('name', table_name, 'v', tags ->> 'v') FROM dynamo_table`,
 		"queue":  `SELECT name, jsonb_build_object('name', name, 'visibility', visibility_timeout::text, 'delay', delay_seconds::text) FROM queue`,
 	} {
 		rows, err := w.admin.Query(ctx, sql)

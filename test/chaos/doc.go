@@ -10,9 +10,11 @@
 //     their effect, and answered with what was true a moment ago (weather_test.go);
 //   - SQL users (users_test.go) and somebody with AWS credentials (outsider_test.go) keep
 //     editing throughout, and write down what they did;
+//   - with -likeness, AWS's likeness is in front of the emulator: things take time,
+//     names stay taken, what was just made or changed is not seen everywhere;
 //   - in the end the faults stop, and tables, cloud and those notes are compared
 //     (check_test.go).
 //
 // It runs for a minute as part of the test suite, and for as long as asked by
-// make chaos FOR=10m.
+// make chaos FOR=10m, behind the likeness with LIKENESS=60.
 package chaos

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -21,6 +22,7 @@ type outsider struct {
 	w      *world
 	ec2    *ec2.Client
 	sqs    *sqs.Client
+	dynamo *dynamodb.Client
 	serial int
 	edits  int
 	vpcs   map[string]*outsideVPC
@@ -43,7 +45,7 @@ type outsideQueue struct {
 
 func newOutsider(w *world) *outsider {
 	cfg := w.account.Config("us-east-1")
-	return &outsider{w: w, ec2: ec2.NewFromConfig(cfg), sqs: sqs.NewFromConfig(cfg),
+	return &outsider{w: w, ec2: ec2.NewFromConfig(cfg), sqs: sqs.NewFromConfig(cfg), dynamo: dynamodb.NewFromConfig(cfg),
 		vpcs: map[string]*outsideVPC{}, queues: map[string]*outsideQueue{}, shared: map[string]map[string]string{}}
 }
 
@@ -296,6 +298,9 @@ func (o *outsider) look(ctx context.Context) (objects []cloudObject, err error) 
 		_, word := tags(g.Tags)
 		objects = append(objects, cloudObject{"group", *g.GroupName, map[string]string{"v": word, "description": *g.Description}})
 	}
+	if objects, err = o.tables(ctx, objects); err != nil {
+		return nil, err
+	}
 	queues, err := o.sqs.ListQueues(ctx, &sqs.ListQueuesInput{})
 	if err != nil {
 		return nil, err
@@ -308,6 +313,32 @@ func (o *outsider) look(ctx context.Context) (objects []cloudObject, err error) 
 		name := url[strings.LastIndex(url, "/")+1:]
 		objects = append(objects, cloudObject{"queue", name, map[string]string{"name": name,
 			"visibility": got.Attributes["VisibilityTimeout"], "delay": got.Attributes["DelaySeconds"]}})
+	}
+	return objects, nil
+}
+
+// tables adds the DynamoDB tables.
+func (o *outsider) tables(ctx context.Context, objects []cloudObject) ([]cloudObject, error) {
+	list, err := o.dynamo.ListTables(ctx, &dynamodb.ListTablesInput{})
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range list.TableNames {
+		table, err := o.dynamo.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &name})
+		if err != nil {
+			return nil, err
+		}
+		tags, err := o.dynamo.ListTagsOfResource(ctx, &dynamodb.ListTagsOfResourceInput{ResourceArn: table.Table.TableArn})
+		if err != nil {
+			return nil, err
+		}
+		fields := map[string]string{"name": name}
+		for _, t := range tags.Tags {
+			if aws.ToString(t.Key) == "v" {
+				fields["v"] = aws.ToString(t.Value)
+			}
+		}
+		objects = append(objects, cloudObject{"table", name, fields})
 	}
 	return objects, nil
 }

@@ -18,7 +18,7 @@ const users = 3
 const notes = `
 	CREATE SCHEMA chaos;
 	CREATE TABLE chaos.object (
-		name   text PRIMARY KEY, -- tag Name; for a queue, what it was first called
+		name   text PRIMARY KEY, -- tag Name; for a queue or table, what it was first called
 		kind   text NOT NULL,
 		parent text REFERENCES chaos.object,
 		owner  integer NOT NULL,
@@ -138,6 +138,7 @@ func (s *session) edit() error {
 		{3, s.createNetwork}, {3, s.createSubnet}, {3, s.createGroup}, {4, s.createQueue},
 		{3, s.tagNetwork}, {4, s.changeSubnet}, {3, s.moveSubnet}, {3, s.tagGroup}, {3, s.describeGroup},
 		{5, s.changeQueue}, {5, s.renameQueue}, {3, s.changeForeignQueue},
+		{2, s.createTable}, {3, s.tagTable}, {1, s.renameTable}, {1, s.deleteTable},
 		{1, s.deleteNetwork}, {2, s.deleteSubnet}, {2, s.deleteGroup}, {3, s.deleteQueue},
 	}
 	sum := 0
@@ -264,6 +265,42 @@ func (s *session) createQueue() error {
 	return s.note(name, "queue", "", shared, record, map[string]string{"name": name, "visibility": fmt.Sprint(seconds)})
 }
 
+// createTable makes what holds data.
+func (s *session) createTable() error {
+	if n, err := s.count("table"); err != nil || n >= 4 {
+		return err
+	}
+	n, err := s.fresh()
+	if err != nil {
+		return err
+	}
+	name, word := fmt.Sprintf("a%d-table", n), s.word()
+	var record int64
+	if err := s.scalar(&record, `INSERT INTO dynamo_table (table_name, primary_key, tags) VALUES ($1, '{"id": "S"}', jsonb_build_object('v', $2::text)) RETURNING id`, name, word); err != nil {
+		return err
+	}
+	return s.note(name, "table", "", false, record, map[string]string{"name": name, "v": word})
+}
+
+func (s *session) tagTable() error {
+	return s.change("table", false, func(_ string, id int64) (map[string]string, error) {
+		word := s.word()
+		return map[string]string{"v": word}, s.update(`UPDATE dynamo_table SET tags = tags || jsonb_build_object('v', $2::text) WHERE id = $1`, id, word)
+	})
+}
+
+// renameTable gives a table another name, which replaces it.
+func (s *session) renameTable() error {
+	return s.change("table", true, func(_ string, id int64) (map[string]string, error) {
+		n, err := s.fresh()
+		if err != nil {
+			return nil, err
+		}
+		name := fmt.Sprintf("a%d-table", n)
+		return map[string]string{"name": name}, s.update(`UPDATE dynamo_table SET table_name = $2 WHERE id = $1`, id, name)
+	})
+}
+
 // change updates one of the user's objects of a kind.
 func (s *session) change(kind string, deletable bool, do func(name string, record int64) (map[string]string, error)) error {
 	name, record, ok, err := s.pick(kind, deletable)
@@ -387,6 +424,7 @@ func (s *session) remove(kind, table string) error {
 func (s *session) deleteSubnet() error { return s.remove("subnet", "subnet") }
 func (s *session) deleteGroup() error  { return s.remove("group", "security_group") }
 func (s *session) deleteQueue() error  { return s.remove("queue", "queue") }
+func (s *session) deleteTable() error  { return s.remove("table", "dynamo_table") }
 
 // deleteNetwork deletes a VPC with all that is in it.
 func (s *session) deleteNetwork() error {

@@ -19,6 +19,7 @@ import (
 	"iasql/internal/devenv"
 	"iasql/internal/test/faultproxy"
 	"iasql/internal/test/harness"
+	"iasql/internal/test/likeness"
 	"iasql/internal/test/testaws"
 )
 
@@ -84,6 +85,10 @@ func newWorld(t *testing.T) *world {
 	if w.engineURL, err = harness.EngineLogin(t.Context(), w.adminURL); err != nil {
 		t.Fatal(err)
 	}
+	upstream := w.account.Endpoint
+	if *factor > 0 {
+		upstream = likeness.Start(t, upstream, likeness.AWS(upstream, *factor)...).URL
+	}
 	w.admin, w.users = w.pool(w.adminURL), w.pool(w.postgres.UserURL())
 	w.must(`GRANT iasql_user TO iasql`)
 	other := filepath.Join(dir, "engine")
@@ -91,7 +96,7 @@ func newWorld(t *testing.T) *world {
 		t.Fatalf("build: %v\n%s", err, out)
 	}
 	for i, binary := range []string{harness.Engine(), other} {
-		e := &engine{w: w, name: fmt.Sprintf("chaos-%d", i), binary: binary, proxy: faultproxy.Start(t, w.account.Endpoint), log: &harness.Buffer{}}
+		e := &engine{w: w, name: fmt.Sprintf("chaos-%d", i), binary: binary, proxy: faultproxy.Start(t, upstream), log: &harness.Buffer{}}
 		e.proxy.Set(func(c faultproxy.Call) faultproxy.Fault { return w.weather.fault(e, c) })
 		w.engines = append(w.engines, e)
 		t.Cleanup(e.kill)
@@ -104,15 +109,24 @@ func newWorld(t *testing.T) *world {
 		e.ensure()
 	}
 	w.allConnect()
-	w.must(`SELECT * FROM iasql_install('aws_account')`,
+	w.must(fmt.Sprintf(`UPDATE iasql_settings SET value = '%d seconds' WHERE name = 'consistency_window'`, window()/time.Second),
+		`SELECT * FROM iasql_install('aws_account')`,
 		`UPDATE aws_regions SET is_enabled = region = 'us-east-1'`,
-		`SELECT * FROM iasql_install('aws_vpc', 'aws_security_group', 'aws_sqs')`,
+		`SELECT * FROM iasql_install('aws_vpc', 'aws_security_group', 'aws_sqs', 'aws_dynamo')`,
 		`UPDATE iasql_settings SET value = CASE name
-			WHEN 'sync_interval' THEN '3 seconds' WHEN 'consistency_window' THEN '5 seconds'
+			WHEN 'sync_interval' THEN '3 seconds'
 			WHEN 'max_staleness' THEN '10 seconds'
 			WHEN 'max_deletes' THEN '10000' WHEN 'max_delete_ratio' THEN '1' ELSE value END`,
 		notes, points)
 	return w
+}
+
+// window is the consistency window.
+func window() time.Duration {
+	if *factor > 0 {
+		return max(5*time.Second, likeness.Window(*factor))
+	}
+	return 5 * time.Second
 }
 
 func (w *world) pool(url string) *pgxpool.Pool {

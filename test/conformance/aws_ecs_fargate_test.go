@@ -49,12 +49,21 @@ var awsECSFargate = Module{
 			Change: []Change{
 				tags(`ecs list-tags-for-resource --resource-arn $id --query tags`, `ecs tag-resource --resource-arn $id --tags key=by,value=cli`),
 			},
+			Skip:    map[string]string{"enable_fault_injection replaced": "moto: RegisterTaskDefinition does not keep it"},
 			Replace: Replace{Column: "container_definitions", SQL: `'` + containers("api") + `'`},
 			Fixed: []Change{
 				{Column: "family", SQL: `'task-renamed'`, See: `ecs describe-task-definition --task-definition $id --query taskDefinition.family`},
 				{Column: "cpu", SQL: `512`, See: `ecs describe-task-definition --task-definition $id --query taskDefinition.cpu`},
 				{Column: "memory", SQL: `1024`, See: `ecs describe-task-definition --task-definition $id --query taskDefinition.memory`},
-				{Column: "network_mode", SQL: `'bridge'`, See: `ecs describe-task-definition --task-definition $id --query taskDefinition.networkMode`},
+				{Column: "network_mode", SQL: `'host'`, See: `ecs describe-task-definition --task-definition $id --query taskDefinition.networkMode`},
+				revised("cpu_architecture", `'ARM64'`, "runtimePlatform.cpuArchitecture", "ARM64"),
+				revised("operating_system_family", `'LINUX'`, "runtimePlatform.operatingSystemFamily", "LINUX"),
+				revised("ephemeral_storage", `40`, "ephemeralStorage.sizeInGiB", "40"),
+				revised("volumes", `'[{"name": "data", "efsVolumeConfiguration": {"fileSystemId": "fs-1"}}]'`, "volumes[0].efsVolumeConfiguration.fileSystemId", "fs-1"),
+				revised("pid_mode", `'task'`, "pidMode", "task"),
+				revised("ipc_mode", `'none'`, "ipcMode", "none"),
+				revised("placement_constraints", `'[{"type": "memberOf", "expression": "attribute:ecs.os-type == linux"}]'`, "placementConstraints[0].type", "memberOf"),
+				revised("proxy_configuration", `'{"type": "APPMESH", "containerName": "web", "properties": [{"name": "AppPorts", "value": "80"}]}'`, "proxyConfiguration.containerName", "web"),
 				{Column: "requires_compatibilities", SQL: `'{EC2}'`, See: `ecs describe-task-definition --task-definition $id --query taskDefinition.requiresCompatibilities`, Want: `["EC2"]`},
 				{Column: "task_role_name", SQL: `'task'`, See: `ecs describe-task-definition --task-definition $id --query taskDefinition.taskRoleArn`, Want: `arn:aws:iam::$account:role/task`},
 				{Column: "execution_role_name", SQL: `'execution'`, See: `ecs describe-task-definition --task-definition $id --query taskDefinition.executionRoleArn`, Want: `arn:aws:iam::$account:role/execution`},
@@ -145,6 +154,11 @@ func serviceSetting(column, sql, member, want, option, then string) Change {
 		column, sql, `ecs describe-services --cluster home --services $id --query services[0].` + member, want,
 		run(`ecs update-service --cluster home --service $id ` + option), then,
 	}
+}
+
+// revised is a column that another revision is registered for.
+func revised(column, sql, member, want string) Change {
+	return Change{Column: column, SQL: sql, See: `ecs describe-task-definition --task-definition $id --query taskDefinition.` + member, Want: want}
 }
 
 func containers(name string) string {

@@ -9,8 +9,10 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"iasql/internal/test/harness"
+	"iasql/internal/test/likeness"
 	"iasql/internal/test/testaws"
 )
 
@@ -42,31 +44,56 @@ func TestConformance(t *testing.T) {
 	for _, m := range described {
 		t.Run(m.Name, func(t *testing.T) {
 			t.Parallel()
-			s := newSuite(t, m)
-			s.t.Run("described", func(t *testing.T) { s.covered(s.with(t)) })
-			s.setUp()
-			s.step(createBySQL, nil, s.createBySQL, s.createdBySQL)
-			s.step(createByCLI, nil, s.createByCLI, s.createdByCLI)
-			s.step("change by SQL", nil, s.changeBySQL, s.changedBySQL)
-			// Within the window a read that shows what was before the engine's own
-			// write is not believed (R13), and the CLI now undoes such writes.
-			s.admin(`UPDATE iasql_settings SET value = '0 seconds' WHERE name = 'consistency_window'`)
-			s.step("change by the CLI", nil, s.changeByCLI, s.changedByCLI)
-			s.step(replace, nil, s.replace, s.replaced)
-			s.step(replace+" by other columns", nil, s.replaceFixed, s.replacedFixed)
-			for round := range s.aparts() {
-				s.step(fmt.Sprintf("%s apart %d", replace, round+1), nil, s.replaceApart(round), s.replacedApart(round))
-				s.step(fmt.Sprintf("%s apart %d to the end", replace, round+1), nil, s.deleteApart(round), s.deletedApart(round))
-			}
-			s.step(deleteBySQL, nil, s.deleteBySQL, s.deletedBySQL)
-			s.step(deleteByCLI, nil, s.deleteByCLI, s.deletedByCLI)
-			s.step(adopt, nil, s.adopt, s.adopted)
-			s.sql(`INSERT INTO iasql_mode (mode) VALUES ('TRACK')`)
-			s.step(track, s.tracksNothing, s.track, s.tracked)
-			s.step(track+" to the end", s.tracksNothing, s.trackEnd, s.trackedEnd)
-			s.step(move, nil, s.move, s.moved)
+			conform(t, m, *onLikeness)
 		})
 	}
+}
+
+// onLikeness has all modules tested on the likeness of AWS: go test ./test/conformance -args -likeness.
+var onLikeness = flag.Bool("likeness", false, "run before the likeness of AWS, which takes its time and refuses what AWS does")
+
+// TestLikeness takes some modules through the same on the likeness: those in which time
+// and refusals make most of a difference.
+func TestLikeness(t *testing.T) {
+	t.Parallel()
+	if *onLikeness {
+		return // TestConformance does that
+	}
+	for _, m := range described {
+		if slices.Contains([]string{"aws_sqs", "aws_secrets_manager", "aws_dynamo"}, m.Name) {
+			t.Run(m.Name, func(t *testing.T) {
+				t.Parallel()
+				conform(t, m, true)
+			})
+		}
+	}
+}
+
+// conform takes the tables of a module through their lives.
+func conform(t *testing.T, m Module, alike bool) {
+	s := newSuite(t, m, alike)
+	s.t.Run("described", func(t *testing.T) { s.covered(s.with(t)) })
+	s.setUp()
+	s.step(createBySQL, nil, s.createBySQL, s.createdBySQL)
+	s.step(createByCLI, nil, s.createByCLI, s.createdByCLI)
+	s.step("change by SQL", nil, s.changeBySQL, s.changedBySQL)
+	// Within the window a read that shows what was before the engine's own
+	// write is not believed (R13), and the CLI now undoes such writes.
+	s.distrust()
+	s.step("change by the CLI", nil, s.changeByCLI, s.changedByCLI)
+	s.step(replace, nil, s.replace, s.replaced)
+	s.step(replace+" by other columns", nil, s.replaceFixed, s.replacedFixed)
+	for round := range s.aparts() {
+		s.step(fmt.Sprintf("%s apart %d", replace, round+1), nil, s.replaceApart(round), s.replacedApart(round))
+		s.step(fmt.Sprintf("%s apart %d to the end", replace, round+1), nil, s.deleteApart(round), s.deletedApart(round))
+	}
+	s.step(deleteBySQL, nil, s.deleteBySQL, s.deletedBySQL)
+	s.step(deleteByCLI, nil, s.deleteByCLI, s.deletedByCLI)
+	s.step(adopt, nil, s.adopt, s.adopted)
+	s.sql(`INSERT INTO iasql_mode (mode) VALUES ('TRACK')`)
+	s.step(track, s.tracksNothing, s.track, s.tracked)
+	s.step(track+" to the end", s.tracksNothing, s.trackEnd, s.trackedEnd)
+	s.step(move, nil, s.move, s.moved)
 }
 
 // suite is one module in one world.
@@ -80,6 +107,7 @@ type suite struct {
 	tables          map[string]columns
 	things          map[string]map[string]*thing // by table and $n
 	dead            map[string]bool              // tables of which a check has failed: what follows would fail too
+	alike           bool                         // before the likeness of AWS
 }
 
 // thing is one object of a table and its record.
@@ -91,13 +119,19 @@ type thing struct {
 	region string // "" for the world's
 }
 
-func newSuite(t *testing.T, m Module) *suite {
+func newSuite(t *testing.T, m Module, alike bool) *suite {
 	w := harness.NewWorld(t)
+	if alike {
+		w.Endpoint = likeness.Start(t, w.AWS.Endpoint, likeness.AWS(w.AWS.Endpoint, factor)...).URL
+	}
 	calls := watch(t, w)
 	w.Serve()
 	w.Install([]string{"us-east-1"}, append(slices.Clone(m.Also), m.Name)...)
 	s := inWorld(t, w, calls)
-	s.Module = m
+	s.Module, s.alike = m, alike
+	if alike {
+		s.admin(fmt.Sprintf(`UPDATE iasql_settings SET value = '%d milliseconds' WHERE name = 'consistency_window'`, likeness.Window(factor).Milliseconds()))
+	}
 	// No cycle but those that are asked for.
 	s.admin(`UPDATE iasql_settings SET value = '1 hour' WHERE name = 'sync_interval'`)
 	s.tables = s.describedBySQL(m.Name)
@@ -229,7 +263,12 @@ func (s *suite) settle() {
 	}
 }
 
+// sync runs a full cycle. On the likeness it waits before for as long as AWS's listings
+// may lag: nobody can see sooner what somebody else has done.
 func (s *suite) sync() {
 	s.t.Helper()
+	if s.alike {
+		time.Sleep(likeness.Window(factor))
+	}
 	s.sql(`SELECT iasql_sync_now()`)
 }

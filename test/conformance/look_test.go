@@ -5,14 +5,34 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"iasql/internal/modules"
+	"iasql/internal/modules/all"
 )
 
 func (s *suite) holds(table *Table, o *thing, column, want string) {
 	s.t.Helper()
 	got := s.sql(fmt.Sprintf(`SELECT %[1]s IS NOT DISTINCT FROM %[2]s, %[1]s FROM %[3]s WHERE id = %[4]s`, column, s.expand(want, table, o), table.Name, o.record))
-	if !strings.HasPrefix(got, "t|") {
+	if !strings.HasPrefix(got, "t|") && !(s.alike && s.alikes(table, o, column, want)) {
 		s.t.Errorf("%s is not %s: %s", column, want, got)
 	}
+}
+
+// alikes reports whether a column means what is wanted: AWS keeps some documents otherwise
+// than they were sent, and the record shows what it has.
+func (s *suite) alikes(table *Table, o *thing, column, want string) bool {
+	s.t.Helper()
+	for _, m := range all.Modules(nil) {
+		for _, description := range m.Tables() {
+			if c := description.Column(column); description.Name == table.Name && c != nil && c.Type == modules.TypeJSON {
+				value := func(sql string) modules.Value {
+					return modules.Text(s.sql(fmt.Sprintf(`SELECT (%s)::jsonb FROM %s WHERE id = %s`, sql, table.Name, o.record)))
+				}
+				return c.Same(value(column), value(s.expand(want, table, o)))
+			}
+		}
+	}
+	return false
 }
 
 // loaded checks that the object has a record, one, and learns which.

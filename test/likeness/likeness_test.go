@@ -71,7 +71,7 @@ func TestFailover(t *testing.T) {
 	w.PSQL(`SELECT iasql_sync_now()`, `INSERT INTO iasql_mode (mode) VALUES ('ENFORCE')`)
 	w.CLI("rds", "create-db-instance", "--db-instance-identifier", "theirs", "--engine", "postgres", "--db-instance-class", "db.t3.micro",
 		"--allocated-storage", "20", "--master-username", "admin1", "--master-user-password", "secret-password")
-	rds.Failover("shop", "us-east-1b")
+	rds.Failover("us-east-1", "shop", "us-east-1b")
 	w.PSQL(`SELECT iasql_sync_now()`, `SELECT iasql_sync_now()`)
 	w.Settled()
 	if n := l.Proxy.Count("DeleteDBInstance"); n != 0 {
@@ -89,8 +89,8 @@ func TestFailover(t *testing.T) {
 // private DNS comes up from one transaction, and goes by another.
 func TestNetwork(t *testing.T) {
 	t.Parallel()
-	w, l := start(t, func(string) []likeness.Rule {
-		return []likeness.Rule{&likeness.Network{Pending: 3 * time.Second}}
+	w, l := start(t, func(endpoint string) []likeness.Rule {
+		return []likeness.Rule{&likeness.Network{Pending: 3 * time.Second, Endpoint: endpoint}}
 	}, "aws_vpc")
 	w.PSQL(`BEGIN`,
 		`INSERT INTO vpc (cidr_block, enable_dns_hostnames) VALUES ('10.1.0.0/16', true)`,
@@ -115,10 +115,10 @@ func TestNetwork(t *testing.T) {
 	w.PSQL(`SELECT iasql_sync_now()`) // the route table that was the main one before stays, and is a record from now on
 	w.PSQL(`BEGIN`, `UPDATE iasql_settings SET value = '1' WHERE name = 'max_delete_ratio'`,
 		`DELETE FROM route WHERE nat_gateway_id IS NOT NULL OR internet_gateway_id IS NOT NULL`, `DELETE FROM nat_gateway`, `DELETE FROM elastic_ip`,
-		`DELETE FROM endpoint_interface`, `DELETE FROM internet_gateway`, `DELETE FROM subnet WHERE cidr_block = '10.1.1.0/24'`, `DELETE FROM route_table WHERE vpc_id IN (SELECT id FROM vpc WHERE NOT is_default)`,
+		`DELETE FROM endpoint_interface`, `DELETE FROM internet_gateway`, `DELETE FROM subnet WHERE cidr_block = '10.1.1.0/24'`, `DELETE FROM route_table WHERE vpc_id IN (SELECT id FROM vpc WHERE is_default IS NOT TRUE)`,
 		`DELETE FROM vpc WHERE cidr_block = '10.1.0.0/16'`, `COMMIT`)
 	w.Eventually(90*time.Second, "the network to go", func() bool { return w.PSQL(unsettled) == "" })
-	if got := w.PSQL(`SELECT count(*) FROM vpc WHERE NOT is_default`); got != "0" {
+	if got := w.PSQL(`SELECT count(*) FROM vpc WHERE is_default IS NOT TRUE`); got != "0" {
 		t.Errorf("%s VPCs are left", got)
 	}
 	if got := l.Proxy.Count("DeleteVpc"); got == 0 {

@@ -1,6 +1,7 @@
 package declare
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"reflect"
@@ -362,6 +363,29 @@ func refuse(column string, err error) error {
 		return err
 	}
 	return &modules.Error{Class: modules.Invalid, Code: "InvalidValue", Message: column + ": " + err.Error(), Err: err}
+}
+
+// Newer reports whether to is a later version than from, for [Column.OneWay]: part
+// by part, by number where both parts are numbers.
+func Newer(from, to string) bool {
+	parts := func(version string) []string {
+		return strings.FieldsFunc(version, func(r rune) bool { return r == '.' || r == '-' || r == '_' })
+	}
+	return slices.CompareFunc(parts(from), parts(to), func(a, b string) int {
+		x, errX := strconv.Atoi(a)
+		y, errY := strconv.Atoi(b)
+		if errX == nil && errY == nil {
+			return cmp.Compare(x, y)
+		}
+		return cmp.Compare(a, b)
+	}) < 0
+}
+
+// Larger reports whether to is a larger number than from, for [Column.OneWay].
+func Larger(from, to string) bool {
+	x, errX := strconv.ParseInt(from, 10, 64)
+	y, errY := strconv.ParseInt(to, 10, 64)
+	return errX == nil && errY == nil && x < y
 }
 
 // SameKey reports whether two names of KMS keys can be of the same, for

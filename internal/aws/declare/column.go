@@ -98,6 +98,13 @@ func Role(name, member, doc string) Column {
 		})
 }
 
+// KMSKey is a key that is fixed when the object is made. AWS answers with its ARN,
+// from which an alias cannot be told.
+func KMSKey(name, member, doc string) Column {
+	return Text(name, member, "The id or ARN of the KMS key "+doc+" Not an alias: which key that names may change.").
+		CreateOnly().Chosen().Same(SameKey).Check(name + " !~ '(^|:)alias/'")
+}
+
 // Policy declares the column policy: an access policy document.
 func Policy(member, doc string) Column {
 	return Column{Column: aws.PolicyColumn(doc), member: member}
@@ -185,6 +192,10 @@ func (c Column) Local() Column { c.Column.Local = true; return c }
 
 // Same says when two values mean the same to AWS.
 func (c Column) Same(equal func(a, b string) bool) Column { c.Equal = equal; return c }
+
+// OneWay says that AWS may move the value on by itself, with no way back: newer or
+// larger says whether it has (see [Newer] and [Larger]).
+func (c Column) OneWay(passed func(from, to string) bool) Column { c.Passed = passed; return c }
 
 // Since says which version of the module added the column.
 func (c Column) Since(version int) Column { c.Column.Since = version; return c }

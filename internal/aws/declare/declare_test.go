@@ -580,3 +580,21 @@ func TestConcurrency(t *testing.T) {
 	}
 	group.Wait()
 }
+
+func TestOneWay(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		from, to string
+		newer    bool
+	}{
+		{"16.4", "16.10", true}, {"16.10", "16.4", false}, {"16.4", "16.4", false}, {"8.0.mysql_aurora.3.04.1", "8.0.mysql_aurora.3.05.2", true},
+		{"19.0.0.0.ru-2024-01.rur-2024-01.r1", "19.0.0.0.ru-2024-04.rur-2024-04.r1", true}, {"1.33", "1.32", false},
+	} {
+		if Newer(c.from, c.to) != c.newer {
+			t.Errorf("from %s to %s: newer is not %v", c.from, c.to, c.newer)
+		}
+	}
+	if !Larger("9", "10") || Larger("10", "9") || Larger("10", "10") {
+		t.Error("larger")
+	}
+}

@@ -42,7 +42,9 @@ func (r *Resource) Delete(ctx context.Context, scope modules.Scope, have modules
 func (r *Resource) Going(have modules.Row) bool { return r.going.Holds(have) }
 
 // Forming implements [modules.Former].
-func (r *Resource) Forming(have modules.Row) bool { return r.forming.Holds(have) }
+func (r *Resource) Forming(have modules.Row) bool {
+	return r.forming.Holds(have) || r.unready != nil && r.unready(have)
+}
 
 // Failed implements [modules.Failer].
 func (r *Resource) Failed(have modules.Row) string {

@@ -65,6 +65,9 @@ type Table[T any] struct {
 	// say of it yet is unknown. They are states that AWS leaves by itself, and none
 	// that waits for a person.
 	Forming State
+	// Unready reports whether an object that no state tells so is being made all the
+	// same, because AWS does not say yet what others need of it.
+	Unready func(have modules.Row) bool
 	// Failed says why AWS could not make an object; see [modules.Failer] and
 	// [State.Because].
 	Failed func(have modules.Row) string
@@ -136,6 +139,7 @@ type binding struct {
 	reread      bool
 	going       State
 	forming     State
+	unready     func(have modules.Row) bool
 	failed      func(have modules.Row) string
 	protected   func(modules.Row) string
 }
@@ -168,7 +172,7 @@ func New[T any](c *aws.Clients, t Table[T]) *Resource {
 		},
 		columns: t.Columns, byName: map[string]*Column{}, object: reflect.TypeFor[T](), service: t.Service,
 		list: t.List, get: t.Get, keys: map[*Op][]target{},
-		create: t.Create, createBy: t.CreateBy, remove: t.Delete, removeBy: t.DeleteBy, reread: t.Reread, going: t.Going, forming: t.Forming, failed: t.Failed, protected: t.Protected,
+		create: t.Create, createBy: t.CreateBy, remove: t.Delete, removeBy: t.DeleteBy, reread: t.Reread, going: t.Going, forming: t.Forming, unready: t.Unready, failed: t.Failed, protected: t.Protected,
 	}}
 	if t.Gone != nil {
 		r.gone = func(v reflect.Value) bool { return t.Gone(pointer[T](v)) }

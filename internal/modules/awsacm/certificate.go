@@ -45,6 +45,8 @@ func newCertificate(c *aws.Clients) *declare.Resource {
 			declare.Time("not_after", "NotAfter", "When it expires; NULL until it is issued."),
 			declare.JSON("domain_validation_records", "DomainValidationOptions", `The DNS records that validate its domains: [{"domain": …, "name": …, "type": …, "value": …}]. AWS needs some seconds to tell them.`).
 				Assigned().Unordered().EmptyIsNull().As(validations),
+			declare.Bool("dns_records", "", "Whether the records that validate it are put into the account's hosted zones, as rows of resource_record_set (module aws_route53), when AWS tells them. "+
+				"Set it in the INSERT. The rows stay when the certificate goes. AWS does not know of it.").Default("false").Local().Since(3),
 			declare.Tags("Tags", (*acm.Client).AddTagsToCertificate, (*acm.Client).RemoveTagsFromCertificate).From(declare.Call((*acm.Client).ListTagsForCertificate)).Together("acm", "arn"),
 		},
 
@@ -66,7 +68,12 @@ func newCertificate(c *aws.Clients) *declare.Resource {
 		},
 		Create: declare.Call((*acm.Client).RequestCertificate, declare.With(&acm.RequestCertificateInput{ValidationMethod: acmtypes.ValidationMethodDns})),
 		Delete: declare.Call((*acm.Client).DeleteCertificate),
-		// While its status is PENDING_VALIDATION it waits for somebody's DNS.
+		// While its status is PENDING_VALIDATION it waits for somebody's DNS, but only once
+		// AWS tells the records, which takes some seconds (page RequestCertificate).
+		Unready: func(have modules.Row) bool {
+			return have["status"].String() == string(acmtypes.CertificateStatusPendingValidation) && have["domain_validation_records"].IsNull() &&
+				have["validation_method"].String() != string(acmtypes.ValidationMethodEmail)
+		},
 		Failed: declare.In("status", string(acmtypes.CertificateStatusFailed)).Because("failure_reason"),
 	})
 }

@@ -7,18 +7,33 @@
 package awsacm
 
 import (
+	_ "embed"
+
 	"iasql/internal/aws"
 	"iasql/internal/modules"
+)
+
+var (
+	// functions makes what the triggers of certificates run, and those of distributions.
+	//
+	//go:embed sql/functions.sql
+	functions string
+	//go:embed sql/after.sql
+	after string
+	//go:embed sql/drop.sql
+	drop string
 )
 
 // Module returns the module aws_acm, whose calls go through c.
 func Module(c *aws.Clients) *modules.Module {
 	return &modules.Module{
 		Name:         "aws_acm",
-		Version:      2,
+		Version:      3,
 		Doc:          "TLS certificates (Certificate Manager, ACM).",
 		Dependencies: []string{"aws_account"},
 		Resources:    []modules.Resource{newCertificate(c)},
 		Functions:    []*modules.Function{importCertificate(c), requestCertificate(c)},
+		Migrations:   map[int]string{3: functions + after},
+		Drop:         drop,
 	}
 }

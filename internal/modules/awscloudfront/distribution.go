@@ -2,9 +2,12 @@ package awscloudfront
 
 import (
 	"context"
+	"errors"
 	"reflect"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/acm"
+	acmtypes "github.com/aws/aws-sdk-go-v2/service/acm/types"
 	"github.com/aws/aws-sdk-go-v2/service/cloudfront"
 	cftypes "github.com/aws/aws-sdk-go-v2/service/cloudfront/types"
 
@@ -16,6 +19,9 @@ import (
 // deployed is the status of a distribution that is at all edge locations as its
 // configuration says (page Distribution of the CloudFront API Reference).
 const deployed = "Deployed"
+
+// certificateRegion is where the certificates of distributions are (page ViewerCertificate).
+const certificateRegion = "us-east-1"
 
 // newDistribution declares the table distribution. The limits are those of the
 // page DistributionConfig of the CloudFront API Reference.
@@ -76,6 +82,8 @@ func newDistribution(c *aws.Clients) *declare.Resource {
 				Chosen().OneOf(declare.Values(cftypes.MinimumProtocolVersion("").Values())...),
 			declare.Text("status", "Status", "InProgress while CloudFront carries a change everywhere, then Deployed.").Assigned(),
 			declare.ARN("arn", "ARN").In("Resource"),
+			declare.Bool("dns_records", "", "Whether an alias record of each of its alternate_domain_names is put into the account's hosted zones, as rows of resource_record_set (module aws_route53), when AWS tells its domain_name. "+
+				"The rows stay when the distribution goes. AWS does not know of it.").Default("false").Local().Since(2),
 			declare.Tags("Tags.Items", (*cloudfront.Client).TagResource, (*cloudfront.Client).UntagResource).From(declare.Call((*cloudfront.Client).ListTagsForResource)),
 		},
 
@@ -89,7 +97,7 @@ func newDistribution(c *aws.Clients) *declare.Resource {
 			}
 			return nil
 		},
-		Create: declare.Call((*cloudfront.Client).CreateDistributionWithTags, declare.Answer("Distribution"),
+		Create: declare.Call((*cloudfront.Client).CreateDistributionWithTags, declare.Answer("Distribution"), declare.Failed(uncertified),
 			declare.Edit(func(_ context.Context, s *declare.Step, in *cloudfront.CreateDistributionWithTagsInput) error {
 				config := in.DistributionConfigWithTags.DistributionConfig
 				or(&config.CallerReference, s.Token)
@@ -97,7 +105,7 @@ func newDistribution(c *aws.Clients) *declare.Resource {
 				count(reflect.ValueOf(config), true)
 				return secure(config.ViewerCertificate)
 			})),
-		Updates:  []declare.Update{declare.Modify(declare.Call((*cloudfront.Client).UpdateDistribution, declare.Edit(configure)))},
+		Updates:  []declare.Update{declare.Modify(declare.Call((*cloudfront.Client).UpdateDistribution, declare.Edit(configure), declare.Failed(uncertified)))},
 		DeleteBy: remove,
 	})
 }
@@ -121,6 +129,32 @@ func configure(ctx context.Context, s *declare.Step, in *cloudfront.UpdateDistri
 		return secure(config.ViewerCertificate)
 	}
 	return nil
+}
+
+// uncertified tells a certificate that AWS has yet to issue, which is waited for, from one
+// that CloudFront cannot use: it has one code for both (page CreateDistribution,
+// InvalidViewerCertificate). One that has just been issued may not be known everywhere.
+func uncertified(ctx context.Context, s *declare.Step, err error) error {
+	var e *modules.Error
+	if !errors.As(err, &e) || e.Code != "InvalidViewerCertificate" || s.Want["custom_ssl_certificate_id"].IsNull() {
+		return err
+	}
+	certificate := s.Want["custom_ssl_certificate_id"].Ptr()
+	client, failed := declare.Client(ctx, s.Clients, modules.Scope{Account: s.Scope.Account, Region: certificateRegion}, acm.NewFromConfig)
+	if failed != nil {
+		return err
+	}
+	out, failed := client.DescribeCertificate(ctx, &acm.DescribeCertificateInput{CertificateArn: certificate})
+	if failed != nil {
+		return err
+	}
+	switch out.Certificate.Status {
+	case acmtypes.CertificateStatusPendingValidation:
+		return &modules.Error{Class: modules.Dependency, Code: e.Code, Err: err, Message: "waits until its certificate is issued, for which the records in the certificate's domain_validation_records have to be in the DNS"}
+	case acmtypes.CertificateStatusIssued:
+		return &modules.Error{Class: modules.NotFound, Code: e.Code, Err: err, Message: e.Message}
+	}
+	return err
 }
 
 // viewed returns how viewers are to use HTTPS. A change leaves alone what does not

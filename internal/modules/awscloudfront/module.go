@@ -11,14 +11,24 @@
 package awscloudfront
 
 import (
+	_ "embed"
+
 	"iasql/internal/aws"
 	"iasql/internal/modules"
+)
+
+var (
+	//go:embed sql/after.sql
+	after string
+	//go:embed sql/drop.sql
+	drop string
 )
 
 // Module returns the module aws_cloudfront, whose calls go through c.
 func Module(c *aws.Clients) *modules.Module {
 	return &modules.Module{
-		Name: "aws_cloudfront", Version: 1, Doc: "Distributions of CloudFront, AWS's content delivery network.",
+		Name: "aws_cloudfront", Version: 2, Doc: "Distributions of CloudFront, AWS's content delivery network.",
 		Dependencies: []string{"aws_acm"}, Resources: []modules.Resource{newOriginAccessControl(c), newDistribution(c)},
+		Migrations: map[int]string{2: after}, Drop: drop,
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -532,5 +533,37 @@ func TestDetaching(t *testing.T) {
 		if (err != nil) != (class >= 0) || err != nil && modules.ClassOf(err) != class {
 			t.Errorf("%q: got %v", status, err)
 		}
+	}
+}
+
+// An instance that has several network interfaces is changed by its primary one.
+func TestChangeWithSeveralInterfaces(t *testing.T) {
+	t.Parallel()
+	var calls []string
+	c := fake(t, func(form map[string]string) (int, string) {
+		switch form["Action"] {
+		case "ModifyInstanceAttribute":
+			return 400, `<Response><Errors><Error><Code>InvalidInstanceID</Code><Message>There are multiple interfaces attached to instance 'i-1'. Please specify an interface ID for the operation instead.</Message></Error></Errors></Response>`
+		case "DescribeInstances":
+			of := func(id string, index int) string {
+				return fmt.Sprintf(`<item><networkInterfaceId>%s</networkInterfaceId><attachment><deviceIndex>%d</deviceIndex></attachment></item>`, id, index)
+			}
+			return 200, `<DescribeInstancesResponse><reservationSet><item><instancesSet><item><instanceId>i-1</instanceId><networkInterfaceSet>` + of("eni-2", 1) + of("eni-1", 0) +
+				`</networkInterfaceSet></item></instancesSet></item></reservationSet></DescribeInstancesResponse>`
+		case "ModifyNetworkInterfaceAttribute":
+			calls = append(calls, strings.Join([]string{form["NetworkInterfaceId"], form["SecurityGroupId.1"], form["SourceDestCheck.Value"]}, " "))
+			return 200, `<ModifyNetworkInterfaceAttributeResponse><return>true</return></ModifyNetworkInterfaceAttributeResponse>`
+		}
+		return 400, ""
+	})
+	if err := newInstanceGroups(c).Set(mutating(t), east, aws.MemberList{Owner: "i-1"}, []string{"sg-1"}); err != nil {
+		t.Error(err)
+	}
+	have := modules.Row{"instance_id": text("i-1"), "source_dest_check": yes}
+	if err := newInstance(c).Update(mutating(t), east, have, modules.Row{"instance_id": text("i-1"), "source_dest_check": no}, []string{"source_dest_check"}); err != nil {
+		t.Error(err)
+	}
+	if want := []string{"eni-1 sg-1 ", "eni-1  false"}; !slices.Equal(calls, want) {
+		t.Errorf("called %q", calls)
 	}
 }

@@ -85,7 +85,10 @@ func newInstance(c *aws.Clients) *declare.Resource {
 			declare.Edit(prepare), declare.Failed(func(_ context.Context, _ *declare.Step, err error) error { return profileError(err) })),
 		// What may have to wait for the instance to stop comes last.
 		Updates: []declare.Update{
-			declare.Modify(declare.Call((*ec2.Client).ModifyInstanceAttribute), "source_dest_check"),
+			declare.Modify(declare.Call((*ec2.Client).ModifyInstanceAttribute, declare.Failed(func(ctx context.Context, s *declare.Step, err error) error {
+				return ofPrimary(ctx, declare.ClientOf[*ec2.Client](s), err, s.Have["instance_id"].Ptr(),
+					&ec2.ModifyNetworkInterfaceAttributeInput{SourceDestCheck: &ec2types.AttributeBooleanValue{Value: awssdk.Bool(s.Want["source_dest_check"].Bool())}})
+			})), "source_dest_check"),
 			declare.By(setMonitoring, "monitoring"),
 			declare.Restate(declare.Call((*ec2.Client).ModifyInstanceMetadataOptions), "metadata_http_endpoint", "metadata_http_tokens", "metadata_hop_limit", "metadata_tags"),
 			declare.By(setRole, "role_name"),

@@ -2,6 +2,7 @@ package awsec2
 
 import (
 	"context"
+	"strings"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -49,10 +50,34 @@ func newInstanceGroups(c *aws.Clients) *aws.Memberships {
 				return err
 			}
 			_, err = client.ModifyInstanceAttribute(ctx, &ec2.ModifyInstanceAttributeInput{InstanceId: &have.Owner, Groups: want})
-			return err
+			return ofPrimary(ctx, client, err, &have.Owner, &ec2.ModifyNetworkInterfaceAttributeInput{Groups: want})
 		},
 		Standard: func(ctx context.Context, scope modules.Scope, list aws.MemberList) (string, error) {
 			return c.DefaultGroup(ctx, scope, list.VPC)
 		},
 	}
+}
+
+// ofPrimary makes a change of an instance that has several network interfaces, which
+// EC2 has refused for that, of its primary one ("Change the security groups for your
+// Amazon EC2 instance" and ModifyInstanceAttribute: an instance with several is changed
+// by ModifyNetworkInterfaceAttribute). The instance's own answers speak of that one.
+func ofPrimary(ctx context.Context, client *ec2.Client, refused error, instance *string, in *ec2.ModifyNetworkInterfaceAttributeInput) error {
+	if !aws.HasCode(refused, "InvalidInstanceID") || !strings.Contains(refused.Error(), "multiple interfaces") {
+		return refused
+	}
+	found, err := declare.Find[ec2types.Instance](ctx, client, instances(), "instance-id", *instance)
+	if err != nil {
+		return err
+	}
+	for _, one := range found {
+		for _, n := range one.NetworkInterfaces {
+			if n.Attachment != nil && awssdk.ToInt32(n.Attachment.DeviceIndex) == 0 && awssdk.ToInt32(n.Attachment.NetworkCardIndex) == 0 {
+				in.NetworkInterfaceId = n.NetworkInterfaceId
+				_, err := client.ModifyNetworkInterfaceAttribute(ctx, in)
+				return err
+			}
+		}
+	}
+	return refused
 }

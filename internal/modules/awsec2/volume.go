@@ -39,7 +39,7 @@ func newVolume(c *aws.Clients) *declare.Resource {
 			declare.Integer("throughput", "Throughput", "How many MiB a second a gp3 volume moves; 125 if left out.").Chosen().Check("throughput > 0"),
 			declare.Text("snapshot_id", "SnapshotId", "The snapshot it was made from; empty at first if left out.").CreateOnly().Chosen(),
 			declare.Bool("encrypted", "Encrypted", "Whether it is encrypted; as the region's setting is if left out.").CreateOnly().Chosen(),
-			declare.Text("kms_key_id", "KmsKeyId", "The ARN of the key it is encrypted with; the region's default key for EBS if left out.").CreateOnly().Chosen(),
+			declare.KMSKey("kms_key_id", "KmsKeyId", "it is encrypted with; the region's default key for EBS if left out."),
 			declare.Text("state", "State", "creating, available, in-use, deleting or error.").Assigned().OneOf("available", "creating", "deleted", "deleting", "error", "in-use"),
 			declare.Text("instance_id", "Attachment.InstanceId", "The id of the instance it is attached to, such as i-0a1b2c3d; instance_block_device_mapping attaches it.").Assigned(),
 			declare.Bool("delete_on_termination", "Attachment.DeleteOnTermination", "Whether AWS deletes it with that instance.").Assigned().Usual(modules.Bool(false)),

@@ -1,6 +1,11 @@
 package awsecr
 
 import (
+	"cmp"
+	"encoding/json"
+	"reflect"
+	"slices"
+
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ecr"
 	ecrtypes "github.com/aws/aws-sdk-go-v2/service/ecr/types"
@@ -33,9 +38,9 @@ func newRepository(c *aws.Clients) *declare.Resource {
 			declare.Bool("scan_on_push", "ImageScanningConfiguration.ScanOnPush", "Whether images are scanned for vulnerabilities when they are pushed.").Default("false"),
 			declare.Text("encryption_type", "EncryptionConfiguration.EncryptionType", "How images are encrypted: with keys of Amazon S3 (AES256) or of KMS. Default AES256.").
 				Default("'AES256'").CreateOnly().OneOf("AES256", "KMS", "KMS_DSSE").Usual(modules.Text("AES256")),
-			declare.Text("kms_key", "EncryptionConfiguration.KmsKey", "The ARN of the KMS key that images are encrypted with; the account's key for ECR if left out.").CreateOnly().Chosen(),
+			declare.KMSKey("kms_key", "EncryptionConfiguration.KmsKey", "that images are encrypted with; the account's key for ECR if left out."),
 			declare.JSON("lifecycle_policy", "LifecyclePolicyText", `Which images expire: a lifecycle policy, {"rules": [...]}. NULL: none.`).
-				Check(`jsonb_typeof(lifecycle_policy) = 'object'`).From(lifecycle),
+				Same(sameLifecycle).Check(`jsonb_typeof(lifecycle_policy) = 'object'`).From(lifecycle),
 			declare.ARN("repository_arn", "RepositoryArn"),
 			declare.Text("registry_id", "RegistryId", "The twelve digits of the account whose registry it is in.").Assigned(),
 			declare.Text("repository_uri", "RepositoryUri", "What images are pushed to and pulled from; NULL until it is created.").Assigned(),
@@ -59,6 +64,31 @@ func newRepository(c *aws.Clients) *declare.Resource {
 		Delete:    declare.Call((*ecr.Client).DeleteRepository),
 		HoldsData: true,
 	})
+}
+
+// sameLifecycle reports whether two lifecycle policies mean the same: ECR gives back the
+// rules in the order of their priorities ("Lifecycle policy template", rulePriority).
+func sameLifecycle(a, b string) bool {
+	x, errX := byPriority(a)
+	y, errY := byPriority(b)
+	return errX == nil && errY == nil && reflect.DeepEqual(x, y)
+}
+
+// byPriority reads a lifecycle policy with its rules sorted.
+func byPriority(text string) (map[string]any, error) {
+	var policy map[string]any
+	if err := json.Unmarshal([]byte(text), &policy); err != nil {
+		return nil, err
+	}
+	rules, _ := policy["rules"].([]any)
+	slices.SortStableFunc(rules, func(a, b any) int { return cmp.Compare(priority(a), priority(b)) })
+	return policy, nil
+}
+
+func priority(rule any) float64 {
+	members, _ := rule.(map[string]any)
+	p, _ := members["rulePriority"].(float64)
+	return p
 }
 
 var exclusions = declare.Each(

@@ -52,7 +52,12 @@ func TestTaskDefinitionLifecycle(t *testing.T) {
 		"container_definitions": document(t, `[{"name":"web","image":"nginx:1","portMappings":[{"containerPort":80}],
 			"environment":[{"name":"B","value":"2"},{"name":"A","value":""}],
 			"logConfiguration":{"logDriver":"awslogs","options":{"awslogs-group":"g"}},"dockerLabels":{"Upper":"1"}}]`),
-		"tags": modules.StringMap(map[string]string{"env": "test"}),
+		"cpu_architecture": modules.Text("ARM64"), "operating_system_family": modules.Text("LINUX"), "ephemeral_storage": modules.Int(30),
+		"volumes":  document(t, `[{"name":"data","efsVolumeConfiguration":{"fileSystemId":"fs-1","transitEncryption":"ENABLED","authorizationConfig":{"accessPointId":"fsap-1"}}}]`),
+		"pid_mode": modules.Text("task"), "ipc_mode": modules.Text("none"),
+		"placement_constraints": document(t, `[{"type":"memberOf","expression":"attribute:ecs.os-type == linux"}]`),
+		"proxy_configuration":   document(t, `{"type":"APPMESH","containerName":"web","properties":[{"name":"ProxyIngressPort","value":"1"},{"name":"AppPorts","value":"2"}]}`),
+		"tags":                  modules.StringMap(map[string]string{"env": "test"}),
 	}
 	awstest.Lifecycle(t, awstest.Case{
 		Resource: r, Scope: scope, Want: want,
@@ -81,6 +86,46 @@ func TestTaskDefinitionLifecycle(t *testing.T) {
 	want["container_definitions"] = document(t, `[{"name":"web","imaeg":"nginx"}]`)
 	if _, err := r.Create(ctx, scope, want, "bad"); modules.ClassOf(err) != modules.Invalid {
 		t.Errorf("a member that there is not: %v, want class %s", err, modules.Invalid)
+	}
+}
+
+// What ECS fills in or puts into its own order is no difference, and all else is one.
+func TestSameContainers(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, a, b string
+		same       bool
+	}{
+		{"order of containers", `[{"name":"a"},{"name":"b"}]`, `[{"name":"b"},{"name":"a"}]`, true},
+		{"order of variables and secrets", `[{"name":"a","environment":[{"name":"x","value":"1"},{"name":"y","value":"2"}],"secrets":[{"name":"s","valueFrom":"1"},{"name":"r","valueFrom":"2"}]}]`,
+			`[{"name":"a","environment":[{"name":"y","value":"2"},{"name":"x","value":"1"}],"secrets":[{"name":"r","valueFrom":"2"},{"name":"s","valueFrom":"1"}]}]`, true},
+		{"a secret", `[{"name":"a","secrets":[{"name":"s","valueFrom":"1"}]}]`, `[{"name":"a","secrets":[{"name":"s","valueFrom":"2"}]}]`, false},
+		{"essential, cpu and protocol", `[{"name":"a","portMappings":[{"containerPort":80}]}]`, `[{"name":"a","cpu":0,"essential":true,"mountPoints":[],"portMappings":[{"containerPort":80,"protocol":"tcp"}]}]`, true},
+		{"a host port that is the container's", `[{"name":"a","portMappings":[{"containerPort":80}]}]`, `[{"name":"a","portMappings":[{"containerPort":80,"hostPort":80}]}]`, true},
+		{"a host port that is any", `[{"name":"a","portMappings":[{"containerPort":80}]}]`, `[{"name":"a","portMappings":[{"containerPort":80,"hostPort":0}]}]`, true},
+		{"a host port that was any", `[{"name":"a","portMappings":[{"containerPort":80,"hostPort":80}]}]`, `[{"name":"a","portMappings":[{"containerPort":80,"hostPort":0}]}]`, false},
+		{"another host port", `[{"name":"a","portMappings":[{"containerPort":80}]}]`, `[{"name":"a","portMappings":[{"containerPort":80,"hostPort":8080}]}]`, false},
+		{"a health check's defaults", `[{"name":"a","healthCheck":{"command":["CMD","true"]}}]`, `[{"name":"a","healthCheck":{"command":["CMD","true"],"interval":30,"timeout":5,"retries":3}}]`, true},
+		{"a health check's interval", `[{"name":"a","healthCheck":{"command":["CMD","true"]}}]`, `[{"name":"a","healthCheck":{"command":["CMD","true"],"interval":10}}]`, false},
+		{"order of a command", `[{"name":"a","command":["x","y"]}]`, `[{"name":"a","command":["y","x"]}]`, false},
+	} {
+		if sameContainers(c.a, c.b) != c.same || sameContainers(c.b, c.a) != c.same {
+			t.Errorf("%s: the same is not %v", c.name, c.same)
+		}
+	}
+}
+
+// A volume's defaults are no difference.
+func TestSameVolumes(t *testing.T) {
+	t.Parallel()
+	column := newTaskDefinition(awstest.Clients(t)).Table().Column("volumes")
+	same := func(a, b string) bool { return column.Same(document(t, a), document(t, b)) }
+	if !same(`[{"name":"b"},{"name":"a","efsVolumeConfiguration":{"fileSystemId":"fs-1"}}]`,
+		`[{"name":"a","efsVolumeConfiguration":{"fileSystemId":"fs-1","rootDirectory":"/","transitEncryption":"DISABLED"}},{"name":"b","host":{}}]`) {
+		t.Error("defaults are a difference")
+	}
+	if same(`[{"name":"a","efsVolumeConfiguration":{"fileSystemId":"fs-1"}}]`, `[{"name":"a","efsVolumeConfiguration":{"fileSystemId":"fs-2"}}]`) {
+		t.Error("another file system is no difference")
 	}
 }
 

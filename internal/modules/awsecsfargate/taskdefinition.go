@@ -2,8 +2,6 @@ package awsecsfargate
 
 import (
 	"context"
-	"encoding/json"
-	"slices"
 	"strings"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
@@ -20,6 +18,9 @@ import (
 func newTaskDefinition(c *aws.Clients) *declare.Resource {
 	role := func(name, member, doc string) declare.Column {
 		return declare.Ref(name, member, "iam_role", "role_name", doc).ByKey().CreateOnly().As(declare.LastPart("/"))
+	}
+	text := func(name, member, doc string) declare.Column {
+		return declare.Text(name, "TaskDefinition."+member, doc).In(member).CreateOnly().Chosen().Since(3)
 	}
 	var r *declare.Resource
 	r = declare.New(c, declare.Table[ecs.DescribeTaskDefinitionOutput]{
@@ -39,13 +40,24 @@ func newTaskDefinition(c *aws.Clients) *declare.Resource {
 				In("NetworkMode").Default("'awsvpc'").CreateOnly().OneOf("awsvpc", "bridge", "host", "none"),
 			declare.Texts("requires_compatibilities", "TaskDefinition.RequiresCompatibilities", "Where it has to be able to run: FARGATE, EC2, EXTERNAL. Default FARGATE.").
 				In("RequiresCompatibilities").Initially(`'{FARGATE}'`).CreateOnly().Unordered().EmptyIsNull(),
+			text("cpu_architecture", "RuntimePlatform.CpuArchitecture", "The processors that it runs on: X86_64 (AWS's default) or ARM64.").OneOf("X86_64", "ARM64"),
+			text("operating_system_family", "RuntimePlatform.OperatingSystemFamily", "The operating system that it runs on, such as LINUX (AWS's default for Fargate) or WINDOWS_SERVER_2022_CORE."),
+			declare.Integer("ephemeral_storage", "TaskDefinition.EphemeralStorage.SizeInGiB", "The size of its tasks' own storage in GiB, from 21 to 200; Fargate's default, 20, if left out.").
+				In("EphemeralStorage.SizeInGiB").CreateOnly().Chosen().Since(3).Between(21, 200),
+			structure[[]ecstypes.Volume]("volumes", "Volumes", `What its containers can mount: [{"name": "data", "efsVolumeConfiguration": {"fileSystemId": "fs-0a1b2c3d"}}].`, "array", completeVolumes),
+			text("pid_mode", "PidMode", "Whose processes its containers see: those of the host or of the task; each its own if left out.").OneOf("host", "task"),
+			text("ipc_mode", "IpcMode", "Whose inter-process communication its containers share: the host's, the task's or none.").OneOf("host", "task", "none"),
+			structure[[]ecstypes.TaskDefinitionPlacementConstraint]("placement_constraints", "PlacementConstraints",
+				`Where on EC2 it may be placed: [{"type": "memberOf", "expression": "attribute:ecs.instance-type =~ t3.*"}].`, "array", nil),
+			structure[ecstypes.ProxyConfiguration]("proxy_configuration", "ProxyConfiguration", "The App Mesh proxy of its tasks.", "object",
+				func(p *ecstypes.ProxyConfiguration) { byName(p.Properties) }),
+			declare.Bool("enable_fault_injection", "TaskDefinition.EnableFaultInjection", "Whether its tasks accept faults that are injected into them; AWS's default, false, if left out.").
+				In("EnableFaultInjection").CreateOnly().Chosen().Since(3),
 			role("task_role_name", "TaskDefinition.TaskRoleArn", "The role that its containers act as."),
 			role("execution_role_name", "TaskDefinition.ExecutionRoleArn", "The role that pulls its images, reads its secrets and writes its logs."),
-			declare.JSON("container_definitions", "TaskDefinition.ContainerDefinitions", `Its containers, as in the API: [{"name": "web", "image": "nginx", "portMappings": [{"containerPort": 80}]}].`).
-				In("ContainerDefinitions").Required().CreateOnly().Same(sameContainers).Check(`jsonb_typeof(container_definitions) = 'array'`).As(declare.Codec{
-				Decode: spelled,
-				Encode: func(v modules.Value) (any, error) { return parseContainers(v.String()) },
-			}),
+			declare.JSON("container_definitions", "TaskDefinition.ContainerDefinitions", `Its containers, as in the API: [{"name": "web", "image": "nginx", "portMappings": [{"containerPort": 80}]}]. `+
+				`With network_mode awsvpc or host, a hostPort is left out or the containerPort; with another it is given, 0 for any free port.`).
+				In("ContainerDefinitions").Required().CreateOnly().Same(sameContainers).Check(hostPorts).As(api[[]ecstypes.ContainerDefinition]("container_definitions")),
 			declare.Tags("Tags", (*ecs.Client).TagResource, (*ecs.Client).UntagResource),
 		},
 
@@ -55,6 +67,9 @@ func newTaskDefinition(c *aws.Clients) *declare.Resource {
 			declare.With(&ecs.DescribeTaskDefinitionInput{Include: []ecstypes.TaskDefinitionField{ecstypes.TaskDefinitionFieldTags}})), ""),
 		Gone: func(out *ecs.DescribeTaskDefinitionOutput) bool {
 			return out.TaskDefinition.Status != ecstypes.TaskDefinitionStatusActive
+		},
+		Row: func(_ context.Context, _ *declare.Step, out *ecs.DescribeTaskDefinitionOutput, row modules.Row) error {
+			return sayHostPorts(out.TaskDefinition, row)
 		},
 		Create: declare.Call((*ecs.Client).RegisterTaskDefinition, declare.Edit(func(ctx context.Context, s *declare.Step, in *ecs.RegisterTaskDefinitionInput) (err error) {
 			if in.TaskRoleArn, err = aws.RoleARN(ctx, s.Clients, s.Scope, s.Want["task_role_name"]); err != nil {
@@ -86,112 +101,4 @@ func missing(_ context.Context, _ *declare.Step, err error) error {
 		return &modules.Error{Class: modules.NotFound, Code: "ClientException", Message: err.Error(), Err: err}
 	}
 	return err
-}
-
-// spelled returns a value of the SDK as the API spells it, without what it has
-// filled in with nothing.
-func spelled(value any) (modules.Value, error) {
-	raw, err := json.Marshal(value)
-	if err != nil {
-		return modules.Null, err
-	}
-	var members any
-	if err := json.Unmarshal(raw, &members); err != nil {
-		return modules.Null, err
-	}
-	return modules.JSON(spell(members))
-}
-
-// spell gives the members of JSON objects, which the SDK's structs name after
-// Go's fields, the API's names: those begin in lower case. Maps of users' own
-// keys stay as they are. What is null, empty or no processor share is left out.
-func spell(value any) any {
-	switch v := value.(type) {
-	case []any:
-		for i := range v {
-			v[i] = spell(v[i])
-		}
-	case map[string]any:
-		out := map[string]any{}
-		for key, member := range v {
-			if key != "DockerLabels" && key != "Options" {
-				member = spell(member)
-			}
-			name := strings.ToLower(key[:1]) + key[1:]
-			if !nothing(name, member) {
-				out[name] = member
-			}
-		}
-		return out
-	}
-	return value
-}
-
-func nothing(name string, value any) bool {
-	switch v := value.(type) {
-	case nil:
-		return true
-	case []any:
-		return len(v) == 0
-	case map[string]any:
-		return len(v) == 0
-	case string:
-		return v == "" && name != "value" // a variable can be empty
-	case float64:
-		return v == 0 && name == "cpu"
-	}
-	return false
-}
-
-// sameContainers reports whether two lists of containers are the same once
-// what ECS fills in is: a container is essential, a port is TCP and the host's
-// is the container's own.
-func sameContainers(a, b string) bool {
-	x, okX := normalContainers(a)
-	y, okY := normalContainers(b)
-	return okX && okY && x == y
-}
-
-func normalContainers(text string) (string, bool) {
-	list, err := parseContainers(text)
-	if err != nil {
-		return "", false
-	}
-	for i := range list {
-		c := &list[i]
-		if c.Essential == nil {
-			c.Essential = awssdk.Bool(true)
-		}
-		for j := range c.PortMappings {
-			p := &c.PortMappings[j]
-			if p.Protocol == "" {
-				p.Protocol = ecstypes.TransportProtocolTcp
-			}
-			if p.HostPort == nil {
-				p.HostPort = p.ContainerPort
-			}
-		}
-		slices.SortFunc(c.Environment, func(a, b ecstypes.KeyValuePair) int {
-			return strings.Compare(awssdk.ToString(a.Name), awssdk.ToString(b.Name))
-		})
-	}
-	v, err := spelled(list)
-	return v.String(), err == nil
-}
-
-func parseContainers(text string) ([]ecstypes.ContainerDefinition, error) {
-	var list []ecstypes.ContainerDefinition
-	err := parse("container_definitions", text, &list)
-	return list, err
-}
-
-// parse reads what users write as the API spells it. Members that the API does
-// not have are refused, rather than ignored.
-func parse(column, text string, into any) error {
-	dec := json.NewDecoder(strings.NewReader(text))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(into); err != nil {
-		return &modules.Error{Class: modules.Invalid, Code: "InvalidJSON", Message: column + ": " + err.Error(), Err: err}
-	}
-	return nil
 }

@@ -28,7 +28,7 @@ func newFileSystem(c *aws.Clients) *declare.Resource {
 			declare.Text("performance_mode", "PerformanceMode", "generalPurpose (the default) or maxIO, which is an older kind.").Default("'generalPurpose'").CreateOnly().
 				OneOf(declare.Values(efstypes.PerformanceMode("").Values())...),
 			declare.Bool("encrypted", "Encrypted", "Whether it is encrypted. Default true, as in AWS's console; that of the API is false.").Default("true").CreateOnly(),
-			declare.Text("kms_key_id", "KmsKeyId", "The ARN of the KMS key that encrypts it; AWS's for EFS if left out.").CreateOnly().Chosen().Length(1, 2048),
+			declare.KMSKey("kms_key_id", "KmsKeyId", "that encrypts it; AWS's for EFS if left out.").Length(1, 2048),
 			declare.Text("throughput_mode", "ThroughputMode", "How much it can read and write: as its size allows (bursting, the default), what is needed (elastic), or what is paid for (provisioned). It can be changed once in 24 hours.").
 				Default("'bursting'").OneOf(declare.Values(efstypes.ThroughputMode("").Values())...),
 			declare.Double("provisioned_throughput_in_mibps", "ProvisionedThroughputInMibps", "How many MiB a second are paid for, at least 1, with throughput_mode provisioned alone.").

@@ -51,7 +51,7 @@ func newCluster(c *aws.Clients) *declare.Resource {
 			declare.Integer("num_nodes", "NumCacheNodes", "How many nodes it has: 1, the default, for Redis, several for Memcached. The nodes made last are the first to go.").
 				First("PendingModifiedValues.NumCacheNodes").Default("1").Check("num_nodes >= 1"),
 			declare.Text("engine_version", "EngineVersion", "The engine's version, such as 7.1, which can only go up; AWS's default if left out.").
-				First("PendingModifiedValues.EngineVersion").Chosen().Same(sameVersion),
+				First("PendingModifiedValues.EngineVersion").Chosen().Same(sameVersion).OneWay(declare.Newer),
 			declare.Integer("port", "", "The port it listens on; 6379 for Redis and 11211 for Memcached if left out.").In("Port").Between(1, 65535).CreateOnly().Chosen(),
 			declare.Text("cache_subnet_group_name", "CacheSubnetGroupName", "The subnets that it is put into; those of the default VPC if left out.").CreateOnly().Chosen(),
 			declare.Text("cache_parameter_group_name", "CacheParameterGroup.CacheParameterGroupName", "The settings of its engine; AWS's own if left out.").

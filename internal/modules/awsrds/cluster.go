@@ -28,9 +28,9 @@ func newCluster(c *aws.Clients) *declare.Resource {
 		Columns: []declare.Column{
 			name("db_cluster_identifier", "DBClusterIdentifier", "The cluster's name: up to 63 lowercase letters, digits and hyphens, and up to 52 of a Multi-AZ DB cluster."),
 			declare.Text("engine", "Engine", "The database engine: mysql or postgres for a Multi-AZ DB cluster, aurora-mysql or aurora-postgresql for Aurora.").Required().CreateOnly(),
-			underWay(declare.Text("engine_version", "EngineVersion", "The engine's version, such as 16.4; 16 means the latest of them. The engine's default if left out.").Chosen().Same(sameVersion)),
+			underWay(declare.Text("engine_version", "EngineVersion", "The engine's version, such as 16.4; 16 means the latest of them. The engine's default if left out.").Chosen().Same(sameVersion).OneWay(declare.Newer)),
 			declare.Text("db_cluster_instance_class", "DBClusterInstanceClass", "What each instance of a Multi-AZ DB cluster runs on, such as db.m6gd.large. NULL for Aurora, where instances have classes of their own.").Chosen(),
-			underWay(declare.Integer("allocated_storage", "AllocatedStorage", "How many GiB of storage each instance of a Multi-AZ DB cluster has. NULL for Aurora, whose storage grows by itself.").Chosen().Check("allocated_storage > 0")),
+			underWay(declare.Integer("allocated_storage", "AllocatedStorage", "How many GiB of storage each instance of a Multi-AZ DB cluster has. NULL for Aurora, whose storage grows by itself.").Chosen().OneWay(declare.Larger).Check("allocated_storage > 0")),
 			underWay(declare.Integer("iops", "Iops", "How many input and output operations a second the storage of each instance of a Multi-AZ DB cluster is made for. NULL for Aurora.").Chosen()),
 			underWay(declare.Text("storage_type", "StorageType", "The kind of storage: io1, io2 or gp3 for a Multi-AZ DB cluster, aurora or aurora-iopt1 for Aurora. The first of them if left out.").Chosen()),
 			declare.Double("serverless_min_capacity", "ServerlessV2ScalingConfiguration.MinCapacity", "The least capacity of an Aurora cluster's instances of class db.serverless, in Aurora capacity units (2 GiB of memory each), in steps of a half.").Chosen().Between(0, 256),

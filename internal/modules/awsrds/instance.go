@@ -36,9 +36,9 @@ func newInstance(c *aws.Clients) *declare.Resource {
 			declare.Ref("db_cluster_id", "DBClusterIdentifier", "db_cluster", "db_cluster_identifier", "The Aurora cluster that it is made in, or the Multi-AZ DB cluster that AWS made it with; NULL for all others.").
 				Part(modules.PartAlong, "made_by_cluster").CreateOnly().Chosen(),
 			declare.Bool("made_by_cluster", "", "Whether AWS made it with its Multi-AZ DB cluster, with which alone it is deleted.").Assigned(),
-			underWay(declare.Text("engine_version", "EngineVersion", "The engine's version, such as 16.4; 16 means the latest of them. The engine's default if left out.").Chosen().Same(sameVersion)),
+			underWay(declare.Text("engine_version", "EngineVersion", "The engine's version, such as 16.4; 16 means the latest of them. The engine's default if left out.").Chosen().Same(sameVersion).OneWay(declare.Newer)),
 			underWay(declare.Text("db_instance_class", "DBInstanceClass", "What it runs on, such as db.t4g.micro.").Required()),
-			underWay(declare.Integer("allocated_storage", "AllocatedStorage", "How many GiB of storage it has. Needed to create one that is not in a cluster. Can only grow.").Chosen().Check("allocated_storage > 0")),
+			underWay(declare.Integer("allocated_storage", "AllocatedStorage", "How many GiB of storage it has. Needed to create one that is not in a cluster. Can only grow.").Chosen().OneWay(declare.Larger).Check("allocated_storage > 0")),
 			underWay(declare.Text("storage_type", "StorageType", "The kind of storage: gp2, gp3, io1, io2 or standard. The engine's default if left out.").Chosen()),
 			declare.Bool("storage_encrypted", "StorageEncrypted", "Whether its storage is encrypted; it is not if left out.").CreateOnly().Chosen().Absent(no),
 			declare.Text("db_name", "DBName", "The database that is made with it.").CreateOnly().Chosen(),

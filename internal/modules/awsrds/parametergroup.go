@@ -82,11 +82,12 @@ func updateParameters(ctx context.Context, s *declare.Step) error {
 	client, name := declare.ClientOf[*rds.Client](s), s.Have["name"].Ptr()
 	had, wanted := s.Have["parameters"].StringMap(), s.Want["parameters"].StringMap()
 	// Only dynamic parameters can take effect at once.
-	dynamic := map[string]bool{}
+	dynamic, now := map[string]bool{}, map[string]string{}
 	err := aws.Pages(ctx, rds.NewDescribeDBParametersPaginator(client, &rds.DescribeDBParametersInput{DBParameterGroupName: name, MaxRecords: awssdk.Int32(pageSize)}),
 		func(out *rds.DescribeDBParametersOutput) error {
 			for _, p := range out.Parameters {
-				dynamic[awssdk.ToString(p.ParameterName)] = awssdk.ToString(p.ApplyType) == "dynamic"
+				name := awssdk.ToString(p.ParameterName)
+				dynamic[name], now[name] = awssdk.ToString(p.ApplyType) == "dynamic", awssdk.ToString(p.ParameterValue)
 			}
 			return nil
 		})
@@ -102,7 +103,8 @@ func updateParameters(ctx context.Context, s *declare.Step) error {
 	}
 	var set, reset []rdstypes.Parameter
 	for _, key := range slices.Sorted(maps.Keys(wanted)) {
-		if was, ok := had[key]; !ok || was != wanted[key] {
+		// RDS does not tell a parameter that is set to its default from one that is not set.
+		if was, ok := had[key]; now[key] != wanted[key] || ok && was != wanted[key] {
 			set = append(set, parameter(key, awssdk.String(wanted[key])))
 		}
 	}

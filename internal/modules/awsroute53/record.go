@@ -40,7 +40,7 @@ func newRecord(c *aws.Clients) *declare.Resource {
 	}
 	text := func(name, member, doc string) declare.Column { return of(modules.TypeText, name, member, doc) }
 	change := func(action route53types.ChangeAction, options ...declare.Option) *declare.Op {
-		return declare.Call((*route53.Client).ChangeResourceRecordSets, append(options, declare.Failed(tell), declare.With(&route53.ChangeResourceRecordSetsInput{
+		return declare.Call((*route53.Client).ChangeResourceRecordSets, append(options, declare.Failed(tell), declare.Edit(ownZone), declare.With(&route53.ChangeResourceRecordSetsInput{
 			ChangeBatch: &route53types.ChangeBatch{Changes: []route53types.Change{{Action: action}}},
 		}))...)
 	}
@@ -64,7 +64,8 @@ func newRecord(c *aws.Clients) *declare.Resource {
 			of(modules.TypeInteger, "ttl", "TTL", "How many seconds the answer may be kept; NULL for aliases.").Check("ttl >= 0"),
 			text("alias_dns_name", "AliasTarget.DNSName", "The name whose answer is given instead, such as a load balancer's dns_name: of an AWS resource, or of another record in the zone.").
 				Same(sameName),
-			text("alias_hosted_zone_id", "AliasTarget.HostedZoneId", "The id of the zone that alias_dns_name is in, such as a load balancer's canonical_hosted_zone_id; this zone's own for another of its records."),
+			text("alias_hosted_zone_id", "AliasTarget.HostedZoneId", "The id of the zone that alias_dns_name is in, such as a load balancer's canonical_hosted_zone_id; left out, the record's own zone, for another of its records.").
+				Chosen(),
 			of(modules.TypeBool, "alias_evaluate_target_health", "AliasTarget.EvaluateTargetHealth", "Whether the alias is answered only while its target is healthy; NULL for records that are no alias, and means false for an alias.").
 				Chosen(),
 			of(modules.TypeInteger, "weight", "Weight", "How often it is picked, relative to the others with its name and type, from 0 to 255.").Between(0, 255),
@@ -76,7 +77,7 @@ func newRecord(c *aws.Clients) *declare.Resource {
 		},
 		Checks: []string{
 			"(record IS NULL) = (ttl IS NULL)",
-			"(alias_dns_name IS NULL) = (alias_hosted_zone_id IS NULL)",
+			"alias_dns_name IS NOT NULL OR alias_hosted_zone_id IS NULL",
 			"num_nonnulls(record, alias_dns_name) <= 1",
 			"set_identifier <> '' OR num_nonnulls(weight, latency_region, failover, multivalue_answer) = 0",
 		},
@@ -238,6 +239,15 @@ func readSet(ctx context.Context, s *declare.Step, identity modules.Row) (route5
 		}
 	}
 	return route53types.ResourceRecordSet{}, &modules.Error{Class: modules.NotFound, Message: "there is no such record set"}
+}
+
+// ownZone has an alias without a zone name a record of its own, which is not known before
+// the zone is made.
+func ownZone(_ context.Context, _ *declare.Step, in *route53.ChangeResourceRecordSetsInput) error {
+	if alias := in.ChangeBatch.Changes[0].ResourceRecordSet.AliasTarget; alias != nil && alias.HostedZoneId == nil {
+		alias.HostedZoneId = in.HostedZoneId
+	}
+	return nil
 }
 
 // keepRest has a record set that replaces another keep what has no column.

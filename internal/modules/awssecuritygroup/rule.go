@@ -34,8 +34,8 @@ func newRule(c *aws.Clients) *declare.Resource {
 			declare.Ref("security_group_id", "GroupId", "security_group", "group_id", "The group it is of. Deleting the group deletes its rules.").Required().CreateOnly().Part(modules.PartFirst, ""),
 			declare.Bool("is_egress", "IsEgress", "Whether it is about what goes out (true) or comes in (false).").Required().CreateOnly(),
 			in(declare.Text("ip_protocol", "IpProtocol", "tcp, udp, icmp, icmpv6, a protocol's number, or -1 for all.").Required().Same(sameProtocol), "IpProtocol"),
-			port("from_port", "FromPort", "The first port; the type with ICMP. -1: all, which it is if left out."),
-			port("to_port", "ToPort", "The last port; the code with ICMP. -1: all, which it is if left out."),
+			port("from_port", "FromPort", "The first port; the type with ICMP, of which -1 is all. All if left out."),
+			port("to_port", "ToPort", "The last port; the code with ICMP, of which -1 is all. All if left out."),
 			in(declare.CIDR("cidr_ipv4", "CidrIpv4", "The other side: an IPv4 network.").CreateOnly().Check("family(cidr_ipv4) = 4"), "CidrIpv4"),
 			in(declare.CIDR("cidr_ipv6", "CidrIpv6", "The other side: an IPv6 network.").CreateOnly().Check("family(cidr_ipv6) = 6"), "CidrIpv6"),
 			in(declare.Text("prefix_list_id", "PrefixListId", "The other side: a prefix list, such as pl-0a1b2c3d.").CreateOnly(), "PrefixListId"),
@@ -48,7 +48,7 @@ func newRule(c *aws.Clients) *declare.Resource {
 		Checks: []string{
 			"num_nonnulls(cidr_ipv4, cidr_ipv6, prefix_list_id, source_security_group) <= 1",
 			// AWS would turn these into -1.
-			"ip_protocol <> '-1' OR coalesce(from_port, -1) = -1 AND coalesce(to_port, -1) = -1",
+			"lower(ip_protocol) IN ('tcp', 'udp', 'icmp', 'icmpv6', '6', '17', '1', '58') OR coalesce(from_port, -1) = -1 AND coalesce(to_port, -1) = -1",
 		},
 		List:     rules(),
 		Get:      declare.EC2Filter("security-group-rule-id"),
@@ -160,13 +160,17 @@ func existing(ctx context.Context, s *declare.Step, exists error) (modules.Row, 
 }
 
 func permissionOf(want modules.Row) []ec2types.IpPermission {
-	port := func(v modules.Value) *int32 {
+	from, to := int32(-1), int32(-1)
+	if name := protocol(want["ip_protocol"].String()); name == "tcp" || name == "udp" { // which have ports and no word for all of them
+		from, to = 0, 65535
+	}
+	port := func(v modules.Value, left int32) *int32 {
 		if v.IsNull() {
-			return awssdk.Int32(-1)
+			return &left
 		}
 		return v.Int32Ptr()
 	}
-	p := ec2types.IpPermission{IpProtocol: want["ip_protocol"].Ptr(), FromPort: port(want["from_port"]), ToPort: port(want["to_port"])}
+	p := ec2types.IpPermission{IpProtocol: want["ip_protocol"].Ptr(), FromPort: port(want["from_port"], from), ToPort: port(want["to_port"], to)}
 	about := want["description"].Ptr()
 	switch {
 	case !want["cidr_ipv4"].IsNull():

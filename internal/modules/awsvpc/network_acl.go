@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"net/netip"
 	"reflect"
 	"slices"
 	"strings"
@@ -152,9 +153,30 @@ func parseEntries(text string) ([]entry, error) {
 		if number, ok := protocolNumbers[strings.ToLower(e.Protocol)]; ok {
 			e.Protocol = number
 		}
+		e.asKept()
 	}
 	slices.SortFunc(entries, entry.compare)
 	return entries, nil
+}
+
+// asKept brings an entry into the form in which AWS keeps it (page
+// CreateNetworkAclEntry of the Amazon EC2 API Reference): a network has no host bits,
+// and with all protocols, or one other than TCP, UDP and ICMP, ports and types do not
+// count.
+func (e *entry) asKept() {
+	for _, block := range []*string{&e.CidrBlock, &e.Ipv6CidrBlock} {
+		if prefix, err := netip.ParsePrefix(*block); err == nil {
+			*block = prefix.Masked().String()
+		}
+	}
+	switch e.Protocol {
+	case "6", "17":
+		e.IcmpTypeCode = nil
+	case "1", "58":
+		e.PortRange = nil
+	default:
+		e.PortRange, e.IcmpTypeCode = nil, nil
+	}
 }
 
 func sameEntries(a, b string) bool {

@@ -246,3 +246,26 @@ func TestFailedPeeringConnection(t *testing.T) {
 		t.Errorf("%v, by the calls %v", err, f.requests)
 	}
 }
+
+// AWS keeps entries without host bits, and without ports where they do not count.
+func TestSameEntries(t *testing.T) {
+	t.Parallel()
+	entry := func(rest string) string {
+		return `[{"RuleNumber":100,"Egress":false,"RuleAction":"allow",` + rest + `}]`
+	}
+	for _, c := range []struct {
+		a, b string
+		same bool
+	}{
+		{`"Protocol":"-1","CidrBlock":"10.0.0.7/8","PortRange":{"From":0,"To":65535}`, `"Protocol":"all","CidrBlock":"10.0.0.0/8"`, true},
+		{`"Protocol":"50","CidrBlock":"10.0.0.0/8","PortRange":{"From":1,"To":2}`, `"Protocol":"50","CidrBlock":"10.0.0.0/8"`, true},
+		{`"Protocol":"tcp","Ipv6CidrBlock":"2001:db8:0::1/64","PortRange":{"From":1,"To":2}`, `"Protocol":"6","Ipv6CidrBlock":"2001:db8::/64","PortRange":{"From":1,"To":2}`, true},
+		{`"Protocol":"icmp","CidrBlock":"10.0.0.0/8","IcmpTypeCode":{"Code":-1,"Type":-1}`, `"Protocol":"1","CidrBlock":"10.0.0.0/8","IcmpTypeCode":{"Code":-1,"Type":-1},"PortRange":{"From":0,"To":0}`, true},
+		{`"Protocol":"tcp","CidrBlock":"10.0.0.0/8","PortRange":{"From":1,"To":2}`, `"Protocol":"6","CidrBlock":"10.0.0.0/8","PortRange":{"From":1,"To":3}`, false},
+		{`"Protocol":"-1","CidrBlock":"10.0.0.0/8"`, `"Protocol":"-1","CidrBlock":"10.0.0.0/9"`, false},
+	} {
+		if sameEntries(entry(c.a), entry(c.b)) != c.same {
+			t.Errorf("%s and %s: the same is not %v", c.a, c.b, c.same)
+		}
+	}
+}

@@ -49,7 +49,7 @@ func newRoute(c *aws.Clients) *declare.Resource {
 			declare.Ref("internet_gateway_id", "InternetGatewayId", "internet_gateway", "internet_gateway_id", "Target: an internet gateway. (In IaSQL it was in gateway_id.)").
 				Chosen().In("GatewayId"),
 			declare.Ref("nat_gateway_id", "NatGatewayId", "nat_gateway", "nat_gateway_id", "Target: a NAT gateway. (In IaSQL a text.)").Chosen(),
-			declare.Ref("vpc_peering_connection_id", "VpcPeeringConnectionId", "peering_connection", "peering_connection_id", "Target: a peering connection. (In IaSQL a text.)").Chosen(),
+			declare.Ref("vpc_peering_connection_id", "VpcPeeringConnectionId", "peering_connection", "peering_connection_id", "Target: a peering connection, which may be of another region: that of the VPC that asked for it. (In IaSQL a text.)").Chosen().AnyScope(),
 			to("gateway_id", "GatewayId", "Target: another gateway by its id: a virtual private gateway (vgw-…), a VPC endpoint (vpce-…), or local."),
 			to("egress_only_internet_gateway_id", "EgressOnlyInternetGatewayId", "Target: an egress-only internet gateway, for IPv6."),
 			to("instance_id", "InstanceId", "Target: an instance with one network interface."),

@@ -249,6 +249,10 @@ func cut(w http.ResponseWriter) {
 	}
 }
 
+// restJSON finds the services whose API speaks REST with JSON (Smithy, "AWS restJson1
+// protocol"), by the names that they sign with.
+var restJSON = regexp.MustCompile("/(apigateway|appsync|eks|elasticfilesystem|es|lambda)/aws4_request")
+
 // answer refuses in the form of the call's own protocol.
 func answer(w http.ResponseWriter, r *http.Request, f Fault) {
 	switch {
@@ -260,8 +264,15 @@ func answer(w http.ResponseWriter, r *http.Request, f Fault) {
 		w.Header().Set("Content-Type", "application/xml")
 		w.WriteHeader(f.Status)
 		fmt.Fprintf(w, `<?xml version="1.0"?><Error><Code>%s</Code><Message>%s</Message></Error>`, f.Code, f.Message)
-	case !strings.Contains(r.Header.Get("Authorization"), "/ec2/") && strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded"):
-		// The Query protocol, of which EC2 has a form of its own (Smithy, "AWS Query protocol").
+	case restJSON.MatchString(r.Header.Get("Authorization")):
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("X-Amzn-ErrorType", f.Code)
+		w.WriteHeader(f.Status)
+		_ = json.NewEncoder(w).Encode(map[string]string{"message": f.Message})
+	case !strings.Contains(r.Header.Get("Authorization"), "/ec2/") && strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded"),
+		strings.Contains(r.Header.Get("Authorization"), "/route53/"), strings.Contains(r.Header.Get("Authorization"), "/cloudfront/"):
+		// The Query protocol, of which EC2 has a form of its own (Smithy, "AWS Query protocol"),
+		// and REST with XML ("AWS restXml protocol").
 		w.Header().Set("Content-Type", "text/xml")
 		w.WriteHeader(f.Status)
 		fmt.Fprintf(w, `<?xml version="1.0"?><ErrorResponse><Error><Type>Sender</Type><Code>%s</Code><Message>%s</Message></Error></ErrorResponse>`, f.Code, f.Message)

@@ -6,10 +6,7 @@ import "time"
 // take divided by factor. Set consistency_window to [Window] of the same factor.
 func AWS(endpoint string, factor int) []Rule {
 	took := func(d time.Duration) time.Duration { return d / time.Duration(factor) }
-	return []Rule{
-		&DBInstances{Creating: took(5 * time.Minute), Deleting: took(4 * time.Minute), Endpoint: endpoint},
-		&Network{Pending: took(time.Minute)},
-	}
+	return append(compute(endpoint, took), data(endpoint, took)...)
 }
 
 // Window is the consistency window that goes with a factor: the setting's default,

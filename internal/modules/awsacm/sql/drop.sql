@@ -1,0 +1,3 @@
+DROP FUNCTION IF EXISTS iasql_internal.aws_acm_validate();
+DROP FUNCTION IF EXISTS iasql_internal.aws_acm_put_dns(text, text, text, text, text, text);
+DROP FUNCTION IF EXISTS iasql_internal.aws_acm_may_write_dns();

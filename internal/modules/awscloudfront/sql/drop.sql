@@ -1,0 +1,1 @@
+DROP FUNCTION IF EXISTS iasql_internal.aws_cloudfront_name();
