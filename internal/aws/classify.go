@@ -392,7 +392,9 @@ func Classify(err error, mutates, sent bool) *modules.Error {
 // again, and that a session that has expired did nothing.
 func advise(e *modules.Error, mutates bool) *modules.Error {
 	code := trimCode(e.Code)
-	if mutates && strings.HasPrefix(code, "ExpiredToken") { // nothing has happened, and the next session may
+	// Nothing has happened, and the next session may. EC2 says RequestExpired of a session,
+	// too ("Error codes for the Amazon EC2 API").
+	if mutates && (strings.HasPrefix(code, "ExpiredToken") || code == "RequestExpired") {
 		e.Class = modules.Transient
 	}
 	e.Permission = e.Class == modules.Denied && !slices.Contains(aboutCredentials, code)

@@ -1,20 +1,9 @@
 package likeness
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/acm"
-	"github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	dbtypes "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/aws/aws-sdk-go-v2/service/kms"
-	"github.com/aws/aws-sdk-go-v2/service/route53"
-	"github.com/aws/aws-sdk-go-v2/service/sns"
-	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"iasql/internal/test/harness"
 	"iasql/internal/test/likeness"
@@ -59,78 +48,5 @@ func TestDenied(t *testing.T) {
 	w.Eventually(40*time.Second, "the changes to be pushed", func() bool { return w.PSQL(unsettled) == "" })
 	if got := w.PSQL(`SELECT count(*) FROM queue WHERE url IS NOT NULL`); got != "1" {
 		t.Errorf("%s queues", got)
-	}
-}
-
-// The first cycles of an account with some hundred objects end at the documented rates, and
-// few of their calls are throttled.
-func TestRates(t *testing.T) {
-	t.Parallel()
-	w := harness.NewWorld(t)
-	fill(t, w)
-	rates := &likeness.Rates{}
-	l := likeness.Start(t, w.AWS.Endpoint, rates)
-	w.Endpoint = l.URL
-	w.Serve()
-	w.Install(east, "aws_vpc", "aws_sqs", "aws_sns", "aws_acm", "aws_dynamo", "aws_cloudwatch", "aws_kms", "aws_route53")
-	for table, want := range map[string]string{"queue": "60", "topic": "60", "certificate": "20", "dynamo_table": "40", "log_group": "40", "kms_key": "30", "hosted_zone": "12"} {
-		if got := w.PSQL(`SELECT count(*) FROM ` + table); got != want {
-			t.Errorf("%s has %s records, want %s", table, got, want)
-		}
-	}
-	calls, refused := rates.Share()
-	t.Logf("%d calls, %.1f %% throttled", calls, 100*refused)
-	if refused >= 0.05 {
-		t.Errorf("%.1f %% of %d calls were throttled: %v", 100*refused, calls, l.Proxy.Counts())
-	}
-}
-
-// fill makes some hundred objects, at the emulator's speed.
-func fill(t *testing.T, w *harness.World) {
-	t.Helper()
-	config, ctx := w.AWS.Config("us-east-1"), t.Context()
-	queues, topics, certificates, tables := sqs.NewFromConfig(config), sns.NewFromConfig(config), acm.NewFromConfig(config), dynamodb.NewFromConfig(config)
-	groups, keys, zones := cloudwatchlogs.NewFromConfig(config), kms.NewFromConfig(config), route53.NewFromConfig(config)
-	for _, kind := range []struct {
-		n    int
-		make func(name string) error
-	}{
-		{60, func(name string) error {
-			_, err := queues.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: &name})
-			return err
-		}},
-		{60, func(name string) error {
-			_, err := topics.CreateTopic(ctx, &sns.CreateTopicInput{Name: &name})
-			return err
-		}},
-		{20, func(name string) error {
-			_, err := certificates.RequestCertificate(ctx, &acm.RequestCertificateInput{DomainName: aws.String(name + ".example.com")})
-			return err
-		}},
-		{40, func(name string) error {
-			id := "id"
-			_, err := tables.CreateTable(ctx, &dynamodb.CreateTableInput{TableName: &name, BillingMode: dbtypes.BillingModePayPerRequest,
-				AttributeDefinitions: []dbtypes.AttributeDefinition{{AttributeName: &id, AttributeType: dbtypes.ScalarAttributeTypeS}},
-				KeySchema:            []dbtypes.KeySchemaElement{{AttributeName: &id, KeyType: dbtypes.KeyTypeHash}}})
-			return err
-		}},
-		{40, func(name string) error {
-			_, err := groups.CreateLogGroup(ctx, &cloudwatchlogs.CreateLogGroupInput{LogGroupName: &name})
-			return err
-		}},
-		{30, func(name string) error {
-			_, err := keys.CreateKey(ctx, &kms.CreateKeyInput{Description: &name})
-			return err
-		}},
-		{12, func(name string) error {
-			_, err := zones.CreateHostedZone(ctx, &route53.CreateHostedZoneInput{Name: aws.String(name + ".test"), CallerReference: &name})
-			return err
-		}},
-	} {
-		for i := range kind.n {
-			if err := kind.make(fmt.Sprintf("many-%d", i)); err != nil {
-				t.Fatal(err)
-			}
-		}
 	}
 }

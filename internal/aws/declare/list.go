@@ -117,7 +117,10 @@ func nextToken(out reflect.Value) (token, in string) {
 func ListBy[T any](list func(ctx context.Context, s *Step, page func([]T) error) error) *Listing {
 	return &Listing{Op: &Op{name: "listing", from: map[string]string{}}, found: reflect.TypeFor[T](),
 		by: func(ctx context.Context, s *Step, page func(reflect.Value) error) error {
-			return list(ctx, s, func(objects []T) error { return page(reflect.ValueOf(objects)) })
+			return list(ctx, s, func(objects []T) error {
+				s.sees(1) // that something has nothing is known by reading it
+				return page(reflect.ValueOf(objects))
+			})
 		}}
 }
 

@@ -15,6 +15,7 @@ func compute(endpoint string, took func(time.Duration) time.Duration) []Rule {
 		&LoadBalancers{Provisioning: took(3 * time.Minute), Lingering: took(5 * time.Minute), Endpoint: endpoint, Interfaces: interfaces},
 		&DBInstances{Creating: took(5 * time.Minute), Modifying: took(3 * time.Minute), Optimizing: took(6 * time.Hour), Deleting: took(4 * time.Minute), Endpoint: endpoint, Interfaces: interfaces},
 		&Services{ServiceRole: took(20 * time.Second), Draining: took(2 * time.Minute), Registering: took(time.Second), Endpoint: endpoint, Interfaces: interfaces},
+		TaskDefinitions{},
 		&Functions{Pending: took(time.Minute), Updating: took(20 * time.Second), Lingering: took(20 * time.Minute), Roles: roles, Interfaces: interfaces},
 	}
 }
