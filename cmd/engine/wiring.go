@@ -26,7 +26,7 @@ func engineOptions(url, endpoint string, flags engineFlags, log *slog.Logger) en
 	return engine.Options{
 		DatabaseURL: url,
 		Registry: func(pool *pgxpool.Pool) (*modules.Registry, error) {
-			return allModules(aws.New(aws.Options{Accounts: awsaccount.LoadCredentials(pool), Endpoint: endpoint, Logger: log}))
+			return allModules(aws.New(aws.Options{Accounts: awsaccount.LoadCredentials(pool), ReadShare: awsaccount.LoadReadShare(pool), Endpoint: endpoint, Logger: log}))
 		},
 		Version:     version,
 		Log:         log,

@@ -52,6 +52,7 @@ func clientsOf(endpoint string, change ...func(*Options)) *Clients {
 	o := Options{
 		Endpoint:   endpoint,
 		MaxBackoff: time.Millisecond,
+		Patience:   time.Nanosecond,
 		Accounts: func(context.Context, string) (Credentials, error) {
 			return Credentials{AccessKeyID: "AKIAIOSFODNN7EXAMPLE", SecretAccessKey: secretKey}, nil
 		},
@@ -450,6 +451,29 @@ func TestLate(t *testing.T) {
 	s := serve(t, status(200, "<DescribeVpcsResponse/>"))
 	if err := ec2Read(modules.SendWithin(t.Context(), 0), clientsOf(s.URL, func(*Options) {})); err != nil {
 		t.Error(err)
+	}
+}
+
+// A read that is throttled is tried for a time, and what changes something for a number of
+// attempts.
+func TestPatience(t *testing.T) {
+	t.Parallel()
+	var left atomic.Int32
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if left.Add(-1) >= 0 {
+			ec2Error(503, "RequestLimitExceeded", "slow")(w, r)
+			return
+		}
+		status(200, "<DescribeVpcsResponse/>")(w, r)
+	})
+	c := clientsOf(s.URL, func(o *Options) { o.Patience, o.MaxAttempts = time.Minute, 3 })
+	left.Store(8)
+	if err := ec2Read(t.Context(), c); err != nil || s.requests.Load() != 9 {
+		t.Errorf("%d attempts of a read: %v", s.requests.Load(), err)
+	}
+	left.Store(8)
+	if err := ec2Mutation(modules.WithMutations(t.Context(), &journal{}), c); modules.ClassOf(err) != modules.Throttled || s.requests.Load() != 12 {
+		t.Errorf("%d attempts of a mutation: %v", s.requests.Load()-9, err)
 	}
 }
 

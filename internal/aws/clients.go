@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net/http"
 	"reflect"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
@@ -47,6 +49,11 @@ type Options struct {
 	Concurrency int
 	// MaxAttempts bounds the attempts of one operation; 0 means 4.
 	MaxAttempts int
+	// Patience is how long a read that AWS throttles is tried; 0 means 2 minutes.
+	Patience time.Duration
+	// ReadShare returns which share of the documented rates reads may use, between 0
+	// and 1; nil is a half. It is asked when credentials are checked.
+	ReadShare func(context.Context) (float64, error)
 	// MaxBackoff bounds the wait between two attempts; 0 means 10 seconds.
 	MaxBackoff time.Duration
 	// Recheck is how long credentials are used before Accounts is asked
@@ -76,6 +83,7 @@ type Clients struct {
 type account struct {
 	name  string
 	slots chan struct{} // one is held by each attempt under way
+	share share
 
 	mu      sync.Mutex
 	creds   Credentials
@@ -83,6 +91,26 @@ type account struct {
 	base    awssdk.Config
 	regions map[string]*regional
 	id      string // the twelve digits, once asked
+}
+
+// share is which share of the documented rates reads may use.
+type share struct{ bits atomic.Uint64 }
+
+// standardShare is the share where nobody says another.
+const standardShare = 0.5
+
+func (s *share) of() float64 {
+	if bits := s.bits.Load(); bits != 0 {
+		return math.Float64frombits(bits)
+	}
+	return standardShare
+}
+
+// set sets the share; one that is none changes nothing.
+func (s *share) set(to float64) {
+	if to > 0 && to <= 1 {
+		s.bits.Store(math.Float64bits(to))
+	}
 }
 
 // regional is an account's configuration in one region.
@@ -101,6 +129,7 @@ func New(o Options) *Clients {
 	}
 	setDefault(&o.Concurrency, 32)
 	setDefault(&o.MaxAttempts, 4)
+	setDefault(&o.Patience, 2*time.Minute)
 	setDefault(&o.MaxBackoff, 10*time.Second)
 	setDefault(&o.Recheck, 10*time.Second)
 	setDefault(&o.Timeout, time.Minute)
@@ -251,6 +280,11 @@ func (c *Clients) refresh(ctx context.Context, a *account) error {
 	if err != nil {
 		return err
 	}
+	if c.options.ReadShare != nil {
+		if share, err := c.options.ReadShare(ctx); err == nil {
+			a.share.set(share)
+		}
+	}
 	if a.regions != nil && creds == a.creds {
 		a.checked = time.Now()
 		return nil
@@ -317,12 +351,15 @@ func (a *account) distrust() {
 	a.mu.Unlock()
 }
 
+// manyAttempts is more than anything is tried.
+const manyAttempts = 1000
+
 // retryer returns the SDK's standard retryer with its decision replaced: the
 // class of an attempt's error already says whether trying again is safe. Its
 // own quota is off, since the limits below it are per action.
 func (c *Clients) retryer() awssdk.Retryer {
 	return retry.NewStandard(func(o *retry.StandardOptions) {
-		o.MaxAttempts = c.options.MaxAttempts
+		o.MaxAttempts = manyAttempts // mayTryAgain counts
 		o.MaxBackoff = c.options.MaxBackoff
 		o.RateLimiter = ratelimit.None
 		o.Retryables = []retry.IsErrorRetryable{

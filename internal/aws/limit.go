@@ -12,9 +12,11 @@ import (
 	"iasql/internal/modules"
 )
 
-// The rate starts near what AWS grants at most ("Request throttling for the
-// Amazon EC2 API": buckets of 50 to 200, refilled by 5 to 20 a second) and
-// finds the account's real rate from the throttling answers.
+// A rate starts at what AWS documents ([Rate]), reads at a share of it, so that the
+// account's other programs have the rest. Where nothing is documented it starts near what
+// AWS grants at most ("Request throttling for the Amazon EC2 API": buckets of 50 to 200,
+// refilled by 5 to 20 a second). The account's real rate is found from the throttling
+// answers.
 const (
 	startRate    = 50.0 // calls a second
 	startBurst   = 100
@@ -34,7 +36,10 @@ const codePaused = "Paused"
 const codeLate = "Late"
 
 // limitKey is what AWS counts calls by.
-type limitKey struct{ account, region, service, action string }
+type limitKey struct {
+	account, region, service, action string
+	share                            float64 // of reads, which have this of the rate; 0: everything
+}
 
 func (k limitKey) String() string {
 	return fmt.Sprintf("%s:%s in %s/%s", k.service, k.action, k.account, k.region)
@@ -44,31 +49,51 @@ func (k limitKey) String() string {
 type limits struct {
 	logger *slog.Logger
 
-	mu   sync.Mutex
-	all  map[limitKey]*limit
-	next time.Time // when idle ones are next looked for
+	mu    sync.Mutex
+	known map[limitKey]*limit
+	next  time.Time // when idle ones are next looked for
 }
 
 func newLimits(logger *slog.Logger) *limits {
-	return &limits{logger: logger, all: map[limitKey]*limit{}}
+	return &limits{logger: logger, known: map[limitKey]*limit{}}
 }
 
-func (ls *limits) of(key limitKey) *limit {
+// all returns the limits that a call has to keep.
+func (ls *limits) all(account string, op *operation, share float64) []*limit {
+	key := limitKey{account: account, region: op.region, service: op.service, action: op.action}
+	documented := DocumentedRate(packageOf(op.service), op.action)
+	if documented == nil {
+		return []*limit{ls.of(key, startRate, startBurst)}
+	}
+	key.action = documented.Counts(op.action)
+	var keep []*limit
+	if !op.mutates {
+		part := key
+		part.share = share
+		keep = append(keep, ls.of(part, share*documented.PerSecond, share*documented.burst()))
+	}
+	if op.mutates || documented.Shared {
+		keep = append(keep, ls.of(key, documented.PerSecond, documented.burst()))
+	}
+	return keep
+}
+
+func (ls *limits) of(key limitKey, most, burst float64) *limit {
 	now := time.Now()
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	if now.After(ls.next) {
-		for k, l := range ls.all {
+		for k, l := range ls.known {
 			if l.idle(now) {
-				delete(ls.all, k)
+				delete(ls.known, k)
 			}
 		}
 		ls.next = now.Add(idleLimits)
 	}
-	l := ls.all[key]
+	l := ls.known[key]
 	if l == nil {
-		l = &limit{key: key, logger: ls.logger, rate: startRate, bucket: rate.NewLimiter(startRate, startBurst), at: now}
-		ls.all[key] = l
+		l = &limit{key: key, logger: ls.logger, most: most, burst: burst, rate: most, bucket: rate.NewLimiter(rate.Limit(most), max(1, int(burst))), at: now}
+		ls.known[key] = l
 	}
 	return l
 }
@@ -80,6 +105,8 @@ type limit struct {
 	key    limitKey
 	logger *slog.Logger
 	bucket *rate.Limiter
+	most   float64 // calls a second, at full rate
+	burst  float64
 
 	mu    sync.Mutex
 	rate  float64
@@ -132,13 +159,13 @@ func (l *limit) throttled(after time.Duration) {
 	}
 	l.recover(now)
 	l.cut = now
-	l.set(now, max(leastRate, l.rate/2))
+	l.set(now, max(min(leastRate, l.most), l.rate/2))
 	l.logger.Info("aws throttles", "calls", l.key.String(), "rate", l.rate, "retry_after", after)
 }
 
 func (l *limit) recover(now time.Time) {
-	if l.rate < startRate {
-		l.set(now, min(startRate, l.rate+recovery*now.Sub(l.at).Seconds()))
+	if l.rate < l.most {
+		l.set(now, min(l.most, l.rate+recovery*now.Sub(l.at).Seconds()))
 	}
 	l.at = now
 }
@@ -147,5 +174,5 @@ func (l *limit) set(now time.Time, r float64) {
 	l.rate = r
 	l.bucket.SetLimitAt(now, rate.Limit(r))
 	// Tokens saved up under the old rate must not be spent under the new one.
-	l.bucket.SetBurstAt(now, max(1, int(startBurst*r/startRate)))
+	l.bucket.SetBurstAt(now, max(1, int(l.burst*r/l.most)))
 }

@@ -69,7 +69,7 @@ func TestRetryAfter(t *testing.T) {
 
 func TestLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLimits(slog.New(slog.DiscardHandler)).of(limitKey{action: "A"})
+		l := newLimits(slog.New(slog.DiscardHandler)).of(limitKey{action: "A"}, startRate, startBurst)
 		calls := func(n int) time.Duration {
 			start := time.Now()
 			for range n {
@@ -128,14 +128,53 @@ func TestLimit(t *testing.T) {
 	})
 }
 
+// Reads have a share of a documented rate, which the actions of Route 53 have together,
+// and what changes something has all that is left.
+func TestDocumentedRates(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ls := newLimits(slog.New(slog.DiscardHandler))
+		calls := func(n int, share float64, service string, actions ...string) time.Duration {
+			start := time.Now()
+			for i := range n {
+				op := &operation{service: service, action: actions[i%len(actions)], region: "us-east-1"}
+				op.mutates = !IsRead(op.action)
+				for _, l := range ls.all("main", op, share) {
+					if err := l.wait(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			return time.Since(start)
+		}
+		for _, c := range []struct {
+			calls       int
+			share       float64
+			service     string
+			actions     []string
+			least, most time.Duration
+		}{
+			{27, 0.5, "Route 53", []string{"ListHostedZones", "GetHostedZone", "ListTagsForResources"}, 10 * time.Second, 11 * time.Second},
+			{30, 0.5, "Route 53", []string{"ChangeResourceRecordSets", "ChangeTagsForResource"}, 4 * time.Second, 6 * time.Second},
+			{55, 1, "Route 53", []string{"GetHostedZone"}, 10 * time.Second, 11 * time.Second},
+			{150, 0.5, "EC2", []string{"DescribeVpcs"}, 10 * time.Second, 11 * time.Second},
+			{150, 0.5, "EC2", []string{"DescribeVpcs2", "DescribeSubnets", "DescribeRegions"}, 0, 0},
+			{100, 0.5, "Lambda", []string{"Invoke"}, 0, 0},
+		} {
+			if took := calls(c.calls, c.share, c.service, c.actions...); took < c.least || took > c.most {
+				t.Errorf("%d calls of %s take %s, not %s to %s", c.calls, c.actions, took, c.least, c.most)
+			}
+		}
+	})
+}
+
 func TestLimitsAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ls := newLimits(slog.New(slog.DiscardHandler))
-		ls.of(limitKey{action: "A"})
+		ls.of(limitKey{action: "A"}, startRate, startBurst)
 		<-time.After(3 * idleLimits)
-		b := ls.of(limitKey{action: "B"})
-		if len(ls.all) != 1 || ls.of(limitKey{action: "B"}) != b {
-			t.Errorf("%d limits are kept", len(ls.all))
+		b := ls.of(limitKey{action: "B"}, startRate, startBurst)
+		if len(ls.known) != 1 || ls.of(limitKey{action: "B"}, startRate, startBurst) != b {
+			t.Errorf("%d limits are kept", len(ls.known))
 		}
 	})
 }

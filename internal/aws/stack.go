@@ -40,6 +40,8 @@ type stack struct {
 type operation struct {
 	service, action, region string
 	mutates                 bool
+	began                   time.Time
+	attempts                int
 	unsure                  bool        // an attempt ended without telling whether it had its effect
 	sent                    atomic.Bool // the attempt under way may have reached AWS
 }
@@ -77,6 +79,7 @@ func (s *stack) classify(ctx context.Context, in middleware.InitializeInput, nex
 		service: awsmiddleware.GetServiceID(ctx),
 		action:  awsmiddleware.GetOperationName(ctx),
 		region:  awsmiddleware.GetRegion(ctx),
+		began:   time.Now(),
 	}
 	op.mutates = !IsRead(op.action) && !s.login
 	if op.action == "" && s.login {
@@ -143,10 +146,28 @@ func (s *stack) attempt(ctx context.Context, in middleware.FinalizeInput, next m
 	case e.Class == modules.MayHaveHappened:
 		op.unsure = true
 	case e.Class == modules.Throttled && !isOwn(e.Code):
-		s.limit(op).throttled(e.RetryAfter)
+		for _, l := range s.limits(op) {
+			l.throttled(e.RetryAfter)
+		}
+	}
+	if op.attempts++; !s.mayTryAgain(op, e) {
+		return out, metadata, &spent{e}
 	}
 	return out, metadata, e
 }
+
+// mayTryAgain reports whether there are attempts left. What was throttled was turned away
+// before it was looked at, and the limit has become slower since: a read has time rather
+// than a number of attempts, so that a listing is not begun anew for the sake of one.
+func (s *stack) mayTryAgain(op *operation, e *modules.Error) bool {
+	patient := e.Class == modules.Throttled && !op.mutates && time.Since(op.began) < s.clients.options.Patience
+	return patient || op.attempts < s.clients.options.MaxAttempts
+}
+
+// spent is the error of an attempt that was the last.
+type spent struct{ error }
+
+func (e *spent) Unwrap() error { return e.error }
 
 func (s *stack) send(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (
 	out middleware.FinalizeOutput, metadata middleware.Metadata, err error,
@@ -155,8 +176,10 @@ func (s *stack) send(ctx context.Context, in middleware.FinalizeInput, next midd
 	if op == nil {
 		return next.HandleFinalize(ctx, in)
 	}
-	if err := s.limit(op).wait(ctx); err != nil {
-		return out, metadata, err
+	for _, l := range s.limits(op) {
+		if err := l.wait(ctx); err != nil {
+			return out, metadata, err
+		}
 	}
 	select {
 	case s.account.slots <- struct{}{}:
@@ -175,8 +198,8 @@ func (s *stack) send(ctx context.Context, in middleware.FinalizeInput, next midd
 	}), in)
 }
 
-func (s *stack) limit(op *operation) *limit {
-	return s.clients.limits.of(limitKey{s.account.name, op.region, op.service, op.action})
+func (s *stack) limits(op *operation) []*limit {
+	return s.clients.limits.all(s.account.name, op, s.account.share.of())
 }
 
 // clean removes the account's own secrets from the message, beyond what
@@ -195,8 +218,12 @@ func (s *stack) clean(e *modules.Error) *modules.Error {
 // that may have happened never is of these classes.
 func retryByClass(err error) awssdk.Ternary {
 	var e *modules.Error
-	if !errors.As(err, &e) {
+	var last *spent
+	switch {
+	case !errors.As(err, &e):
 		return awssdk.UnknownTernary
+	case errors.As(err, &last):
+		return awssdk.FalseTernary
 	}
 	switch e.Class {
 	case modules.Throttled, modules.Transient:

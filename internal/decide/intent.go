@@ -3,6 +3,7 @@ package decide
 import (
 	"cmp"
 	"slices"
+	"sync"
 
 	"iasql/internal/modules"
 )
@@ -144,34 +145,95 @@ func (op *Op) changes() map[string]ValueChange {
 	return changes
 }
 
-// Intents are this engine's and others' recent calls, by record and by object.
-type Intents struct {
+// Intents are this engine's and others' recent calls, by record and by object. There may
+// be thousands, and most cycles ask about few records: they are looked through then, and
+// indexed for those who ask more. They may be asked by several at once.
+type Intents struct{ *intents }
+
+type intents struct {
+	lock     sync.Mutex
+	list     []*Intent // as long as they are not indexed
+	asked    int
 	byRecord map[RecordRef][]*Intent
 	byObject map[objectRef][]*Intent
 }
 
-// NewIntents returns an index of intents.
-func NewIntents(list []*Intent) Intents {
-	log := Intents{map[RecordRef][]*Intent{}, map[objectRef][]*Intent{}}
-	for _, i := range list {
-		log.Add(i)
-	}
-	return log
-}
+// fewQuestions is how many questions cost less than an index.
+const fewQuestions = 32
+
+// NewIntents returns what intents are found by, which it keeps; they are in the order of
+// their entries.
+func NewIntents(list []*Intent) Intents { return Intents{&intents{list: list}} }
 
 // Add adds an intent.
-func (log Intents) Add(i *Intent) {
+func (log *intents) Add(i *Intent) {
+	log.lock.Lock()
+	defer log.lock.Unlock()
+	if log.byRecord == nil {
+		log.list = append(log.list, i)
+		return
+	}
+	log.enter(i)
+}
+
+// enter puts an intent into the index.
+func (log *intents) enter(i *Intent) {
 	if i.Record.ID != 0 {
 		log.byRecord[i.Record] = append(log.byRecord[i.Record], i)
 	}
-	if i.Key != "" {
-		ref := objectRef{i.Record.Table, i.Scope, i.Key}
+	if ref, named := i.object(); named {
 		log.byObject[ref] = append(log.byObject[ref], i)
 	}
 }
 
-// Merge adds the intents of another index that are not in this one.
-func (log Intents) Merge(other Intents) {
+// object returns what the intent is about.
+func (i *Intent) object() (ref objectRef, named bool) {
+	return objectRef{i.Record.Table, i.Scope, i.Key}, i.Key != ""
+}
+
+// index makes the index, unless there is one.
+func (log *intents) index() {
+	if log.byRecord != nil {
+		return
+	}
+	log.byRecord, log.byObject = make(map[RecordRef][]*Intent, len(log.list)), make(map[objectRef][]*Intent, len(log.list))
+	for _, i := range log.list {
+		log.enter(i)
+	}
+	log.list = nil
+}
+
+// find returns the intents of a record and those about an object, oldest first; either
+// may be none.
+func (log *intents) find(record RecordRef, object objectRef) (ofRecord, ofObject []*Intent) {
+	if log == nil {
+		return nil, nil
+	}
+	log.lock.Lock()
+	defer log.lock.Unlock()
+	if log.asked++; log.asked > fewQuestions {
+		log.index()
+	}
+	if log.byRecord != nil {
+		return log.byRecord[record], log.byObject[object]
+	}
+	for _, i := range log.list {
+		if record.ID != 0 && i.Record == record {
+			ofRecord = append(ofRecord, i)
+		}
+		if object.key != "" && i.Key == object.key && i.Record.Table == object.table && i.Scope == object.scope {
+			ofObject = append(ofObject, i)
+		}
+	}
+	return ofRecord, ofObject
+}
+
+// Merge adds the intents of another log, which nobody else uses, that are not in this one.
+func (log *intents) Merge(other Intents) {
+	log.lock.Lock()
+	defer log.lock.Unlock()
+	log.index()
+	other.index()
 	for ref, list := range other.byRecord {
 		log.byRecord[ref] = mergeIntents(log.byRecord[ref], list)
 	}
@@ -192,17 +254,16 @@ func mergeIntents(have, more []*Intent) []*Intent {
 // Of returns the calls that changed the subject's object, oldest first; identity
 // names the object. Calls that changed another object of the same record (the
 // predecessor in a replacement) do not count.
-func (log Intents) Of(s *Subject, identity modules.Row) []*Intent {
-	if len(log.byRecord) == 0 && len(log.byObject) == 0 {
-		return nil
-	}
-	var found []*Intent
+func (log *intents) Of(s *Subject, identity modules.Row) []*Intent {
 	key, named := s.Table.Key(identity)
+	var object objectRef
 	if named {
-		found = append(found, log.byObject[objectRef{s.Table.Name, s.Scope, key}]...)
+		object = objectRef{s.Table.Name, s.Scope, key}
 	}
+	ofRecord, ofObject := log.find(s.Ref(), object)
+	found := slices.Clone(ofObject)
 	if s.RecordID != 0 && !s.Deposed {
-		for _, i := range log.byRecord[s.Ref()] {
+		for _, i := range ofRecord {
 			if !named && i.Kind != OpDelete && i.Key == "" || named && i.Key == key && i.Scope != s.Scope {
 				found = append(found, i)
 			}

@@ -35,7 +35,12 @@ func migrate(ctx context.Context, url string) error {
 type rule func(c likeness.Call) (faultproxy.Fault, bool)
 
 // Apply implements [likeness.Rule].
-func (r rule) Apply(c likeness.Call) (faultproxy.Fault, bool) { return r(c) }
+func (r rule) Apply(c likeness.Call) faultproxy.Fault {
+	if fault, concerned := r(c); concerned {
+		return fault
+	}
+	return faultproxy.Fault{}
+}
 
 // of is a rule for the calls of one action.
 func of(action string, f faultproxy.Fault) rule {

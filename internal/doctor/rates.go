@@ -4,75 +4,25 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
+
+	"iasql/internal/aws"
 )
-
-// documented is a rate of calls that AWS grants an account, per region unless the
-// service has none.
-type documented struct {
-	service string
-	actions []string // nil: all actions of the service, each on its own
-	shared  bool     // these actions share the rate
-	rate    float64  // calls a second that can be kept up
-	source  string
-}
-
-// documentedRates are the rates that AWS documents for what the modules read; the
-// first that fits counts. What is not here AWS does not document, or not as calls
-// a second: the engine finds the rate from the throttling answers.
-var documentedRates = []documented{
-	{"ec2", nil, false, 20, "Amazon EC2 Developer Guide, Request throttling"},
-	{"route53", nil, true, 5, "Amazon Route 53 Developer Guide, Quotas"},
-	{"lambda", []string{"GetFunction"}, false, 100, "AWS Lambda Developer Guide, Quotas"},
-	{"lambda", nil, true, 15, "AWS Lambda Developer Guide, Quotas"},
-	{"apigatewayv2", nil, true, 10, "Amazon API Gateway Developer Guide, Quotas"},
-	{"kms", []string{"DescribeKey", "ListResourceTags"}, false, 2000, "AWS KMS Developer Guide, Request quotas"},
-	{"kms", []string{"GetKeyPolicy", "GetKeyRotationStatus"}, false, 1000, "AWS KMS Developer Guide, Request quotas"},
-	{"kms", []string{"ListAliases", "ListKeys"}, false, 500, "AWS KMS Developer Guide, Request quotas"},
-	{"secretsmanager", []string{"ListSecrets"}, false, 100, "AWS Secrets Manager User Guide, Quotas"},
-	{"secretsmanager", []string{"DescribeSecret"}, false, 10000, "AWS Secrets Manager User Guide, Quotas"},
-	{"kinesis", []string{"ListStreams", "ListTagsForStream"}, false, 5, "Amazon Kinesis Data Streams Developer Guide, Quotas"},
-	{"kinesis", []string{"DescribeStreamSummary"}, false, 20, "Amazon Kinesis Data Streams Developer Guide, Quotas"},
-	{"cloudwatch", []string{"DescribeAlarms"}, false, 9, "Amazon CloudWatch User Guide, Service quotas"},
-	{"cloudwatchlogs", []string{"DescribeLogGroups"}, false, 10, "Amazon CloudWatch Logs User Guide, Quotas"},
-	{"sns", []string{"ListTopics", "ListSubscriptions", "ListSubscriptionsByTopic"}, false, 30, "AWS General Reference, Amazon SNS endpoints and quotas"},
-	{"sns", []string{"ListTagsForResource"}, false, 10, "AWS General Reference, Amazon SNS endpoints and quotas"},
-	{"acm", []string{"ListCertificates"}, false, 8, "AWS Certificate Manager User Guide, Quotas"},
-	{"acm", []string{"DescribeCertificate", "ListTagsForCertificate"}, false, 10, "AWS Certificate Manager User Guide, Quotas"},
-	{"ssm", []string{"GetParameter", "GetParameters"}, true, 40, "AWS General Reference, AWS Systems Manager endpoints and quotas"},
-}
-
-// rateOf returns the rate that a call counts against.
-func rateOf(c call) *documented {
-	for i := range documentedRates {
-		d := &documentedRates[i]
-		if d.service == c.service && (d.actions == nil || slices.Contains(d.actions, c.action)) {
-			return d
-		}
-	}
-	return nil
-}
 
 // shares compares the calls of a cycle with the documented rates, the greatest
 // share first.
 func shares(calls map[call]int, interval time.Duration) []Rate {
 	byRate := map[string]*Rate{}
 	for _, c := range sortedCalls(calls) {
-		d := rateOf(c)
+		d := aws.DocumentedRate(c.service, c.action)
 		if d == nil {
 			continue
 		}
-		action := c.action
-		if d.shared {
-			if action = "*"; d.actions != nil {
-				action = strings.Join(d.actions, "+")
-			}
-		}
+		action := d.Counts(c.action)
 		key := c.service + ":" + action + " " + c.region
 		one := byRate[key]
 		if one == nil {
-			one = &Rate{Service: c.service, Action: action, Region: c.region, PerSecond: d.rate, Source: d.source}
+			one = &Rate{Service: c.service, Action: action, Region: c.region, PerSecond: d.PerSecond, Source: d.Source}
 			byRate[key] = one
 		}
 		one.Calls += calls[c]

@@ -9,7 +9,7 @@ import (
 // from the same call. It keeps small answers only, so that its memory is bounded.
 type Memo struct {
 	lock    sync.Mutex
-	answers map[string]any
+	answers map[any]any
 	items   int
 }
 
@@ -33,8 +33,9 @@ func MemoOf(ctx context.Context) *Memo {
 	return m
 }
 
-// Get returns the answer that a call was given.
-func (m *Memo) Get(call string) (answer any, ok bool) {
+// Get returns the answer that a call was given. What stands for a call is of the
+// caller's making: any value that can be compared.
+func (m *Memo) Get(call any) (answer any, ok bool) {
 	if m == nil {
 		return nil, false
 	}
@@ -44,22 +45,23 @@ func (m *Memo) Get(call string) (answer any, ok bool) {
 	return answer, ok
 }
 
-// Put remembers the answer to a call, which has that many objects, unless it is too large.
-// It must not be changed any more.
-func (m *Memo) Put(call string, answer any, objects int) {
+// Put remembers the answer to a call, which has that many objects, and reports whether it
+// does: it does not if that is too large. The answer must not be changed any more.
+func (m *Memo) Put(call, answer any, objects int) bool {
 	if m == nil || objects > mostInAnswer {
-		return
+		return false
 	}
 	m.lock.Lock()
 	defer m.lock.Unlock()
 	if m.items += 1 + objects; m.items > mostInMemo {
 		m.items -= 1 + objects
-		return
+		return false
 	}
 	if m.answers == nil {
-		m.answers = map[string]any{}
+		m.answers = map[any]any{}
 	}
 	m.answers[call] = answer
+	return true
 }
 
 // Empty forgets everything: the cloud has been changed since.
@@ -67,4 +69,19 @@ func (m *Memo) Empty() {
 	m.lock.Lock()
 	defer m.lock.Unlock()
 	m.answers, m.items = nil, 0
+}
+
+type knownKey struct{}
+
+// WithKnown returns a context under which a listing may ask which objects have records.
+func WithKnown(ctx context.Context, known func(Row) bool) context.Context {
+	return context.WithValue(ctx, knownKey{}, known)
+}
+
+// Known reports whether there is a record of an object, which has its identity at least.
+// What is read of it from a late source is read directly before it changes the record.
+// Outside of listings nothing is known.
+func Known(ctx context.Context, object Row) bool {
+	known, ok := ctx.Value(knownKey{}).(func(Row) bool)
+	return ok && known(object)
 }

@@ -99,14 +99,15 @@ func sidOf(module string) string {
 // prefixes are the services whose actions have another prefix than the SDK's
 // package has a name.
 var prefixes = map[string]string{
-	"apigatewayv2":           "apigateway",
-	"cloudwatchlogs":         "logs",
-	"ecrpublic":              "ecr-public",
-	"efs":                    "elasticfilesystem",
-	"elasticloadbalancingv2": "elasticloadbalancing",
-	"eventbridge":            "events",
-	"sfn":                    "states",
-	"opensearch":             "es",
+	"apigatewayv2":             "apigateway",
+	"cloudwatchlogs":           "logs",
+	"ecrpublic":                "ecr-public",
+	"efs":                      "elasticfilesystem",
+	"elasticloadbalancingv2":   "elasticloadbalancing",
+	"resourcegroupstaggingapi": "tag",
+	"eventbridge":              "events",
+	"sfn":                      "states",
+	"opensearch":               "es",
 }
 
 // renamed are the operations that IAM knows by other actions, or by none of

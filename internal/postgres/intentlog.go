@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -171,68 +172,174 @@ func (d *Database) queryEntries(ctx context.Context, entries []*entry, statement
 // window is the consistency window in seconds.
 const window = `(SELECT extract(epoch FROM value::interval) FROM public.iasql_settings WHERE name = 'consistency_window')::double precision`
 
-// Recent implements [store.Store].
+// Recent implements [store.Store]. What ended well does not change any more, so that it
+// is read once, and a cycle costs the same however many calls there were before it.
 func (d *Database) Recent(ctx context.Context, account string) ([]*decide.Intent, error) {
-	rows, err := d.Pool.Query(ctx, `
-		SELECT id, table_name, coalesce(record_id, 0), kind, account, region, coalesce(key, ''), columns, up_to, result
-		FROM public.iasql_operations
-		WHERE account = $1 AND kind <> 'call' AND (result = 'ok' OR result IN ('unknown', 'abandoned') AND key IS NOT NULL)
-		  AND (elapsed > $2 - `+window+` OR elapsed IS NULL AND ended > now() - make_interval(secs => `+window+`))
-		ORDER BY id`, account, d.clocks.now(account))
+	known := d.entries.of(account)
+	now := d.clocks.now(account)
+	read, err := d.readRecent(ctx, account, now, known.since)
+	if err == nil && read.window > known.window && known.since > noEntries { // entries that are known no more may count again
+		known.list = nil
+		read, err = d.readRecent(ctx, account, now, noEntries)
+	}
 	if err != nil {
 		return nil, err
 	}
-	known, now := d.entries.of(account), map[int64]decoded{}
-	defer d.entries.keep(account, now)
-	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (*decide.Intent, error) {
-		var id int64
-		var columns string
-		i := &decide.Intent{}
-		err := row.Scan(&id, &i.Record.Table, &i.Record.ID, &i.Kind, &i.Scope.Account, &i.Scope.Region, &i.Key, &columns, &i.UpTo, &i.Result)
-		if err != nil {
-			return nil, err
+	list := mergeEntries(known.list, read.done)
+	list = slices.DeleteFunc(list, func(e logged) bool { return e.elapsed <= now-read.window })
+	d.entries.keep(account, recentEntries{since: known.taken, window: read.window, list: list})
+	intents := make([]*decide.Intent, 0, len(list)+len(read.others))
+	for _, e := range list {
+		intents = append(intents, e.intent)
+	}
+	if len(read.others) > 0 {
+		intents = append(intents, read.others...)
+		slices.SortFunc(intents, func(a, b *decide.Intent) int { return cmp.Compare(a.IDs[0], b.IDs[0]) })
+	}
+	return intents, nil
+}
+
+// noEntries is before every entry.
+const noEntries = -1
+
+// recentRead is what a reading of recent entries has found.
+type recentRead struct {
+	window float64
+	done   []logged         // ended well
+	others []*decide.Intent // may change, or do not tell the account's time
+}
+
+// readRecent reads the entries of the window: of those that ended well, only those that
+// did so at a time of the account or later.
+func (d *Database) readRecent(ctx context.Context, account string, now, since float64) (r recentRead, err error) {
+	batch := &pgx.Batch{}
+	batch.Queue(`SELECT ` + window).QueryRow(func(row pgx.Row) error { return row.Scan(&r.window) })
+	batch.Queue(recentStatement, account, now, since).Query(func(rows pgx.Rows) error {
+		for rows.Next() {
+			i := &decide.Intent{IDs: []int64{0}}
+			var columns []byte
+			var elapsed *float64
+			err := rows.Scan(&i.IDs[0], &i.Record.Table, &i.Record.ID, &i.Kind, &i.Scope.Account, &i.Scope.Region, &i.Key, &columns, &i.UpTo, &i.Result, &elapsed)
+			if err == nil {
+				i.Columns, err = d.changes(i.Record.Table, columns)
+			}
+			if err != nil {
+				return err
+			}
+			if i.Result == decide.ResultOK && elapsed != nil {
+				r.done = append(r.done, logged{i, *elapsed})
+			} else {
+				r.others = append(r.others, i)
+			}
 		}
-		i.IDs = []int64{id}
-		if e, ok := known[id]; ok && e.text == columns {
-			i.Columns = e.columns
-		} else if i.Columns, err = d.changes(i.Record.Table, []byte(columns)); err != nil {
-			return nil, err
-		}
-		now[id] = decoded{columns, i.Columns}
-		return i, nil
+		return rows.Err()
 	})
+	return r, d.Pool.SendBatch(ctx, batch).Close()
 }
 
-// decodedEntries are the columns of the log's entries that were read last, by
-// account: every cycle reads those of the consistency window again, and to decode
-// them took most of the time.
-type decodedEntries struct {
+// recentStatement reads the entries of an account's ($1) consistency window, which ends
+// now ($2), by three indexes: what ended well at a time ($3) or later; what is or was in
+// doubt; and what engines of an earlier version have written.
+const recentStatement = `
+	SELECT id, table_name, coalesce(record_id, 0), kind, account, region, coalesce(key, ''), columns, up_to, result, elapsed
+	FROM (
+		SELECT * FROM public.iasql_operations
+		WHERE account = $1 AND elapsed >= $3 AND elapsed > $2::double precision - ` + window + ` AND result = 'ok'
+		UNION ALL
+		SELECT * FROM public.iasql_operations
+		WHERE account = $1 AND elapsed > $2 - ` + window + ` AND result IN ('unknown', 'abandoned') AND key IS NOT NULL
+		UNION ALL
+		SELECT * FROM public.iasql_operations
+		WHERE account = $1 AND elapsed IS NULL AND ended > now() - make_interval(secs => ` + window + `)
+		  AND (result = 'ok' OR result IN ('unknown', 'abandoned') AND key IS NOT NULL)
+	) o
+	WHERE kind <> 'call' ORDER BY id`
+
+// logged is an entry that ended well, and when, by the account's own time.
+type logged struct {
+	intent  *decide.Intent
+	elapsed float64
+}
+
+// mergeEntries returns the entries of both lists, each in the order of the log, which
+// come from the newer one where they are in both.
+func mergeEntries(known, newer []logged) []logged {
+	all := make([]logged, 0, len(known)+len(newer))
+	for _, e := range newer {
+		at, there := slices.BinarySearchFunc(known, e, func(a, b logged) int { return cmp.Compare(a.intent.IDs[0], b.intent.IDs[0]) })
+		all, known = append(all, known[:at]...), known[at:]
+		if there {
+			known = known[1:]
+		}
+		all = append(all, e)
+	}
+	return append(all, known...)
+}
+
+// entryCache has the entries of the log that were read last and ended well, by account.
+type entryCache struct {
 	lock     gosync.Mutex
-	accounts map[string]map[int64]decoded
+	accounts map[string]recentEntries
 }
 
-type decoded struct {
-	text    string
-	columns map[string]decide.ValueChange
+// recentEntries are those of one account.
+type recentEntries struct {
+	// taken is the account's time when this process last took the lease. Whatever was
+	// written before is visible since, because it was written under an earlier lease
+	// (R15); whatever is written later, by whomever, has a later time.
+	taken float64
+	// since is what taken was when the entries were read: those that ended later have
+	// to be read again. noEntries: none are known.
+	since  float64
+	window float64
+	list   []logged // in the order of the log
 }
 
-func (d *decodedEntries) of(account string) map[int64]decoded {
-	d.lock.Lock()
-	defer d.lock.Unlock()
-	return d.accounts[account]
+func (c *entryCache) of(account string) recentEntries {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	return c.known(account)
 }
 
-func (d *decodedEntries) keep(account string, entries map[int64]decoded) {
-	d.lock.Lock()
-	defer d.lock.Unlock()
-	if len(entries) == 0 {
-		delete(d.accounts, account)
-		return
+func (c *entryCache) known(account string) recentEntries {
+	if known, ok := c.accounts[account]; ok {
+		return known
 	}
-	if d.accounts == nil {
-		d.accounts = map[string]map[int64]decoded{}
+	if c.accounts == nil {
+		c.accounts = map[string]recentEntries{}
 	}
-	d.accounts[account] = entries
+	return recentEntries{taken: noEntries, since: noEntries}
+}
+
+// takes notes that the account's lease was taken at a time of the account.
+func (c *entryCache) takes(account string, elapsed float64) {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	known := c.known(account)
+	known.taken = elapsed
+	c.accounts[account] = known
+}
+
+// outdated has everything read again if one of these entries, which are about to be
+// written, is known.
+func (c *entryCache) outdated(account string, ids []int64) {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	known := c.known(account)
+	if slices.ContainsFunc(ids, func(id int64) bool {
+		_, there := slices.BinarySearchFunc(known.list, id, func(e logged, id int64) int { return cmp.Compare(e.intent.IDs[0], id) })
+		return there
+	}) {
+		c.accounts[account] = recentEntries{taken: known.taken, since: noEntries}
+	}
+}
+
+// keep keeps the entries that were read, and what is known of the lease since.
+func (c *entryCache) keep(account string, read recentEntries) {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	read.taken = c.known(account).taken
+	c.accounts[account] = read
 }
 
 // change is the JSON form of a [decide.ValueChange].

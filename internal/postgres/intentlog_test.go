@@ -256,3 +256,46 @@ func TestBeginDuringBatch(t *testing.T) {
 		t.Errorf("a call after the batch: %v", err)
 	}
 }
+
+// An edit costs the same after 10,000 calls within the consistency window: each is read
+// once, by the next cycle, and what an engine reads once is not lost to others.
+func TestManyRecentCalls(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.exec(`UPDATE iasql_settings SET value = '1 hour' WHERE name = 'consistency_window'`)
+	b.exec(`INSERT INTO box (label) VALUES ('edited')`)
+	b.mustCycle(store.Push)
+	size := 100 // not the default
+	edit := func() time.Duration {
+		t.Helper()
+		var took []time.Duration
+		for range 25 {
+			size++
+			b.exec(`UPDATE box SET size = $1`, size)
+			begun := time.Now()
+			if r := b.mustCycle(store.Push); r.Pushed != 1 {
+				t.Fatalf("%d calls for an edit: %+v", r.Pushed, r)
+			}
+			took = append(took, time.Since(begun))
+		}
+		slices.Sort(took)
+		return took[len(took)/2]
+	}
+	before := edit()
+	const calls = 10_000
+	b.exec(`INSERT INTO iasql_operations (cycle_id, account, region, table_name, record_id, kind, service, action, key, columns, up_to, ended, result, elapsed)
+		SELECT 0, 'main', '', 'box', 1000 + i, 'update', 'scripted', 'Update', 'box-' || 1000 + i, '{"size": {"from": 1, "to": 2}}', 0, now(), 'ok', l.elapsed
+		FROM generate_series(1, $1) i, iasql_internal.lease l WHERE l.account = 'main'`, calls)
+	b.mustCycle(store.Push)
+	after := edit()
+	t.Logf("an edit takes %s, and %s after %d calls", before, after, calls)
+	if after > 2*before+5*time.Millisecond {
+		t.Errorf("an edit takes %s after %d calls, and %s before", after, calls, before)
+	}
+	another := &postgres.Database{Pool: b.engine, Registry: b.registry}
+	for name, db := range map[string]*postgres.Database{"which has read them": b.db, "another": another} {
+		if list, err := db.Recent(t.Context(), "main"); err != nil || len(list) != calls+size-99 {
+			t.Errorf("an engine, %s, knows of %d calls: %v", name, len(list), err)
+		}
+	}
+}

@@ -251,6 +251,7 @@ func (l *Lease) take(ctx context.Context, options CycleOptions) (bool, error) {
 		return false, err
 	}
 	d.clocks.seen(l.Account, elapsed)
+	d.entries.takes(l.Account, elapsed)
 	g.lease = l
 	return true, nil
 }

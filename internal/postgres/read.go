@@ -25,7 +25,7 @@ type Database struct {
 
 	intents intentLog
 	clocks  clocks
-	entries decodedEntries
+	entries entryCache
 	held    held
 	// lockWait is pullLockWait in tests that make many pulls wait.
 	lockWait time.Duration

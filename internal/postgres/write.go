@@ -164,6 +164,7 @@ func (d *Database) queueOutcomes(batch *pgx.Batch, account string, outcomes []st
 			}
 		}
 	}
+	d.entries.outdated(account, calls)
 	batch.Queue(`
 		UPDATE public.iasql_operations o
 		SET result = v.result, error = v.error, key = coalesce(v.key, o.key),

@@ -181,7 +181,8 @@ func (c *cycle) listScope(ctx context.Context, t *modules.Table, scope modules.S
 	l, begun := &listing{c: c, table: t, scope: scope, seen: newSighting()}, time.Now()
 	c.preempt.begin(l)
 	defer c.preempt.end(l)
-	err := c.Registry.Resource(t.Name).List(modules.WithMemo(ctx, &c.memo), scope, func(rows []modules.Row) error { return l.add(ctx, rows, 1000) })
+	listed := modules.WithKnown(modules.WithMemo(ctx, &c.memo), c.known(ctx, t, scope))
+	err := c.Registry.Resource(t.Name).List(listed, scope, func(rows []modules.Row) error { return l.add(ctx, rows, 1000) })
 	var unread *modules.Unread
 	if errors.As(err, &unread) {
 		err = nil
@@ -208,6 +209,24 @@ func (c *cycle) listScope(ctx context.Context, t *modules.Table, scope modules.S
 		c.report.fail(decide.RecordRef{Table: t.Name}, scope, unread)
 	}
 	return append(l.steps, gone...), nil
+}
+
+// known returns a function that tells whether there was a record of an object when it was
+// first called; false where that cannot be read.
+func (c *cycle) known(ctx context.Context, t *modules.Table, scope modules.Scope) func(modules.Row) bool {
+	keys := gosync.OnceValue(func() *sighting {
+		seen := newSighting()
+		if err := c.Store.Keys(ctx, t, scope, func(_ int64, key string) error { seen.insert(key); return nil }); err != nil {
+			return newSighting()
+		}
+		return seen
+	})
+	return func(object modules.Row) bool {
+		row := object.Clone()
+		fillScope(t, scope, row)
+		key, named := t.Key(row)
+		return named && keys().has(0, key)
+	}
 }
 
 // listing is one under way. It gathers small pages into large ones.

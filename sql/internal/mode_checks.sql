@@ -78,6 +78,9 @@ BEGIN
             WHEN 'max_deletes', 'delete_ratio_floor' THEN
                 wants := 'a whole number of at least 0';
                 IF NEW.value::integer < 0 THEN RAISE numeric_value_out_of_range; END IF;
+            WHEN 'read_share' THEN
+                wants := 'a number between 0.05 and 1';
+                IF NEW.value::double precision NOT BETWEEN 0.05 AND 1 THEN RAISE numeric_value_out_of_range; END IF;
             WHEN 'max_delete_ratio' THEN
                 wants := 'a number between 0 and 1';
                 IF NEW.value::double precision NOT BETWEEN 0 AND 1 THEN RAISE numeric_value_out_of_range; END IF;

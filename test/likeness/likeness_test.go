@@ -90,7 +90,7 @@ func TestFailover(t *testing.T) {
 func TestNetwork(t *testing.T) {
 	t.Parallel()
 	w, l := start(t, func(endpoint string) []likeness.Rule {
-		return []likeness.Rule{&likeness.Network{Pending: 3 * time.Second, Endpoint: endpoint}}
+		return []likeness.Rule{&likeness.Network{Pending: 3 * time.Second, Deleting: 3 * time.Second, Endpoint: endpoint}, &likeness.Dependencies{Endpoint: endpoint}}
 	}, "aws_vpc")
 	w.PSQL(`BEGIN`,
 		`INSERT INTO vpc (cidr_block, enable_dns_hostnames) VALUES ('10.1.0.0/16', true)`,

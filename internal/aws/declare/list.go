@@ -24,6 +24,8 @@ type Listing struct {
 	by    func(ctx context.Context, s *Step, page func(items reflect.Value) error) error
 	found reflect.Type // by by
 
+	local map[string]string // by filter: the member of what is listed that it looks at
+
 	parent *Listing // of what each listing is within
 	key    string   // of a parent: what names it
 	member string   // of the input: the parent it is within
@@ -127,6 +129,16 @@ func ListBy[T any](list func(ctx context.Context, s *Step, page func([]T) error)
 // objects are read by Get.
 func (l *Listing) Names(column, path string) *Listing {
 	l.names = append(l.names, name{column, path})
+	return l
+}
+
+// Looks says at which path of what is listed a filter looks: where a cycle lists
+// everything anyway, [Find] filters that and asks for nothing more.
+func (l *Listing) Looks(filter, path string) *Listing {
+	if l.local == nil {
+		l.local = map[string]string{}
+	}
+	l.local[filter] = path
 	return l
 }
 
@@ -236,7 +248,7 @@ func (l *Listing) one(ctx context.Context, s *Step, in reflect.Value, page func(
 		return err
 	}
 	next := l.pages(s.client, in.Interface())
-	if s.Scope.Account != "" && modules.MemoOf(ctx) != nil { // else it is not known where it goes
+	if s.client != nil && modules.MemoOf(ctx) != nil {
 		next = l.remembered(s, in, items, next)
 	}
 	for {
@@ -269,17 +281,18 @@ func (l *Listing) one(ctx context.Context, s *Step, in reflect.Value, page func(
 func (l *Listing) remembered(s *Step, in reflect.Value, items *path, next func(context.Context) (any, bool, error)) func(context.Context) (any, bool, error) {
 	first := true
 	return func(ctx context.Context) (any, bool, error) {
-		var call string
-		if text, err := json.Marshal(in.Interface()); first && err == nil {
-			call = fmt.Sprintf("%s %v %s %s", l.name, in.Type(), s.Scope, text)
-		}
+		asked := first
 		first = false
+		call, ok := l.asked(s.client, in)
+		if !asked || !ok {
+			return next(ctx)
+		}
 		memo := modules.MemoOf(ctx)
 		if answer, ok := memo.Get(call); ok {
 			return answer, false, nil
 		}
 		out, more, err := next(ctx)
-		if err == nil && out != nil && !more && call != "" {
+		if err == nil && out != nil && !more {
 			objects := 0
 			if list, ok := items.get(reflect.ValueOf(out)); ok {
 				objects = list.Len()
@@ -288,6 +301,19 @@ func (l *Listing) remembered(s *Step, in reflect.Value, items *path, next func(c
 		}
 		return out, more, err
 	}
+}
+
+// call is what a memo knows an answer by: what was asked, and whom. There is one client
+// for each account, region and service, as long as the credentials stay the same.
+type call struct {
+	client      any
+	name, input string
+}
+
+// asked returns what a memo knows the answer to an input by.
+func (l *Listing) asked(client any, in reflect.Value) (call, bool) {
+	text, err := json.Marshal(in.Interface())
+	return call{client, fmt.Sprintf("%s %v", l.name, in.Type()), string(text)}, err == nil
 }
 
 // identify returns the identity that a member of the listing tells.
@@ -424,6 +450,9 @@ func (o *Op) object(found reflect.Value) (reflect.Value, bool) {
 // through, of any number of them; all there is where the filter is "". It is
 // what the code beside a declaration lists by.
 func Find[T any](ctx context.Context, client any, l *Listing, filter string, values ...string) ([]T, error) {
+	if all, ok, err := among[T](ctx, client, l, filter, values); ok || err != nil {
+		return all, err
+	}
 	var (
 		one sync.Mutex // page may be called by several at once
 		all []T
@@ -446,6 +475,65 @@ func Find[T any](ctx context.Context, client any, l *Listing, filter string, val
 		}
 	}
 	return all, nil
+}
+
+// among returns what a filter lets through of a whole listing, which other tables of
+// the cycle need as well and which is remembered for them. It is false where nothing
+// is remembered, and where the listing is too long for that.
+func among[T any](ctx context.Context, client any, l *Listing, filter string, values []string) (found []T, ok bool, err error) {
+	memo, member := modules.MemoOf(ctx), l.local[filter]
+	if memo == nil || member == "" || client == nil || l.parent != nil || l.by != nil || len(values) == 0 {
+		return nil, false, nil
+	}
+	whole, ok := l.asked(client, l.start())
+	if !ok {
+		return nil, false, nil
+	}
+	type tooLong struct{ call }
+	if _, long := memo.Get(tooLong{whole}); long {
+		return nil, false, nil
+	}
+	if _, known := memo.Get(whole); !known {
+		if err := l.one(ctx, &Step{client: client}, l.start(), func(reflect.Value) error { return errOnePage }); err != nil && !errors.Is(err, errOnePage) {
+			return nil, false, err
+		}
+		if _, known = memo.Get(whole); !known {
+			memo.Put(tooLong{whole}, true, 0)
+			return nil, false, nil
+		}
+	}
+	err = l.one(ctx, &Step{client: client}, l.start(), func(items reflect.Value) error {
+		for _, object := range l.objects(items) {
+			if shows(object, member, values) {
+				found = append(found, object.Interface().(T))
+			}
+		}
+		return nil
+	})
+	return found, true, err
+}
+
+// errOnePage ends a listing after its first page.
+var errOnePage = errors.New("one page is enough")
+
+// shows reports whether an object has one of the values at a path.
+func shows(object reflect.Value, member string, values []string) bool {
+	p, err := resolve(object.Type(), member)
+	if err != nil {
+		return false
+	}
+	v, ok := p.get(object)
+	if v, there := indirect(v); ok && there {
+		if v.Kind() != reflect.Slice {
+			return slices.Contains(values, fmt.Sprint(v.Interface()))
+		}
+		for i := range v.Len() {
+			if one, there := indirect(v.Index(i)); there && slices.Contains(values, fmt.Sprint(one.Interface())) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // batches returns as many of the values a time as a filter may have.

@@ -28,7 +28,7 @@ func (r *Resource) List(ctx context.Context, scope modules.Scope, page func([]mo
 	if err != nil {
 		return err
 	}
-	s.unread = &unread{}
+	s.unread, s.index = &unread{}, &tagIndex{}
 	var one sync.Mutex // page is not called by two at once
 	err = r.listing(ctx, s, r.list.start(), func(all []*found) error {
 		one.Lock()
@@ -194,13 +194,17 @@ func (r *Resource) complete(ctx context.Context, s *Step, objects []reflect.Valu
 		all = append(all, f)
 	}
 	if len(r.apart) > 0 || r.row != nil {
+		index, err := r.indexed(ctx, s, all)
+		if err != nil {
+			return nil, err
+		}
 		// What may not be read is left out, and said.
-		err := aws.Each(ctx, aws.Breadth, indexes(len(all)), func(ctx context.Context, i int) error {
+		err = aws.Each(ctx, aws.Breadth, indexes(len(all)), func(ctx context.Context, i int) error {
 			one, err := r.at(ctx, s, all[i].object, all[i].row)
 			if err == nil {
 				one.Have = all[i].row
 				if !r.going.Holds(all[i].row) { // of which many calls say that it is in no state for them
-					err = r.readApart(ctx, one, all[i])
+					err = r.readApart(ctx, one, all[i], index)
 				}
 			}
 			if err == nil && r.row != nil {
@@ -296,12 +300,14 @@ func (r *Resource) fill(f *found, columns []target, from reflect.Value) error {
 	return nil
 }
 
-// readApart reads the columns that have calls of their own.
-func (r *Resource) readApart(ctx context.Context, s *Step, f *found) error {
+// readApart reads the columns that have calls of their own. Where there is an index of
+// tags, it has those of what there is a record of.
+func (r *Resource) readApart(ctx context.Context, s *Step, f *found, index map[string]map[string]string) error {
+	known := index != nil && modules.Known(ctx, f.row)
 	answers := make([]reflect.Value, len(r.apart))
 	err := aws.Each(ctx, max(1, len(r.apart)), indexes(len(r.apart)), func(ctx context.Context, i int) (err error) {
 		op := r.apart[i].op
-		if op.only != nil && !op.only(f.row) {
+		if op.only != nil && !op.only(f.row) || known && r.apart[i].ofTags() {
 			return nil
 		}
 		answers[i], err = r.ask(ctx, s, op)
@@ -323,6 +329,10 @@ func (r *Resource) readApart(ctx context.Context, s *Step, f *found) error {
 			if err := r.fill(f, reading.columns, answers[i].Elem()); err != nil {
 				return err
 			}
+		}
+		if op := reading.op; known && reading.ofTags() && (op.only == nil || op.only(f.row)) {
+			f.tags = index[f.row[r.tags.tagging.together.arn].String()]
+			f.row[modules.ColumnTags] = aws.TagValue(f.tags)
 		}
 	}
 	return nil

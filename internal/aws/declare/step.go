@@ -23,7 +23,8 @@ type Step struct {
 	client  any
 
 	resource *Resource
-	unread   *unread // what a reading has to do without; nil: it does without nothing
+	index    *tagIndex // of a listing: tags that were read together
+	unread   *unread   // what a reading has to do without; nil: it does without nothing
 }
 
 // unread gathers the objects that a reading is not permitted to read.

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"sync"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -22,6 +23,14 @@ type tagging struct {
 	kind        ec2types.ResourceType // of EC2: objects are created with a TagSpecification
 	owner       string                // column with the id that tags are set by, where that is no key
 	bulk        *bulk
+	together    *together
+}
+
+// together says how the tags of many objects are read that have records already.
+type together struct {
+	read func(c *aws.Clients, ctx context.Context, scope modules.Scope, kind string) (map[string]map[string]string, error)
+	kind string // of objects, as the Resource Groups Tagging API calls them
+	arn  string // column by which they are named there
 }
 
 // bulk reads the tags of several objects by one call.
@@ -80,6 +89,57 @@ func (c Column) Owner(column string) Column {
 	t.owner = column
 	c.tagging = &t
 	return c
+}
+
+// Together has a listing read the tags of objects a hundred a call, where the service has a
+// call for one alone: from the Resource Groups Tagging API, by the type that it calls
+// them and the column with their ARN. What it says may be late. So it is asked for what
+// there is a record of only, whose changes are confirmed by a direct read (R13).
+func (c Column) Together(kind, arn string) Column {
+	t := *c.tagging
+	t.together = &together{(*aws.Clients).TagsOf, kind, arn}
+	c.tagging = &t
+	return c
+}
+
+// tagIndex is what a listing has read of tags together.
+type tagIndex struct {
+	lock sync.Mutex
+	read bool
+	tags map[string]map[string]string // nil: there is no such index
+	err  error
+}
+
+// indexed returns the tags of all objects of a listing's region; nil where they are to be
+// read one by one: it is no listing, or so few that it makes no difference, or the index
+// cannot be read.
+func (r *Resource) indexed(ctx context.Context, s *Step, all []*found) (map[string]map[string]string, error) {
+	if s.index == nil || r.tags == nil || r.tags.tagging.together == nil || r.home != nil {
+		return nil, nil
+	}
+	s.index.lock.Lock()
+	defer s.index.lock.Unlock()
+	known := 0
+	for _, f := range all {
+		if modules.Known(ctx, f.row) {
+			known++
+		}
+	}
+	if s.index.read || known < 2 {
+		return s.index.tags, s.index.err
+	}
+	t := r.tags.tagging.together
+	s.index.read = true
+	s.index.tags, s.index.err = t.read(s.Clients, ctx, s.Scope, t.kind)
+	if s.index.err != nil && modules.ClassOf(s.index.err) != modules.Throttled && ctx.Err() == nil {
+		s.index.tags, s.index.err = nil, nil // not permitted, or not there: the service itself says
+	}
+	return s.index.tags, s.index.err
+}
+
+// ofTags reports whether a call reads the tags alone.
+func (reading *reading) ofTags() bool {
+	return len(reading.columns) == 1 && reading.columns[0].column.tagging != nil
 }
 
 // isTags reports whether a type is the SDK's for tags: a map of texts, or a list

@@ -68,3 +68,11 @@ func LoadCredentials(db Querier) aws.Accounts {
 		return c, nil
 	}
 }
+
+// LoadReadShare returns a function that reads the setting read_share.
+func LoadReadShare(db Querier) func(context.Context) (float64, error) {
+	return func(ctx context.Context) (share float64, err error) {
+		err = db.QueryRow(ctx, `SELECT value::double precision FROM public.iasql_settings WHERE name = 'read_share'`).Scan(&share)
+		return share, err
+	}
+}

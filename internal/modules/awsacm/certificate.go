@@ -47,7 +47,7 @@ func newCertificate(c *aws.Clients) *declare.Resource {
 				Assigned().Unordered().EmptyIsNull().As(validations),
 			declare.Bool("dns_records", "", "Whether the records that validate it are put into the account's hosted zones, as rows of resource_record_set (module aws_route53), when AWS tells them. "+
 				"Set it in the INSERT. The rows stay when the certificate goes. AWS does not know of it.").Default("false").Local().Since(3),
-			declare.Tags("Tags", (*acm.Client).AddTagsToCertificate, (*acm.Client).RemoveTagsFromCertificate).From(declare.Call((*acm.Client).ListTagsForCertificate)),
+			declare.Tags("Tags", (*acm.Client).AddTagsToCertificate, (*acm.Client).RemoveTagsFromCertificate).From(declare.Call((*acm.Client).ListTagsForCertificate)).Together("acm", "arn"),
 		},
 
 		// Left to itself, ListCertificates tells only of those with RSA keys of up to

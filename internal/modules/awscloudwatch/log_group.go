@@ -26,7 +26,7 @@ func newLogGroup(c *aws.Clients) *declare.Resource {
 			declare.ARN("log_group_arn", "Arn").As(declare.Trimmed("", ":*")).Doc("Its Amazon Resource Name (ARN), without the :* at the end that some policies need."),
 			declare.Time("creation_time", "CreationTime", "When it was created.").As(declare.Millis),
 			declare.Tags("Tags", (*cloudwatchlogs.Client).TagResource, (*cloudwatchlogs.Client).UntagResource).
-				From(declare.Call((*cloudwatchlogs.Client).ListTagsForResource)),
+				From(declare.Call((*cloudwatchlogs.Client).ListTagsForResource)).Together("logs", "log_group_arn"),
 		},
 		DestroyBeforeCreate: true,
 

@@ -63,7 +63,7 @@ func newMetricAlarm(c *aws.Clients) *declare.Resource {
 			declare.Text("state_value", "StateValue", "Its state: OK, ALARM or INSUFFICIENT_DATA.").Assigned(),
 			declare.Text("state_reason", "StateReason", "Why it is in that state.").Assigned(),
 			declare.Time("state_updated_timestamp", "StateUpdatedTimestamp", "Since when."),
-			declare.Tags("Tags", (*cloudwatch.Client).TagResource, (*cloudwatch.Client).UntagResource).From(declare.Call((*cloudwatch.Client).ListTagsForResource)),
+			declare.Tags("Tags", (*cloudwatch.Client).TagResource, (*cloudwatch.Client).UntagResource).From(declare.Call((*cloudwatch.Client).ListTagsForResource)).Together("cloudwatch:alarm", "alarm_arn"),
 		},
 		Checks: []string{
 			"statistic IS NULL OR extended_statistic IS NULL",

@@ -57,7 +57,7 @@ func newTable(c *aws.Clients) *declare.Resource {
 			declare.Text("status", "TableStatus", "CREATING, ACTIVE, UPDATING, DELETING and so on.").Assigned(),
 			declare.Time("created_at", "CreationDateTime", "When it was created."),
 			declare.Tags("Tags", (*dynamodb.Client).TagResource, (*dynamodb.Client).UntagResource, waiting).
-				From(declare.Call((*dynamodb.Client).ListTagsOfResource, made)),
+				From(declare.Call((*dynamodb.Client).ListTagsOfResource, made)).Together("dynamodb:table", "arn"),
 		},
 		DestroyBeforeCreate: true,
 

@@ -132,7 +132,7 @@ func reservations(of declare.Option) *declare.Listing {
 
 // instances lists the instances.
 func instances() *declare.Listing {
-	return reservations(declare.Expand(func(r ec2types.Reservation) []ec2types.Instance { return r.Instances }))
+	return reservations(declare.Expand(func(r ec2types.Reservation) []ec2types.Instance { return r.Instances })).Looks("instance-id", "InstanceId")
 }
 
 func status(i ec2types.Instance) ec2types.InstanceStateName {

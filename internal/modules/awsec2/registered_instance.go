@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"strings"
 
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
@@ -19,6 +20,10 @@ var (
 	//go:embed sql/drop.sql
 	drop string
 )
+
+// groupsPage is the most target groups that a page may have (page
+// DescribeTargetGroups), and what the table target_group asks for: it is one listing.
+const groupsPage = 400
 
 // newRegistered declares the table registered_instance. There is one call for
 // each target group, since no call lists the targets of several. Registering an
@@ -39,7 +44,8 @@ func newRegistered(c *aws.Clients) *declare.Resource {
 			declare.Text("health_description", "TargetHealth.Description", "Why it is not healthy.").Assigned(),
 		},
 		List: declare.Once(declare.Call((*elb.Client).DescribeTargetHealth), "TargetHealthDescriptions").
-			Within(declare.Pages(elb.NewDescribeTargetGroupsPaginator, "TargetGroups", declare.Expand(ofInstances)), "TargetGroupArn", "TargetGroupArn"),
+			Within(declare.Pages(elb.NewDescribeTargetGroupsPaginator, "TargetGroups", declare.Expand(ofInstances),
+				declare.With(&elb.DescribeTargetGroupsInput{PageSize: awssdk.Int32(groupsPage)})), "TargetGroupArn", "TargetGroupArn"),
 		Get: declare.Search(),
 		Gone: func(t *elbtypes.TargetHealthDescription) bool {
 			return t.TargetHealth != nil && t.TargetHealth.State == elbtypes.TargetHealthStateEnumDraining

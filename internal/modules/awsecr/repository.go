@@ -45,7 +45,7 @@ func newRepository(c *aws.Clients) *declare.Resource {
 			declare.Text("registry_id", "RegistryId", "The twelve digits of the account whose registry it is in.").Assigned(),
 			declare.Text("repository_uri", "RepositoryUri", "What images are pushed to and pulled from; NULL until it is created.").Assigned(),
 			declare.Time("created_at", "CreatedAt", "When it was created."),
-			declare.Tags("Tags", (*ecr.Client).TagResource, (*ecr.Client).UntagResource).From(declare.Call((*ecr.Client).ListTagsForResource)),
+			declare.Tags("Tags", (*ecr.Client).TagResource, (*ecr.Client).UntagResource).From(declare.Call((*ecr.Client).ListTagsForResource)).Together("ecr:repository", "repository_arn"),
 		},
 		Checks: []string{
 			`kms_key IS NULL OR encryption_type <> 'AES256'`,

@@ -95,19 +95,6 @@ func TestUserLifecycle(t *testing.T) {
 	})
 }
 
-// A principal that is not known yet may be soon; moto does not look.
-func TestPrincipalError(t *testing.T) {
-	refused := func(message string) error {
-		return &modules.Error{Class: modules.Invalid, Code: "MalformedPolicyDocument", Message: message}
-	}
-	if err := principalError(refused(`Invalid principal in policy: "AWS":"arn:aws:iam::123456789012:role/new"`)); modules.ClassOf(err) != modules.Dependency {
-		t.Errorf("got class %s", modules.ClassOf(err))
-	}
-	if err := principalError(refused("Has prohibited field Resource")); modules.ClassOf(err) != modules.Invalid {
-		t.Errorf("got class %s", modules.ClassOf(err))
-	}
-}
-
 // A policy is found to be the same however it is written.
 func TestSamePolicies(t *testing.T) {
 	a := `{"p":{"Statement":[{"Effect":"Allow","Action":["s3:Get*"],"Resource":"*"}]}}`

@@ -2,7 +2,6 @@ package awsiam
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 
@@ -25,7 +24,6 @@ type role struct {
 // newRole declares the table iam_role. The limits are those of the page
 // CreateRole.
 func newRole(c *aws.Clients) *declare.Resource {
-	principals := declare.Failed(func(_ context.Context, _ *declare.Step, err error) error { return principalError(err) })
 	return declare.New(c, declare.Table[role]{
 		Name:       "iam_role",
 		Doc:        "Roles, which services and people take on for what they may do. Deleting a role removes its policies, and the instance profile of the same name that the EC2 console makes with a role.",
@@ -58,9 +56,9 @@ func newRole(c *aws.Clients) *declare.Resource {
 			return rolePolicies.read(ctx, s, row)
 		},
 		// Its policies, which CreateRole does not take, are left to the update.
-		Create: declare.Call((*iam.Client).CreateRole, declare.Answer("Role"), principals),
+		Create: declare.Call((*iam.Client).CreateRole, declare.Answer("Role")),
 		Updates: append([]declare.Update{
-			declare.Modify(declare.Call((*iam.Client).UpdateAssumeRolePolicy, principals), "assume_role_policy_document"),
+			declare.Modify(declare.Call((*iam.Client).UpdateAssumeRolePolicy), "assume_role_policy_document"),
 			declare.Replace(declare.Call((*iam.Client).UpdateRole), "description", "max_session_duration"), // a duration that is left out is the default again
 			declare.Put("permissions_boundary", declare.Call((*iam.Client).PutRolePermissionsBoundary), declare.Call((*iam.Client).DeleteRolePermissionsBoundary)),
 		}, rolePolicies.changes()...),
@@ -127,17 +125,6 @@ func listRoles(ctx context.Context, s *declare.Step, page func([]role) error) er
 		}
 	}
 	return page(all)
-}
-
-// principalError returns the refusal of a principal that does not exist as what
-// heals: one that was created a moment ago is not known everywhere yet (IAM User
-// Guide, "Changes that I make are not always immediately visible").
-func principalError(err error) error {
-	var e *modules.Error
-	if errors.As(err, &e) && e.Code == "MalformedPolicyDocument" && strings.Contains(e.Message, "Invalid principal") {
-		return &modules.Error{Class: modules.Dependency, Code: e.Code, Message: e.Message, Err: err}
-	}
-	return err
 }
 
 var rolePolicies = policies{

@@ -20,12 +20,10 @@ const (
 	idPrefix = "/hostedzone/"
 )
 
-// newZone declares the table hosted_zone. No listing tells the name servers: all
-// columns are those of the one call that does.
+// newZone declares the table hosted_zone.
 func newZone(c *aws.Clients) *declare.Resource {
-	read := declare.Call((*route53.Client).GetHostedZone, declare.Proves())
 	change := declare.Call((*route53.Client).ChangeTagsForResource, declare.With(&route53.ChangeTagsForResourceInput{ResourceType: route53types.TagResourceTypeHostedzone}))
-	return declare.New(c, declare.Table[route53types.HostedZone]{
+	return declare.New(c, declare.Table[route53.GetHostedZoneOutput]{
 		Name:       "hosted_zone",
 		Doc:        "DNS zones. Deleting one deletes its records first. Public zones can be created here; private ones, made by other means, are shown and can be changed.",
 		Service:    declare.Service(route53.NewFromConfig),
@@ -33,28 +31,29 @@ func newZone(c *aws.Clients) *declare.Resource {
 		// The token is the zone's caller reference, by which it is found: a second
 		// creation with the same is refused (page CreateHostedZone).
 		Creation: modules.ByTag,
-		Token:    "CallerReference",
+		Token:    "HostedZone.CallerReference",
 		Columns: []declare.Column{
-			declare.ID("hosted_zone_id", "Id", "The zone's id, such as Z0123456789ABCDEFGHIJ; NULL until it is created.").As(declare.Trimmed(idPrefix, "")).In("Id", "ResourceId"),
+			declare.ID("hosted_zone_id", "HostedZone.Id", "The zone's id, such as Z0123456789ABCDEFGHIJ; NULL until it is created.").As(declare.Trimmed(idPrefix, "")).In("Id", "ResourceId"),
 			declare.Text("domain_name", "HostedZone.Name", "The name of the domain, such as example.com. Kept in lower case and with a dot at the end.").
-				As(dnsName).In("Name").Required().CreateOnly().Same(sameName).Length(2, 1025).From(read),
-			declare.Text("comment", "HostedZone.Config.Comment", "What it is for, up to 256 characters.").In("HostedZoneConfig.Comment", "Comment").Length(1, 256).From(read),
-			declare.Bool("is_private", "HostedZone.Config.PrivateZone", "Whether it answers inside VPCs alone.").Assigned().Usual(modules.Bool(false)).From(read),
+				As(dnsName).In("Name").Required().CreateOnly().Same(sameName).Length(2, 1025),
+			declare.Text("comment", "HostedZone.Config.Comment", "What it is for, up to 256 characters.").In("HostedZoneConfig.Comment", "Comment").Length(1, 256),
+			declare.Bool("is_private", "HostedZone.Config.PrivateZone", "Whether it answers inside VPCs alone.").Assigned().Usual(modules.Bool(false)),
 			declare.Texts("name_servers", "DelegationSet.NameServers", "The name servers that answer for it, which the domain's registrar has to be told; NULL for private zones.").
-				Assigned().Unordered().EmptyIsNull().From(read),
+				Assigned().Unordered().EmptyIsNull(),
 			declare.Text("linked_service", "HostedZone.LinkedService.ServicePrincipal", "The AWS service that has made it and alone can change it, such as servicediscovery.amazonaws.com; NULL for all others.").
-				Assigned().From(read),
+				Assigned(),
 			declare.TagsBy("", change, change).TagsInBulk(declare.Call((*route53.Client).ListTagsForResources,
 				declare.With(&route53.ListTagsForResourcesInput{ResourceType: route53types.TagResourceTypeHostedzone})),
 				"ResourceIds", mostTagged, "hosted_zone_id", "ResourceTagSets", "ResourceId", "Tags"),
 		},
 
-		List: zones(),
-		Get: declare.GetEach(func(_ context.Context, _ *declare.Step, identity modules.Row) (route53types.HostedZone, error) {
-			return route53types.HostedZone{Id: identity["hosted_zone_id"].Ptr()}, nil
-		}),
+		List: declare.Pages(route53.NewListHostedZonesPaginator, "HostedZones", declare.Convert(func(z route53types.HostedZone) route53.GetHostedZoneOutput {
+			return route53.GetHostedZoneOutput{HostedZone: &z}
+		})),
+		Get: declare.One(declare.Call((*route53.Client).GetHostedZone), ""),
+		Row: nameServers,
 		// Tags, which CreateHostedZone does not take, are left to the update.
-		Create: declare.Call((*route53.Client).CreateHostedZone, declare.Answer("HostedZone")),
+		Create: declare.Call((*route53.Client).CreateHostedZone),
 		// Left out, the comment is removed (page UpdateHostedZoneComment).
 		Updates:   []declare.Update{declare.Replace(declare.Call((*route53.Client).UpdateHostedZoneComment), "comment")},
 		Delete:    declare.Call((*route53.Client).DeleteHostedZone),
@@ -66,6 +65,26 @@ func newZone(c *aws.Clients) *declare.Resource {
 			return ""
 		},
 	})
+}
+
+// nameServers completes a zone that was listed: no listing tells the name servers. Those of
+// a zone stay what they were when it was created ("Getting the name servers for a public
+// hosted zone", Route 53 Developer Guide: others take another zone), so that they are read
+// once. Five calls a second are all that an account has.
+func nameServers(ctx context.Context, s *declare.Step, z *route53.GetHostedZoneOutput, row modules.Row) error {
+	if z.DelegationSet != nil || row["is_private"].Bool() {
+		return nil
+	}
+	delete(row, "name_servers")
+	if modules.Known(ctx, row) {
+		return nil
+	}
+	out, err := declare.ClientOf[*route53.Client](s).GetHostedZone(ctx, &route53.GetHostedZoneInput{Id: z.HostedZone.Id})
+	if err != nil || out.DelegationSet == nil {
+		return err
+	}
+	row["name_servers"] = modules.Strings(out.DelegationSet.NameServers)
+	return nil
 }
 
 func zones() *declare.Listing {

@@ -44,7 +44,7 @@ func newTopic(c *aws.Clients) *declare.Resource {
 			attribute(modules.TypeBool, "content_based_deduplication", "ContentBasedDeduplication", "Whether messages of a FIFO topic are told apart by their content.").
 				Default("false").Usual(modules.Bool(false)),
 			declare.ARN("arn", "TopicArn").Doc("Its Amazon Resource Name (ARN); NULL until it is created."),
-			declare.Tags("Tags", (*sns.Client).TagResource, (*sns.Client).UntagResource).From(declare.Call((*sns.Client).ListTagsForResource)),
+			declare.Tags("Tags", (*sns.Client).TagResource, (*sns.Client).UntagResource).From(declare.Call((*sns.Client).ListTagsForResource)).Together("sns", "arn"),
 		},
 		Checks: []string{`fifo_topic = (name LIKE '%.fifo')`, `fifo_topic OR NOT content_based_deduplication`},
 

@@ -46,7 +46,7 @@ func newQueue(c *aws.Clients) *declare.Resource {
 			declare.Policy("Attributes[Policy]", "Who may do what with the queue: an access policy document. NULL: the account alone.").From(attributes).Unset(modules.Text("")),
 			declare.Text("url", "QueueUrl", "The address at which the queue is used; NULL until it is created.").Assigned().Key(),
 			attribute(modules.TypeText, "arn", "QueueArn", "Its Amazon Resource Name (ARN).").Assigned(),
-			declare.Tags("Tags", (*sqs.Client).TagQueue, (*sqs.Client).UntagQueue).From(declare.Call((*sqs.Client).ListQueueTags)),
+			declare.Tags("Tags", (*sqs.Client).TagQueue, (*sqs.Client).UntagQueue).From(declare.Call((*sqs.Client).ListQueueTags)).Together("sqs", "arn"),
 		},
 		Checks: []string{`fifo_queue = (name LIKE '%.fifo')`},
 

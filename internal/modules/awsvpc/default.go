@@ -7,7 +7,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	"iasql/internal/aws"
 	"iasql/internal/aws/declare"
 )
 
@@ -22,9 +21,9 @@ func (s standard) is(vpc *string) bool { return s.vpc != "" && s.vpc == awssdk.T
 // defaultVPC returns the region's default VPC, to which its parts do not say
 // that they belong.
 func defaultVPC(ctx context.Context, s *declare.Step) (standard, error) {
-	out, err := declare.ClientOf[*ec2.Client](s).DescribeVpcs(ctx, &ec2.DescribeVpcsInput{Filters: []ec2types.Filter{aws.EC2Filter("is-default", "true")}})
-	if err != nil || len(out.Vpcs) == 0 {
+	found, err := declare.Find[ec2types.Vpc](ctx, declare.ClientOf[*ec2.Client](s), vpcList(), "is-default", "true")
+	if err != nil || len(found) == 0 {
 		return standard{}, err
 	}
-	return standard{awssdk.ToString(out.Vpcs[0].VpcId), awssdk.ToString(out.Vpcs[0].DhcpOptionsId)}, nil
+	return standard{awssdk.ToString(found[0].VpcId), awssdk.ToString(found[0].DhcpOptionsId)}, nil
 }

@@ -90,12 +90,12 @@ func newEndpoint(c *aws.Clients, kind ec2types.VpcEndpointType, name, doc string
 }
 
 // endpoints lists the endpoints of a kind, without those that are listed after
-// their deletion.
+// their deletion. It asks for those of all kinds: the tables share one listing.
 func endpoints(kind ec2types.VpcEndpointType) *declare.Listing {
 	return declare.Pages(ec2.NewDescribeVpcEndpointsPaginator, "VpcEndpoints", declare.With(&ec2.DescribeVpcEndpointsInput{
-		MaxResults: awssdk.Int32(aws.PageSize), Filters: []ec2types.Filter{aws.EC2Filter("vpc-endpoint-type", string(kind))},
+		MaxResults: awssdk.Int32(aws.PageSize),
 	}), declare.Expand(func(e ec2types.VpcEndpoint) []ec2types.VpcEndpoint {
-		if strings.EqualFold(string(e.State), "deleted") {
+		if e.VpcEndpointType != kind || strings.EqualFold(string(e.State), "deleted") {
 			return nil
 		}
 		return []ec2types.VpcEndpoint{e}

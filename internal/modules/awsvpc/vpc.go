@@ -61,7 +61,8 @@ func newVPC(c *aws.Clients) *declare.Resource {
 // vpcList lists the VPCs. EC2 takes no page size together with ids, but does with
 // filters.
 func vpcList() *declare.Listing {
-	return declare.Pages(ec2.NewDescribeVpcsPaginator, "Vpcs", declare.With(&ec2.DescribeVpcsInput{MaxResults: awssdk.Int32(aws.PageSize)}))
+	return declare.Pages(ec2.NewDescribeVpcsPaginator, "Vpcs", declare.With(&ec2.DescribeVpcsInput{MaxResults: awssdk.Int32(aws.PageSize)})).
+		Looks("vpc-id", "VpcId").Looks("is-default", "IsDefault")
 }
 
 // noDefault reads options that AWS calls default as none.

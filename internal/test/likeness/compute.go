@@ -8,13 +8,14 @@ func compute(endpoint string, took func(time.Duration) time.Duration) []Rule {
 	return []Rule{
 		roles,
 		&Visibility{Hidden: took(time.Minute)},
-		&Network{Pending: took(time.Minute), Endpoint: endpoint},
+		&Network{Pending: took(time.Minute), Deleting: took(time.Minute), Endpoint: endpoint},
 		&Dependencies{Endpoint: endpoint, Interfaces: interfaces},
 		&Peerings{Initiating: took(10 * time.Second), Provisioning: took(20 * time.Second), Deleting: took(20 * time.Second), Lagging: took(20 * time.Second)},
 		&Instances{Pending: took(40 * time.Second), Stopping: took(time.Minute), ShuttingDown: took(time.Minute), Endpoint: endpoint},
 		&LoadBalancers{Provisioning: took(3 * time.Minute), Lingering: took(5 * time.Minute), Endpoint: endpoint, Interfaces: interfaces},
 		&DBInstances{Creating: took(5 * time.Minute), Modifying: took(3 * time.Minute), Optimizing: took(6 * time.Hour), Deleting: took(4 * time.Minute), Endpoint: endpoint, Interfaces: interfaces},
 		&Services{ServiceRole: took(20 * time.Second), Draining: took(2 * time.Minute), Registering: took(time.Second), Endpoint: endpoint, Interfaces: interfaces},
+		TaskDefinitions{},
 		&Functions{Pending: took(time.Minute), Updating: took(20 * time.Second), Lingering: took(20 * time.Minute), Roles: roles, Interfaces: interfaces},
 	}
 }

@@ -185,12 +185,14 @@ func notFound(id string) faultproxy.Fault {
 	return faultproxy.Fault{}
 }
 
-// Refusals answer calls of one action with an error for a while: what is under way
-// elsewhere, or a service's capacity.
+// Refusals answer calls of one action with an error a few times: what is under way
+// elsewhere, what a service has no capacity for, or what there is not.
 type Refusals struct {
 	Service, Action string
-	Code, Message   string
-	Status          int // 400 if 0
+	// Naming is in the body of the calls that it is about; all if it is empty.
+	Naming        string
+	Code, Message string
+	Status        int // 400 if 0
 	// Times is how many of the calls are refused; all if it is negative.
 	Times int
 	memory
@@ -198,7 +200,7 @@ type Refusals struct {
 
 // Apply implements [Rule].
 func (r *Refusals) Apply(c Call) faultproxy.Fault {
-	if c.Service != r.Service || c.Action != r.Action {
+	if c.Service != r.Service || c.Action != r.Action || !strings.Contains(c.Body, r.Naming) {
 		return faultproxy.Fault{}
 	}
 	r.lock.Lock()

@@ -18,13 +18,15 @@ import (
 //     User Guide).
 //   - A public NAT gateway in a VPC without an attached internet gateway is pending for
 //     a while, and then failed: Gateway.NotAttached ("Troubleshoot NAT gateways" in
-//     the Amazon VPC User Guide).
+//     the Amazon VPC User Guide). One that is deleted is deleting for a while, in which
+//     it keeps its address and network interface (page DeleteNatGateway); the address is
+//     refused with AuthFailure (github.com/kubernetes/kops, issue 938).
 //   - An interface endpoint gets private DNS names only in a VPC with DNS support and
 //     DNS host names (CreateVpcEndpoint: InvalidParameter; page CreateVpcEndpoint of
 //     the Amazon EC2 API Reference, PrivateDnsEnabled).
 type Network struct {
-	// Pending is how long NAT gateways are pending.
-	Pending time.Duration
+	// Pending and Deleting are how long NAT gateways are that.
+	Pending, Deleting time.Duration
 	// Endpoint is the emulator's, which knows what there is.
 	Endpoint string
 	memory
@@ -48,10 +50,29 @@ func (n *Network) Apply(c Call) faultproxy.Fault {
 		}
 	case "CreateNatGateway":
 		return n.createNATGateway(c)
+	case "DeleteNatGateway":
+		return n.deleteNATGateway(c)
+	case "ReleaseAddress":
+		if n.young("deleting "+n.get("holder of "+p.Get("AllocationId")), n.Deleting) {
+			return refused("AuthFailure", "You do not have permission to access the specified resource.")
+		}
 	case "DescribeNatGateways":
 		return faultproxy.Fault{Rewrite: n.natGateways}
 	}
 	return faultproxy.Fault{}
+}
+
+// deleteNATGateway has one be deleting for a while. The emulator keeps its interface.
+func (n *Network) deleteNATGateway(c Call) faultproxy.Fault {
+	e, id := emulator(n.Endpoint), c.Params.Get("NatGatewayId")
+	is := e.query(c, "ec2", "DescribeNatGateways", "NatGatewayId.1", id)
+	return learn(func(string) {
+		n.begin("deleting " + id)
+		n.set("holder of "+member(is, "allocationId"), id)
+		time.AfterFunc(n.Deleting, func() {
+			e.query(c, "ec2", "DeleteNetworkInterface", "NetworkInterfaceId", member(is, "networkInterfaceId"))
+		})
+	})
 }
 
 // createNATGateway makes one that will fail as a private one: it does not get the
@@ -85,6 +106,8 @@ func (n *Network) natGateways(body []byte) []byte {
 			part = put(part, "connectivityType", "public")
 		}
 		switch {
+		case member(part, "state") == "deleted" && n.young("deleting "+id, n.Deleting):
+			part = put(part, "state", "deleting")
 		case !known || member(part, "state") != "available":
 		case since < n.Pending:
 			part = put(part, "state", "pending")
