@@ -60,7 +60,7 @@ func TestLikeness(t *testing.T) {
 		return // TestConformance does that
 	}
 	for _, m := range described {
-		if slices.Contains([]string{"aws_sqs", "aws_secrets_manager", "aws_dynamo"}, m.Name) {
+		if slices.Contains([]string{"aws_sqs", "aws_secrets_manager"}, m.Name) {
 			t.Run(m.Name, func(t *testing.T) {
 				t.Parallel()
 				conform(t, m, true)

@@ -1,6 +1,7 @@
 package likeness
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -102,5 +103,21 @@ func TestBucketAgain(t *testing.T) {
 	w.Settled()
 	if n := w.PSQL(`SELECT count(*) FROM iasql_operations WHERE action = 'PutBucketPolicy'`); n != "2" {
 		t.Errorf("the policy was put %s times, want twice", n)
+	}
+}
+
+// Who may not write DNS records cannot have them made by a certificate or a distribution.
+func TestRecordsTakeARight(t *testing.T) {
+	t.Parallel()
+	w, _ := start(t, of(&likeness.Certificates{}), "aws_acm", "aws_route53")
+	w.Admin(`REVOKE INSERT ON resource_record_set FROM iasql_user`)
+	const insert = `INSERT INTO certificate (domain_name, dns_records) VALUES ('www.site.test', `
+	if got := w.Refused(insert + `true)`); !strings.Contains(got, "42501") || !strings.Contains(got, "resource_record_set") {
+		t.Errorf("without the right: %s", got)
+	}
+	w.Admin(`GRANT INSERT ON resource_record_set TO iasql_user`)
+	w.PSQL(insert + `true)`)
+	if got := w.PSQL(`SELECT count(*) FROM certificate WHERE dns_records`); got != "1" {
+		t.Errorf("with the right there are %s", got)
 	}
 }
