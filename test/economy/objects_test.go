@@ -43,10 +43,18 @@ type kind struct {
 	of   []string // the calls about them, by the beginnings of their names
 }
 
+// count is how many there are: few zones, of which five calls a second tell.
+func (k kind) count() int {
+	if k.name == "zone" {
+		return max(1, *objects/5)
+	}
+	return *objects
+}
+
 // What AWS tells of one object a call is asked once for each, and their tags together.
 // Of a bucket it tells everything by calls of its own (versioning, policy, tags, public
-// access block, website), of a table its time to live besides, of a repository its
-// lifecycle policy, its policy and its images.
+// access block, website, objects), of a table its time to live besides, of a repository
+// its lifecycle policy, its policy and its images.
 func kinds(a testaws.Account, role string) []kind {
 	cfg := a.Config("us-east-1")
 	name := func(i int) *string { return aws.String(fmt.Sprintf("object-%04d", i)) }
@@ -100,7 +108,7 @@ func kinds(a testaws.Account, role string) []kind {
 		{"bucket", func(ctx context.Context, i int) error {
 			_, err := s3.NewFromConfig(cfg, func(o *s3.Options) { o.UsePathStyle = true }).CreateBucket(ctx, &s3.CreateBucketInput{Bucket: aws.String(fmt.Sprintf("%s-%s", *name(i), strings.ToLower(a.ID)))})
 			return err
-		}, 5, []string{"GET /object-", "HEAD /object-"}},
+		}, 6, []string{"GET /object-"}},
 	}
 }
 
@@ -117,7 +125,7 @@ func TestManyObjects(t *testing.T) {
 	for _, k := range all {
 		g, ctx := errgroup.WithContext(t.Context())
 		g.SetLimit(8)
-		for i := range *objects {
+		for i := range k.count() {
 			g.Go(func() error { return k.make(ctx, i) })
 		}
 		if err := g.Wait(); err != nil {
@@ -125,7 +133,7 @@ func TestManyObjects(t *testing.T) {
 		}
 	}
 	w.Serve()
-	w.PSQL(`UPDATE iasql_settings SET value = '1 hour' WHERE name = 'sync_interval'`)
+	w.PSQL(`UPDATE iasql_settings SET value = '1 hour' WHERE name = 'sync_interval'`, `UPDATE iasql_settings SET value = '1' WHERE name = 'read_share'`)
 	n, list := calls(proxy, func() {
 		w.Install([]string{"us-east-1"}, "aws_sqs", "aws_sns", "aws_dynamo", "aws_cloudwatch", "aws_lambda", "aws_acm", "aws_route53", "aws_ecr", "aws_s3")
 	})
@@ -137,16 +145,17 @@ func TestManyObjects(t *testing.T) {
 		made := 0
 		for action, count := range proxy.Counts() {
 			for _, of := range k.of {
-				if strings.HasPrefix(action, of) {
+				// The listing of all buckets tells their regions, and the emulator's does not.
+				if strings.HasPrefix(action, of) && !strings.Contains(action, "?location") {
 					made += count - before[action]
 					break
 				}
 			}
 		}
-		pages := 4 + math.Ceil(float64(*objects)/50)
-		t.Logf("%s: %.2f calls an object", k.name, float64(made)/float64(*objects))
-		if most := k.each*float64(*objects) + pages; float64(made) > most {
-			t.Errorf("%d calls for %d objects of kind %s, more than %.0f", made, *objects, k.name, most)
+		pages := 4 + math.Ceil(float64(k.count())/50)
+		t.Logf("%s: %.2f calls an object", k.name, float64(made)/float64(k.count()))
+		if most := k.each*float64(k.count()) + pages; float64(made) > most {
+			t.Errorf("%d calls for %d objects of kind %s, more than %.0f", made, k.count(), k.name, most)
 		}
 	}
 }
