@@ -23,6 +23,8 @@ func Decide(s *Subject, p Policy) Decision {
 		return Decision{Settle: true, Reason: "the record is gone"}
 	case s.Record == nil:
 		return decideUnrecorded(s, p, mode)
+	case s.yields():
+		return Decision{Wait: true, State: StateWaiting, Reason: fmt.Sprintf("record %d is taking its object over", s.Claim.By)}
 	case s.Presence == Going, s.Presence == Present && s.deletedLast():
 		return decideGoing(s)
 	case s.Presence == Unknown:

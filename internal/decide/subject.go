@@ -106,7 +106,15 @@ type Claim struct {
 }
 
 // Lost reports whether the subject's record has lost its object to another record.
-func (s *Subject) Lost() bool { return s.Record != nil && s.Claim.By != 0 }
+func (s *Subject) Lost() bool { return s.Record != nil && s.Claim.By != 0 && !s.yields() }
+
+// yields reports whether another record is about to take over the object that is
+// remembered to be the subject's. Until it has, the object stays the subject's: the
+// other record may be deleted before anything is done about it, and nobody would
+// know of the object.
+func (s *Subject) yields() bool {
+	return s.Record != nil && !s.Deposed && s.bound() && s.Claim.By != 0 && s.Claim.Pending
+}
 
 // Policy is what the decisions depend on besides the subject.
 type Policy struct {

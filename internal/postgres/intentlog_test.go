@@ -278,8 +278,7 @@ func TestManyRecentCalls(t *testing.T) {
 			}
 			took = append(took, time.Since(begun))
 		}
-		slices.Sort(took)
-		return took[len(took)/2]
+		return slices.Min(took) // others use the processors, too
 	}
 	before := edit()
 	const calls = 10_000

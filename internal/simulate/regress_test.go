@@ -19,6 +19,17 @@ func TestRegressions(t *testing.T) {
 				{Do: Rule, At: 3, A: 1, B: 49, C: 20, D: 14},
 			}},
 		}},
+		"a name given to another record, which is deleted before it has taken the object over": {Seed: 385128, Constrained: false, Slow: true, MaxDeletes: 100, Ratio: 1, Rows: 0, Actions: []Action{
+			{Do: Cycle, Seed: 8633774662510729017},
+			{Do: Insert, Slot: 2, A: 2, B: 27, C: 34, D: 32},
+			{Do: Edit, Slot: 2, A: 2, B: 14, C: 51, D: 57},
+			{Do: Cycle, Seed: 16958752925181822323, Faults: 0.3},
+			{Do: Edit, Slot: 2, A: 2, B: 11, C: 48, D: 54},
+			{Do: Insert, Slot: 1, A: 2, B: 55, C: 9, D: 18},
+			{Do: Cycle, Push: true, Seed: 2895458235387149949, Faults: 0.3},
+			{Do: Remove, Slot: 2, A: 2, B: 39, C: 26, D: 35},
+			{Do: Remove, Slot: 2, A: 2, B: 3, C: 58, D: 24},
+		}},
 		"a name asked for again while its object is being deleted": {Seed: 698642, Constrained: false, Slow: true, MaxDeletes: 1, Ratio: 1, Rows: 3, Actions: []Action{
 			{Do: Cycle, Seed: 12116934291481795724},
 			{Do: Remove, Slot: 1, A: 29, B: 51, C: 40, D: 19},

@@ -57,7 +57,6 @@ var otherwise = map[string]string{
 	"kms_key.key_state PendingDeletion":             leftOut + ": no other key gets its id, and nobody waits for 7 to 30 days",
 	"kms_key.key_state PendingReplicaDeletion":      leftOut + ": no other key gets its id, and its replicas may stay for ever",
 
-	"certificate.status PENDING_VALIDATION":            "it waits for somebody's DNS, up to 72 hours",
 	"certificate.failure_reason CAA_ERROR":             "it is why, and status is the state",
 	"certificate.failure_reason PCA_REQUEST_FAILED":    "it is why, and status is the state",
 	"db_cluster.status failing-over":                   "another instance becomes the writer",
@@ -88,7 +87,7 @@ var unread = func() map[string]string {
 			"auto_scaling_group: WarmPoolConfiguration.Status", "cache_cluster: CacheParameterGroup.ParameterApplyStatus",
 			"cache_cluster: NotificationConfiguration.TopicStatus", "cluster: AttachmentsStatus", "codebuild_project: Webhook.Status", "db_cluster: LimitlessDatabase.Status",
 			"db_cluster: MasterUserSecret.SecretStatus", "domain: ChangeProgressDetails.ConfigChangeStatus", "domain: ServiceSoftwareOptions.UpdateStatus",
-			"dynamo_table: WarmThroughput.Status", "hosted_zone: Features.AcceleratedRecoveryStatus", "instance: MetadataOptions.State", "instance_metadata: MetadataOptions.State",
+			"dynamo_table: WarmThroughput.Status", "instance: MetadataOptions.State", "instance_metadata: MetadataOptions.State",
 			"instance_metadata: Monitoring.State", "listener: MutualAuthentication.TrustStoreAssociationStatus", "log_group: DataProtectionStatus",
 			"memory_db_cluster: ParameterGroupStatus", "memory_db_cluster: SnsTopicStatus", "nat_gateway: Address.Status", "nat_gateway: ProvisionedBandwidth.Status",
 			"rds: DBSubnetGroup.SubnetGroupStatus", "rds: MasterUserSecret.SecretStatus", "rds: StorageOperationStatus", "rds: StorageVolumeStatus",

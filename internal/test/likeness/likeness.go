@@ -59,7 +59,10 @@ func (l *Likeness) decide(c faultproxy.Call) faultproxy.Fault {
 		all.Before, all.After = then(all.Before, fault.Before), then(all.After, fault.After)
 		all.Instead = cmp.Or(all.Instead, fault.Instead)
 		all.Stale = max(all.Stale, fault.Stale)
-		all.Lose, all.Cut = all.Lose || fault.Lose, all.Cut || fault.Cut
+		all.Lose, all.Cut, all.Truncate = all.Lose || fault.Lose, all.Cut || fault.Cut, all.Truncate || fault.Truncate
+		if !fault.Date.IsZero() {
+			all.Date = fault.Date
+		}
 		if first, second := all.Rewrite, fault.Rewrite; first != nil && second != nil {
 			all.Rewrite = func(body []byte) []byte { return second(first(body)) }
 		} else if second != nil {
