@@ -224,6 +224,10 @@ func (w *world) finalRecord(t *modules.Table, at decide.RecordRef, r *row, recor
 				if have.IsNull() {
 					continue // made in the cloud with the name of what is on its way out; there is no record it could name
 				}
+				if !w.enforcing(at) && w.movedAway(p, have.Int()) {
+					left = true // a user has moved what it is in elsewhere, and asked for nothing of it; the deposed object says so
+					continue
+				}
 				if key, ok := w.db.keyOf(target, have.Int()); (!ok || w.cloud.live(target, t.Scope(r.vals), key) == nil) && w.explained(ref(target, have.Int())) == "" {
 					left = true // the record it names has no object, says why, and is what a person has to look at
 					continue
@@ -258,6 +262,18 @@ func (w *world) finalRecord(t *modules.Table, at decide.RecordRef, r *row, recor
 	} else if st != nil && w.db.pending[at] == nil && st.Code == "" && !w.enforcing(at) && st.Name != decide.StateWaiting {
 		w.violate("R14", "%v differs in %s with nothing pending (%s: %s)", at, differs, st.Name, st.Message)
 	}
+}
+
+// movedAway reports whether an object is the old one of another record than this, which
+// is elsewhere by now.
+func (w *world) movedAway(o *object, record int64) bool {
+	for _, g := range w.db.deposed {
+		if g.table == o.table && g.key == o.key && g.scope == o.scope {
+			row := w.db.rows[o.table.Name][g.record]
+			return g.record != record && row != nil && o.table.Scope(row.vals) != g.scope
+		}
+	}
+	return false
 }
 
 func (w *world) enforcing(at decide.RecordRef) bool {

@@ -30,6 +30,14 @@ func TestRegressions(t *testing.T) {
 			{Do: Remove, Slot: 2, A: 2, B: 39, C: 26, D: 35},
 			{Do: Remove, Slot: 2, A: 2, B: 3, C: 58, D: 24},
 		}},
+		"a reference to what a user adopted and moved to another region": {Seed: 987240, Constrained: true, Slow: true, MaxDeletes: 100, Ratio: 1, Rows: 2, Actions: []Action{
+			{Do: Cycle, Seed: 3173723430570069485},
+			{Do: Edit, Slot: 1, B: 44, C: 35, D: 27},
+			{Do: Cycle, Seed: 18394035772539815769},
+			{Do: Adopt, B: 60, C: 17, D: 49},
+			{Do: Cycle, Seed: 3071553191408455407},
+			{Do: Edit, Slot: 1, B: 21, C: 31, D: 61},
+		}},
 		"a name asked for again while its object is being deleted": {Seed: 698642, Constrained: false, Slow: true, MaxDeletes: 1, Ratio: 1, Rows: 3, Actions: []Action{
 			{Do: Cycle, Seed: 12116934291481795724},
 			{Do: Remove, Slot: 1, A: 29, B: 51, C: 40, D: 19},
