@@ -29,11 +29,6 @@ const (
 	services = "github.com/aws/aws-sdk-go-v2/service/"
 )
 
-// handmade are the calls that are made without a client of the SDK's.
-var handmade = map[string]string{
-	"(*iasql/internal/aws.tagging).getResources": "resourcegroupstaggingapi:GetResources",
-}
-
 // isShared reports whether modules use a package for their calls.
 func isShared(path string) bool { return path == shared || path == declares }
 
@@ -167,9 +162,6 @@ func (p *program) check(pkg listed) (checked *types.Package, module string, err 
 		for _, decl := range file.Decls {
 			for _, object := range declared(info, decl) {
 				p.uses[object], p.operations[object] = map[types.Object]bool{}, map[string]bool{}
-				if operation := handmade[fullName(object)]; operation != "" {
-					p.operations[object][operation] = true
-				}
 				if isShared(pkg.ImportPath) {
 					p.shared[fullName(object)] = object
 				}
