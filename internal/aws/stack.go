@@ -137,11 +137,11 @@ func (s *stack) attempt(ctx context.Context, in middleware.FinalizeInput, next m
 	began := time.Now()
 	out, metadata, err := next.HandleFinalize(ctx, in)
 	if err == nil {
-		observed(ctx, op, began, metadata, nil)
+		s.observed(ctx, op, began, metadata, nil)
 		return out, metadata, nil
 	}
 	e := s.clean(Classify(err, op.mutates, op.sent.Load()))
-	observed(ctx, op, began, metadata, e)
+	s.observed(ctx, op, began, metadata, e)
 	switch {
 	case e.Class == modules.MayHaveHappened:
 		op.unsure = true

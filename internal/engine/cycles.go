@@ -174,7 +174,11 @@ func (e *Engine) runCycle(ctx context.Context, account string, kind store.Kind, 
 	if kind == store.Full && options.Batch == 0 {
 		cycle.Preempt, asked = e.turns.list(account)
 	}
+	began := time.Now()
 	report, failure := e.underLease(ctx, lease, cycle, kind)
+	if e.options.Observe != nil {
+		e.options.Observe(Observation{Account: account, Kind: options.Kind, Took: time.Since(began), Report: report, Err: failure})
+	}
 	if asked() || report.More { // who asked may have come too late for this cycle
 		if _, err := e.pool.Exec(context.WithoutCancel(ctx), `SELECT iasql_internal.enqueue('push', $1)`, account); err != nil {
 			e.log.Error("could not queue another cycle", "account", account, "error", err)
