@@ -212,37 +212,26 @@ func (s *session) preview(ctx context.Context, batch string) (p plan, err error)
 	if err := joinBatch(ctx, conn, batch); err != nil {
 		return p, err
 	}
-	// The hash has to be that of the steps: it is asked for before and after.
-	for range 3 {
-		var before, after string
-		if err := conn.QueryRow(ctx, `SELECT public.iasql_preview_hash()`).Scan(&before); err != nil {
-			return p, err
-		}
-		rows, err := conn.Query(ctx, `SELECT action, direction, table_name, id, description, changes, coalesce(reason, '') FROM public.iasql_preview()`)
-		if err != nil {
-			return p, err
-		}
-		p.steps, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (step, error) {
-			var t step
-			var changes []byte
-			if err := row.Scan(&t.action, &t.direction, &t.table, &t.id, &t.description, &changes, &t.reason); err != nil {
-				return t, err
-			}
-			_ = json.Unmarshal(changes, &t.changes)
-			return t, nil
-		})
-		if err != nil {
-			return p, err
-		}
-		if err := conn.QueryRow(ctx, `SELECT public.iasql_preview_hash()`).Scan(&after); err != nil {
-			return p, err
-		}
-		if before == after {
-			p.hash = after
-			return p, nil
-		}
+	// The hash has to be that of the steps, hence not public.iasql_preview() and
+	// iasql_preview_hash(), which make a preview each.
+	var made int64
+	if err := conn.QueryRow(ctx, `SELECT iasql_internal.preview()`).Scan(&made); err != nil {
+		return p, err
 	}
-	return p, errNotThere("The database or the cloud changes faster than a preview can be made. Try again in a moment.")
+	rows, err := conn.Query(ctx, `SELECT action, direction, table_name, id, coalesce(description, ''), changes, coalesce(reason, ''), coalesce(hash, '') FROM iasql_internal.previewed WHERE request = $1 ORDER BY ord`, made)
+	if err != nil {
+		return p, err
+	}
+	p.steps, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (step, error) {
+		var t step
+		var changes []byte
+		if err := row.Scan(&t.action, &t.direction, &t.table, &t.id, &t.description, &changes, &t.reason, &p.hash); err != nil {
+			return t, err
+		}
+		_ = json.Unmarshal(changes, &t.changes) // always an object of such
+		return t, nil
+	})
+	return p, err
 }
 
 func (c *Console) batches(v *visit) {

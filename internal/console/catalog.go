@@ -148,32 +148,51 @@ func find(columns []*columnInfo, name string) *columnInfo {
 	return nil
 }
 
-// reference is a foreign key between two managed tables, of one column.
+// reference is a foreign key between two managed tables. Beside the column that
+// tells one from another it has account and region, as a rule.
 type reference struct {
-	from, column, to, key string
-	fast                  bool // an index finds those that refer
+	from, column, to string
+	columns, keys    []string
+	fast             bool // an index finds those that refer
+}
+
+// same is the condition that a row f refers to a row t.
+func (r reference) same(f, t string) string {
+	parts := make([]string, len(r.columns))
+	for i := range r.columns {
+		parts[i] = f + "." + ident(r.columns[i]) + " = " + t + "." + ident(r.keys[i])
+	}
+	return strings.Join(parts, " AND ")
 }
 
 func loadReferences(ctx context.Context, tx pgx.Tx) ([]reference, error) {
 	rows, err := tx.Query(ctx, `
-		SELECT c.relname, a.attname, d.relname, b.attname,
-			EXISTS (SELECT FROM pg_index i WHERE i.indrelid = k.conrelid AND i.indkey[0] = a.attnum AND i.indisvalid)
+		SELECT c.relname, p.columns[cardinality(p.columns)], d.relname, p.columns, p.keys,
+			EXISTS (SELECT FROM pg_index i CROSS JOIN generate_series(0, cardinality(k.conkey) - 1) n
+					WHERE i.indrelid = k.conrelid AND i.indisvalid AND i.indpred IS NULL AND i.indkey[0] = ANY (k.conkey) AND i.indkey[n] = p.last)
 		FROM pg_constraint k
 		JOIN pg_class c ON c.oid = k.conrelid AND c.relnamespace = 'public'::regnamespace
 		JOIN pg_class d ON d.oid = k.confrelid AND d.relnamespace = 'public'::regnamespace
 		JOIN public.iasql_tables t ON t."table" = c.relname JOIN public.iasql_tables u ON u."table" = d.relname
-		JOIN pg_attribute a ON a.attrelid = k.conrelid AND a.attnum = k.conkey[1]
-		JOIN pg_attribute b ON b.attrelid = k.confrelid AND b.attnum = k.confkey[1]
-		WHERE k.contype = 'f' AND cardinality(k.conkey) = 1
-			AND has_column_privilege(k.conrelid, a.attnum, 'SELECT') AND has_column_privilege(k.confrelid, b.attnum, 'SELECT')
-			AND has_column_privilege(k.conrelid, 'id', 'SELECT') AND has_column_privilege(k.confrelid, 'id', 'SELECT')
+		CROSS JOIN LATERAL (
+			SELECT array_agg(a.attname::text ORDER BY a.attname IN ('account', 'region') DESC, x.n) AS columns,
+				array_agg(b.attname::text ORDER BY a.attname IN ('account', 'region') DESC, x.n) AS keys,
+				bool_and(has_column_privilege(a.attrelid, a.attnum, 'SELECT') AND has_column_privilege(b.attrelid, b.attnum, 'SELECT')) AS seen,
+				(array_agg(a.attnum ORDER BY a.attname IN ('account', 'region'), x.n))[1] AS last, count(*) FILTER (WHERE a.attname NOT IN ('account', 'region')) AS telling
+			FROM unnest(k.conkey, k.confkey) WITH ORDINALITY x (mine, theirs, n)
+			JOIN pg_attribute a ON a.attrelid = k.conrelid AND a.attnum = x.mine
+			JOIN pg_attribute b ON b.attrelid = k.confrelid AND b.attnum = x.theirs) p
+		WHERE k.contype = 'f' AND p.seen AND p.telling = 1
+			-- By number: a name is looked for in tables, too, that the joins leave out.
+			AND has_column_privilege(k.conrelid, (SELECT i.attnum FROM pg_attribute i WHERE i.attrelid = k.conrelid AND i.attname = 'id'), 'SELECT')
+			AND has_column_privilege(k.confrelid, (SELECT i.attnum FROM pg_attribute i WHERE i.attrelid = k.confrelid AND i.attname = 'id'), 'SELECT')
 		ORDER BY 1, 2`)
 	if err != nil {
 		return nil, err
 	}
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (reference, error) {
 		var r reference
-		return r, row.Scan(&r.from, &r.column, &r.to, &r.key, &r.fast)
+		return r, row.Scan(&r.from, &r.column, &r.to, &r.columns, &r.keys, &r.fast)
 	})
 }
 

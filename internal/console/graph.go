@@ -104,9 +104,9 @@ func neighbours(ctx context.Context, tx pgx.Tx, references []reference, t string
 // related returns the records that a record refers to by a reference, or that
 // refer to it.
 func related(ctx context.Context, tx pgx.Tx, ref reference, id int64, out bool, each int) (ids []int64, more bool, err error) {
-	sql := fmt.Sprintf("SELECT o.id FROM %s t JOIN %s o ON o.%s = t.%s WHERE t.id = $1 ORDER BY o.id LIMIT $2", table(ref.from), table(ref.to), ident(ref.key), ident(ref.column))
+	sql := fmt.Sprintf("SELECT t.id FROM %s f JOIN %s t ON %s WHERE f.id = $1 ORDER BY t.id LIMIT $2", table(ref.from), table(ref.to), ref.same("f", "t"))
 	if !out {
-		sql = fmt.Sprintf("SELECT o.id FROM %s o WHERE o.%s = (SELECT t.%s FROM %s t WHERE t.id = $1) ORDER BY o.id LIMIT $2", table(ref.from), ident(ref.column), ident(ref.key), table(ref.to))
+		sql = fmt.Sprintf("SELECT f.id FROM %s t JOIN %s f ON %s WHERE t.id = $1 ORDER BY f.id LIMIT $2", table(ref.to), table(ref.from), ref.same("f", "t"))
 	}
 	rows, err := tx.Query(ctx, sql, pgx.QueryExecModeExec, id, each+1)
 	if err != nil {
