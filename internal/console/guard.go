@@ -119,15 +119,29 @@ func newAttempts() *attempts {
 	return &attempts{from: newLimiters(every, 20), named: newLimiters(every, 5), all: rate.NewLimiter(5, 50), slots: make(chan struct{}, 4)}
 }
 
-// begin reports whether an attempt may be made; done ends it.
-func (a *attempts) begin(from, name string) (done func(), ok bool) {
-	if !a.from.of(from).Allow() || !a.named.of(from+" "+name).Allow() || !a.all.Allow() {
+// begin reports whether an attempt may be made; done ends it. Those that fail
+// count, and all that are made by everybody.
+func (a *attempts) begin(from, name string) (done func(failed bool), ok bool) {
+	limits := []*rate.Limiter{a.from.of(from), a.named.of(from + " " + name)}
+	for _, limit := range limits {
+		if limit.Tokens() < 1 {
+			return nil, false
+		}
+	}
+	if !a.all.Allow() {
 		return nil, false
 	}
 	select {
 	case a.slots <- struct{}{}:
-		return func() { <-a.slots }, true
 	default:
 		return nil, false
 	}
+	return func(failed bool) {
+		<-a.slots
+		for _, limit := range limits {
+			if failed {
+				limit.Allow()
+			}
+		}
+	}, true
 }

@@ -56,7 +56,11 @@ func tableGraph(tables []*tableInfo, states []stateCount, references []reference
 			continue // an empty table tells nothing
 		}
 		at[t.name] = len(gr.nodes)
-		gr.nodes = append(gr.nodes, node{key: t.name, title: t.name, sub: t.size() + " records", href: "/records/" + t.name})
+		sub := t.size() + " records"
+		if t.exact && t.records == 1 {
+			sub = "1 record"
+		}
+		gr.nodes = append(gr.nodes, node{key: t.name, title: t.name, sub: sub, href: "/records/" + t.name})
 	}
 	for _, s := range states {
 		if i, ok := at[s.table]; ok {

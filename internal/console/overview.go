@@ -286,7 +286,7 @@ func optional(n *int64) string {
 func batchCard(batches []batchInfo) g.Node {
 	open := openBatches(batches)
 	if len(open) == 0 {
-		return section("Open batches", empty("None. A batch stages changes, shows what they would do, and does all of it or nothing.", "CALL iasql_begin('upgrade');"))
+		return section("Open batches", empty("None. A batch stages changes, shows what they would do, and does all of it or nothing.", "CALL iasql_begin();"))
 	}
 	return section("Open batches", h.Ul(h.Class("plain"), g.Map(open, func(b batchInfo) g.Node {
 		return h.Li(h.A(h.Href("/batches/"+b.path()), g.Text(b.title())), h.P(h.Class("muted small"), g.Text(b.owner+" "), ago(b.since)))

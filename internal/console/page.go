@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -247,6 +248,8 @@ func grouped(n int64) string {
 func state(name string, review bool) g.Node {
 	class := "ok"
 	switch {
+	case name == "Gone":
+		class = "mode"
 	case review || strings.HasSuffix(name, "Failed") || name == "Conflict":
 		class = "bad"
 	case name != "Present":
@@ -272,9 +275,14 @@ func plainTable(header []string, rows [][]string) g.Node {
 		}))))
 }
 
+// numeric are the columns whose numbers stand to the right.
+var numeric = []string{"Records", "Pushed", "Pulled", "Errors", "Reads", "Calls", "Took"}
+
 // rowsOf is a table whose cells are made of nodes.
 func rowsOf(header []string, rows []g.Node) g.Node {
 	return h.Div(h.Class("scroll"), g.Attr("tabindex", "0"), h.Table(
-		h.THead(h.Tr(g.Map(header, func(c string) g.Node { return h.Th(h.Scope("col"), g.Text(c)) }))),
+		h.THead(h.Tr(g.Map(header, func(c string) g.Node {
+			return h.Th(h.Scope("col"), g.If(slices.Contains(numeric, c), h.Class("num")), g.Text(c))
+		}))),
 		h.TBody(rows...)))
 }

@@ -380,7 +380,7 @@ func (v *visit) recordTable(t *tableInfo, shown []*columnInfo, q listQuery, rows
 		}
 		return h.Tr(cells...)
 	})
-	return h.Div(h.Class("card"), h.Div(h.Class("scroll"), g.Attr("tabindex", "0"), h.Table(h.THead(h.Tr(header...)), h.TBody(body))))
+	return h.Div(h.Class("card"), h.Div(h.Class("scroll list"), g.Attr("tabindex", "0"), h.Table(h.THead(h.Tr(header...)), h.TBody(body))))
 }
 
 // value shows a value of a column, shortened.

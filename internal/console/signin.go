@@ -91,8 +91,8 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
 		c.showSignIn(w, r, http.StatusTooManyRequests, "Too many attempts. Wait a moment and try again.")
 		return
 	}
-	defer done()
 	made, err := c.open(r, name, password, token)
+	done(err != nil)
 	if err != nil {
 		status, text := c.whyNot(err, name)
 		c.showSignIn(w, r, status, text)

@@ -11,7 +11,6 @@ import (
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
-	"github.com/chromedp/chromedp/kb"
 )
 
 // patience bounds every wait: this machine may be slow, and busy with others.
@@ -81,21 +80,41 @@ func (b *browser) size(width int64, dark bool) {
 	b.do("size", chromedp.EmulateViewport(width, 900), emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}))
 }
 
+// until waits until an expression is true, whatever page comes meanwhile.
+func (b *browser) until(expression string) {
+	b.Helper()
+	var last error
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
+		ctx, cancel := context.WithTimeout(b.ctx, patience)
+		is := false
+		last = chromedp.Run(ctx, chromedp.Evaluate(`Boolean(`+expression+`)`, &is))
+		cancel()
+		if is {
+			return
+		}
+		select { // an error may be of a page that goes
+		case <-b.ctx.Done():
+			b.Fatal(b.ctx.Err())
+		case <-time.After(30 * time.Millisecond):
+		}
+	}
+	b.Fatalf("not within %s: %s (%v)\n%s", patience, expression, last, b.text())
+}
+
+const ready = `document.readyState === "complete" && document.documentElement.dataset.ready === "yes" && typeof htmx === "object"`
+
 // open loads a page and waits until its script has run.
 func (b *browser) open(path string) {
 	b.Helper()
-	b.do("open "+path, chromedp.Navigate(b.base+path), ready())
-}
-
-func ready() chromedp.Action {
-	return chromedp.Poll(`document.readyState === "complete" && document.documentElement.dataset.ready === "yes" && typeof htmx === "object"`, nil, chromedp.WithPollingTimeout(patience))
+	b.do("open "+path, chromedp.Navigate(b.base+path))
+	b.until(ready)
 }
 
 // says waits until the page has a text.
 func (b *browser) says(text string) {
 	b.Helper()
 	quoted, _ := json.Marshal(strings.ToLower(text))
-	b.do("waiting for “"+text+"”", chromedp.Poll(`document.body !== null && document.body.innerText.toLowerCase().includes(`+string(quoted)+`)`, nil, chromedp.WithPollingTimeout(patience), chromedp.WithPollingInterval(50*time.Millisecond)))
+	b.until(`document.body !== null && document.body.innerText.toLowerCase().includes(` + string(quoted) + `)`)
 }
 
 // eval returns what an expression of JavaScript is, as text.
@@ -124,7 +143,8 @@ func (b *browser) signIn(database string) {
 	password, _ := u.User.Password()
 	b.open("/signin")
 	b.do("sign in", chromedp.SetValue("#name", u.User.Username(), chromedp.ByQuery), chromedp.SetValue("#password", password, chromedp.ByQuery),
-		chromedp.Submit("#password", chromedp.ByQuery), chromedp.WaitVisible(".side nav", chromedp.ByQuery), ready())
+		chromedp.Submit("#password", chromedp.ByQuery))
+	b.until(`document.querySelector(".side nav") !== null && ` + ready)
 }
 
 // press types keys into the page.
@@ -138,7 +158,5 @@ func (b *browser) click(selector string) {
 	b.Helper()
 	b.do("mark this page", chromedp.Evaluate(`window.old = true`, nil))
 	b.do("click "+selector, chromedp.Click(selector, chromedp.ByQuery))
-	b.do("wait for the next page", chromedp.Poll(`window.old !== true`, nil, chromedp.WithPollingTimeout(patience)), ready())
+	b.until(`window.old !== true && ` + ready)
 }
-
-var _ = kb.Enter

@@ -19,7 +19,8 @@ func (b *browser) shoot(name string, width int64, dark bool) {
 	}
 	b.size(width, dark)
 	var picture []byte
-	b.do("picture of "+name, ready(), chromedp.CaptureScreenshot(&picture))
+	b.until(ready)
+	b.do("picture of "+name, chromedp.CaptureScreenshot(&picture))
 	if err := os.MkdirAll(*shots, 0o755); err != nil {
 		b.Fatal(err)
 	}
