@@ -120,7 +120,7 @@ func (c *columnInfo) document() bool {
 func loadColumns(ctx context.Context, tx pgx.Tx, t *tableInfo) ([]*columnInfo, error) {
 	rows, err := tx.Query(ctx, `
 		SELECT a.attname, format_type(a.atttypid, NULL), coalesce(col_description(a.attrelid, a.attnum), ''), y.typcategory::text,
-			a.attname = ANY (m.identity), a.attname = ANY (m.assigned), NOT a.attname = ANY (m.columns)
+			a.attname = ANY (m.identity), a.attname = ANY (m.assigned), NOT a.attname = ANY (m.columns || '{id,account,region}'::text[])
 		FROM pg_attribute a
 		JOIN pg_type y ON y.oid = a.atttypid
 		JOIN iasql_internal.managed_table m ON m.name = $2

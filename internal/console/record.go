@@ -101,6 +101,7 @@ type recordData struct {
 	rule      *ruleInfo
 	columnSet []ruleInfo // rules for single columns
 	graph     graph
+	refers    map[string]string // columns that hold the id of a record: of which table
 	can       map[string]bool // functions that this installation has
 }
 
@@ -152,6 +153,12 @@ func (d *recordData) load(ctx context.Context, tx pgx.Tx, name string) (err erro
 	references, err := loadReferences(ctx, tx)
 	if err != nil {
 		return err
+	}
+	d.refers = map[string]string{}
+	for _, r := range references {
+		if r.from == d.t.name && r.keys[len(r.keys)-1] == "id" {
+			d.refers[r.column] = r.to
+		}
 	}
 	d.graph, err = neighbours(ctx, tx, references, d.t.name, d.id, 1, 8)
 	return err
@@ -385,7 +392,7 @@ func (d *recordData) valueCard() g.Node {
 	differ := len(d.cloud)+len(conflicted) > 0
 	var rows []g.Node
 	for i, c := range d.columns {
-		cells := []g.Node{h.Th(h.Scope("row"), g.Attr("title", c.doc), g.Text(c.name), d.columnMarks(c)), h.Td(fullValue(c, d.values[i]))}
+		cells := []g.Node{h.Th(h.Scope("row"), g.Attr("title", c.doc), g.Text(c.name), d.columnMarks(c)), h.Td(d.shown(c, d.values[i]))}
 		if differ {
 			theirs, is := d.cloud[c.name]
 			if k := conflicted[c.name]; k != nil {
@@ -422,6 +429,16 @@ func (d *recordData) columnMarks(c *columnInfo) g.Node {
 		mark(d.columnSet[i].mode, "Rule "+number(d.columnSet[i].id)+" of iasql_mode.")
 	}
 	return g.Group(marks)
+}
+
+// shown is a value, or the record that it names.
+func (d *recordData) shown(c *columnInfo, text *string) g.Node {
+	if to := d.refers[c.name]; to != "" && text != nil {
+		if id, err := strconv.ParseInt(*text, 10, 64); err == nil {
+			return recordLink(to, id)
+		}
+	}
+	return fullValue(c, text)
 }
 
 func fullValue(c *columnInfo, text *string) g.Node {

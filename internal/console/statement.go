@@ -38,7 +38,12 @@ func (s statement) String() string {
 		text = strings.ReplaceAll(text, "$"+strconv.Itoa(i), "\x00"+strconv.Itoa(i)+"\x00")
 	}
 	for i, arg := range s.args {
-		text = strings.ReplaceAll(text, "\x00"+strconv.Itoa(i+1)+"\x00", literal(arg))
+		shown := literal(arg)
+		if list, ok := arg.([]string); ok { // as people write it
+			text = strings.ReplaceAll(text, "VARIADIC \x00", "\x00")
+			shown = strings.TrimSuffix(strings.TrimPrefix(literal(list), "ARRAY["), "]")
+		}
+		text = strings.ReplaceAll(text, "\x00"+strconv.Itoa(i+1)+"\x00", shown)
 	}
 	return text
 }

@@ -23,19 +23,19 @@ func TestMain(m *testing.M) { harness.Main(m) }
 var served = regexp.MustCompile(`the console is served" .*?url=(\S+)`)
 
 // start makes a world whose engine serves a console, and returns its address.
-func start(t *testing.T, modules ...string) (w *harness.World, base string) {
+func start(t *testing.T, modules ...string) (w *harness.World, engine *harness.Process, base string) {
 	t.Helper()
 	w = harness.NewWorld(t)
 	w.Args = []string{"--http", "127.0.0.1:0"}
-	p := w.Serve()
+	engine = w.Serve()
 	w.Eventually(patience, "the console is served", func() bool {
-		if m := served.FindStringSubmatch(p.Log()); m != nil {
+		if m := served.FindStringSubmatch(engine.Log()); m != nil {
 			base = m[1]
 		}
 		return base != ""
 	})
 	w.Install([]string{"us-east-1"}, modules...)
-	return w, base
+	return w, engine, base
 }
 
 // visitor is who asks without a browser.
@@ -116,7 +116,7 @@ var pages = []string{"/", "/records", "/records/queue", "/records/queue/1", "/ba
 // TestConsole goes through the console in one world, since that takes long to
 // make; what is limited by the number of requests comes last.
 func TestConsole(t *testing.T) {
-	w, base := start(t, "aws_vpc", "aws_sqs")
+	w, engine, base := start(t, "aws_vpc", "aws_sqs")
 	// Names as nobody should give them: tags hold any text.
 	w.PSQL(`INSERT INTO queue (name, tags) VALUES ('orders', '{"Name": "shop orders", "team": "web"}'), ('salaries', '{"Name": "top-secret-payroll", "team": "data"}')`)
 	w.PSQL(fmt.Sprintf(`INSERT INTO queue (name, tags) VALUES ('hostile', jsonb_build_object('Name', %s, 'team', 'web'))`, "$q$"+hostile+"$q$"))
@@ -134,6 +134,7 @@ func TestConsole(t *testing.T) {
 	t.Run("forged", func(t *testing.T) { testForged(t, w, base) })
 	t.Run("every table", func(t *testing.T) { testEveryTable(t, w, base) })
 	t.Run("many", func(t *testing.T) { testMany(t, w, base) })
+	t.Run("prometheus", func(t *testing.T) { testPrometheus(t, w, engine, base) }) // ends the engine
 }
 
 const hostile = `"><script>window.hostile=1</script><img src=x onerror=window.hostile=1>'--`
