@@ -29,6 +29,7 @@ type httpFlags struct {
 	HTTPKey      string
 	HTTPInsecure bool
 	HTTPName     []string
+	HTTPTokenURL string
 	search       bool // take the next free port
 }
 
@@ -44,6 +45,8 @@ func (f *httpFlags) declare(flags *pflag.FlagSet, address string) {
 	fromEnv(flags, "http-insecure", "IASQL_HTTP_INSECURE")
 	flags.StringSliceVar(&f.HTTPName, "http-name", nil, "`NAME` that a console on this machine's own address is reached by as well, through a proxy.")
 	fromEnv(flags, "http-name", "IASQL_HTTP_NAME")
+	flags.StringVar(&f.HTTPTokenURL, "http-token-url", "", "`URL` with the name and password of a login without rights, which is a member of the roles that may sign in by iasql_console_token().")
+	fromEnv(flags, "http-token-url", "IASQL_HTTP_TOKEN_URL")
 }
 
 // site is what is served by HTTP; nil is nothing.
@@ -116,7 +119,7 @@ func (s *site) serve(ctx context.Context, e *engine.Engine, databaseURL string, 
 		return nil
 	}
 	m.Watch(e.Pool())
-	options := console.Options{DatabaseURL: databaseURL, Version: version, Log: log, TLS: s.tls != nil, Throttled: m.Throttled}
+	options := console.Options{DatabaseURL: databaseURL, Version: version, Log: log, TLS: s.tls != nil, Throttled: m.Throttled, TokenURL: s.flags.HTTPTokenURL}
 	if s.loopback {
 		options.Hosts = append([]string{"127.0.0.1", "localhost", "::1", "[::1]"}, s.flags.HTTPName...)
 	}

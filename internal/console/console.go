@@ -26,6 +26,9 @@ type Options struct {
 	// any. A console of this machine alone has some, so that a page on the
 	// internet cannot have its own name point here.
 	Hosts []string
+	// TokenURL names the login of sessions that begin with a token, and its
+	// password; empty takes no tokens (token.go).
+	TokenURL string
 	// Throttled returns how often the cloud has throttled this engine lately, by
 	// service; nil is not shown.
 	Throttled func() map[string]int

@@ -102,7 +102,7 @@ type recordData struct {
 	columnSet []ruleInfo // rules for single columns
 	graph     graph
 	refers    map[string]string // columns that hold the id of a record: of which table
-	can       map[string]bool // functions that this installation has
+	can       map[string]bool   // functions that this installation has
 }
 
 const mostHistory = 100

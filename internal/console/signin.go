@@ -61,7 +61,7 @@ func (c *Console) showSignIn(w http.ResponseWriter, r *http.Request, status int,
 					h.Input(h.ID("password"), h.Name("password"), h.Type("password"), h.Required(), g.Attr("autocomplete", "current-password"), h.MaxLength("1024")),
 					h.Button(h.Class("primary"), h.Type("submit"), g.Text("Sign in")),
 				),
-				c.tokenForm(next),
+				g.If(c.tokens(), c.tokenForm(next)),
 			),
 			h.P(h.Class("muted small"), g.Text("Version "+c.options.Version)),
 		)))
@@ -134,8 +134,13 @@ func (c *Console) whyNot(err error, name string) (status int, text string) {
 	switch {
 	case errors.Is(err, errNoReader):
 		return http.StatusForbidden, "This role may not read the installation: an administrator can GRANT iasql_reader TO it."
+	case errors.As(err, &pg) && pg.Code == "42501" && name == "":
+		return http.StatusForbidden, "Your role may not sign in by a token: an administrator can GRANT it to the login of --http-token-url."
 	case errors.Is(err, errToken):
 		return http.StatusForbidden, "This token is not good (any more). Ask for another one."
+	case errors.Is(err, errLogin):
+		c.log.Error("--http-token-url names a login that has rights of its own: make it NOINHERIT, with no attributes", "error", err)
+		return http.StatusForbidden, "Tokens are not taken: the login for them must have no rights of its own. The engine's log says more."
 	case refusedLogin(err), errors.As(err, &pg) && pg.Code == "42501":
 		c.log.Warn("an attempt to sign in to the console failed", "role", name, "error", err)
 		return http.StatusForbidden, "The server does not let this role in with this password."

@@ -26,7 +26,13 @@ var served = regexp.MustCompile(`the console is served" .*?url=(\S+)`)
 func start(t *testing.T, modules ...string) (w *harness.World, engine *harness.Process, base string) {
 	t.Helper()
 	w = harness.NewWorld(t)
-	w.Args = []string{"--http", "127.0.0.1:0"}
+	tokens := w.Login("console")
+	u, err := url.Parse(w.UserURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Admin(`ALTER ROLE `+login(t, tokens)+` NOINHERIT`, `GRANT `+u.User.Username()+` TO `+login(t, tokens))
+	w.Args = []string{"--http", "127.0.0.1:0", "--http-token-url", tokens}
 	engine = w.Serve()
 	w.Eventually(patience, "the console is served", func() bool {
 		if m := served.FindStringSubmatch(engine.Log()); m != nil {
@@ -36,6 +42,16 @@ func start(t *testing.T, modules ...string) (w *harness.World, engine *harness.P
 	})
 	w.Install([]string{"us-east-1"}, modules...)
 	return w, engine, base
+}
+
+// login returns the role of a database's URL.
+func login(t *testing.T, database string) string {
+	t.Helper()
+	u, err := url.Parse(database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u.User.Username()
 }
 
 // visitor is who asks without a browser.
@@ -131,6 +147,7 @@ func TestConsole(t *testing.T) {
 		testBrowser(b, w)
 	})
 	t.Run("hidden", func(t *testing.T) { testHidden(t, w, base) })
+	t.Run("token", func(t *testing.T) { testToken(t, w, base) })
 	t.Run("forged", func(t *testing.T) { testForged(t, w, base) })
 	t.Run("every table", func(t *testing.T) { testEveryTable(t, w, base) })
 	t.Run("many", func(t *testing.T) { testMany(t, w, base) })
@@ -335,6 +352,50 @@ func testHidden(t *testing.T, w *harness.World, base string) {
 	}
 	if rules := w.PSQL(`SELECT count(*) FROM iasql_mode`); rules != "0" {
 		t.Errorf("a reader made a rule: %s", rules)
+	}
+}
+
+// A token is good once, for the role that made it, where that was allowed.
+func testToken(t *testing.T, w *harness.World, base string) {
+	made := w.PSQL(`SELECT iasql_console_token()`)
+	if kept := w.Admin(`SELECT count(*) FROM iasql_internal.console_token t WHERE t::text LIKE '%` + made + `%'`); kept != "0" {
+		t.Error("the token itself is kept")
+	}
+	v := newVisitor(t, base)
+	status, body, _ := v.send(http.MethodPost, "/signin", url.Values{"token": {made}})
+	if status != http.StatusSeeOther {
+		t.Fatalf("signing in by a token: %d %s", status, body)
+	}
+	me := login(t, w.UserURL)
+	page := v.get("/")
+	if !strings.Contains(page, ">"+me+"<") {
+		t.Errorf("signed in as somebody else: %s", page)
+	}
+	v.send(http.MethodPost, "/do", url.Values{"csrf": {csrf(page)}, "do": {"mode TRACK"}, "table": {"vpc"}, "id": {"1"}, "back": {"/"}})
+	if rules := w.PSQL(`SELECT count(*) FROM iasql_mode`); rules != "1" {
+		t.Errorf("the session may not do what its role may: %s", v.get("/"))
+	}
+	w.PSQL(`DELETE FROM iasql_mode`)
+	if as := w.Admin(`SELECT DISTINCT usename FROM pg_stat_activity WHERE application_name = 'iasql console' AND datname = current_database() AND usename LIKE 'console%'`); as == "" {
+		t.Error("the session does not use the login for tokens")
+	}
+	for _, bad := range []string{made, "x", strings.Repeat("x", 1000), "' OR true --"} {
+		if status, _, _ := newVisitor(t, base).send(http.MethodPost, "/signin", url.Values{"token": {bad}}); status != http.StatusForbidden {
+			t.Errorf("token %.20q: %d", bad, status)
+		}
+	}
+	late := w.PSQL(`SELECT iasql_console_token()`)
+	w.Admin(`UPDATE iasql_internal.console_token SET made = made - interval '6 minutes'`)
+	if status, _, _ := newVisitor(t, base).send(http.MethodPost, "/signin", url.Values{"token": {late}}); status != http.StatusForbidden {
+		t.Errorf("a token of six minutes ago: %d", status)
+	}
+	// A role that no administrator has granted to the console's login.
+	other, err := w.TryPSQL(w.Login("unlisted", "iasql_user"), `SELECT iasql_console_token()`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if status, body, _ := newVisitor(t, base).send(http.MethodPost, "/signin", url.Values{"token": {other}}); status != http.StatusForbidden || !strings.Contains(body, "GRANT it to the login") {
+		t.Errorf("a role that was not granted: %d %s", status, body)
 	}
 }
 
