@@ -28,8 +28,8 @@ func (t *Table) DDL(lookup func(name string) *Table) []string {
 	for i := range t.Columns {
 		statements = append(statements, t.commentDDL(&t.Columns[i]))
 	}
-	for i := range t.Columns {
-		statements = append(statements, t.referenceDDL(&t.Columns[i], lookup)...)
+	for _, c := range t.accountLast() {
+		statements = append(statements, t.referenceDDL(c, lookup)...)
 	}
 	statements = append(statements, t.triggerDDL()...)
 	return append(statements, t.ScopeDDL(lookup)...)

@@ -18,9 +18,23 @@ func (t *Table) Scoped(c *Column, lookup func(string) *Table) bool {
 	return ref != nil && !ref.ByKey && !ref.AnyScope && t.Reach == PerRegion && lookup(ref.Table).Reach == PerRegion
 }
 
-// foreignKey returns the name of a reference's constraint. One of several columns
-// comes before that of the account in the catalog's order: Django takes the last
-// one that a column begins for the column's own.
+// accountLast returns the columns with the account at the end. Django takes the
+// last foreign key that a column begins for the column's own, in the catalog's
+// order: that in which they were made or, by the index, of their names.
+func (t *Table) accountLast() []*Column {
+	var columns, last []*Column
+	for i := range t.Columns {
+		if c := &t.Columns[i]; c.Name == ColumnAccount {
+			last = append(last, c)
+		} else {
+			columns = append(columns, c)
+		}
+	}
+	return append(columns, last...)
+}
+
+// foreignKey returns the name of a reference's constraint: one of several columns
+// comes before that of the account (accountLast).
 func (t *Table) foreignKey(c *Column, columns []string) string {
 	if len(columns) > 1 {
 		return t.Name + "_account_and_" + c.Name + "_fkey"
@@ -103,8 +117,7 @@ $$`, t.scopeFunction(), body),
 // and so is what users have dropped: it does not come back. They may be run again.
 func (t *Table) PlainReferencesDDL(lookup func(string) *Table) []string {
 	var statements []string
-	for i := range t.Columns {
-		c := &t.Columns[i]
+	for _, c := range t.accountLast() {
 		if c.References == nil {
 			continue
 		}
@@ -113,11 +126,11 @@ func (t *Table) PlainReferencesDDL(lookup func(string) *Table) []string {
 		statements = append(statements, fmt.Sprintf(`
 DO $plain$
 BEGIN
-    IF EXISTS (SELECT FROM pg_constraint WHERE conrelid = %[1]s::regclass AND conname = %[2]s AND contype = 'f' AND cardinality(conkey) > 1) THEN
+    IF EXISTS (SELECT FROM pg_constraint WHERE conrelid = %[1]s::regclass AND conname = %[2]s AND contype = 'f' AND (cardinality(conkey) > 1 OR %[4]t)) THEN
         %[3]s
     END IF;
 END
-$plain$`, literal("public."+quote(t.Name)), literal(old), t.renewReference(c, name, old, columns, targets)))
+$plain$`, literal("public."+quote(t.Name)), literal(old), t.renewReference(c, name, old, columns, targets), c.Name == ColumnAccount))
 	}
 	return statements
 }
