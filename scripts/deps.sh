@@ -104,6 +104,11 @@ if ! compgen -G '/usr/lib/*/faketime/libfaketime.so.1' >/dev/null && command -v 
 	(apt_install libfaketime) || say "without libfaketime the test of jumping clocks is skipped"
 fi
 
+# Tests make models of all tables with tools that users have; they say so where those are missing.
+if command -v apt-get >/dev/null && ! /usr/bin/python3 -c 'import django, sqlalchemy, psycopg2' 2>/dev/null; then
+	(apt_install python3-django python3-sqlalchemy python3-psycopg2) || say "without Django and SQLAlchemy their tests are skipped"
+fi
+
 packages=()
 has_tool moto_server || packages+=("$moto")
 has_tool aws || packages+=("$awscli")

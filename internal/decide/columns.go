@@ -60,6 +60,9 @@ func (cs *columns) look(c *modules.Column) {
 	}
 	cloud, unrecorded, known := s.cloudValue(c, m, have) // C
 	if !known {
+		if s.unread(c, m, have) {
+			cs.push(c)
+		}
 		return
 	}
 	v, base := compare(s, c, m, have, cloud, cs.policy.HoldConflicts)
@@ -136,7 +139,7 @@ func (cs *columns) push(c *modules.Column) {
 func (cs *columns) secret(c *modules.Column, m modes.Mode, have modules.Value) {
 	switch {
 	case have.IsNull():
-	case cs.s.secretPushed(c), m.CloudWins(): // it went out, or is given up
+	case cs.s.pushed(c), m.CloudWins(): // it went out, or is given up
 		cs.d.Pull[c.Name] = modules.Null
 	default:
 		cs.d.Push = append(cs.d.Push, c.Name)
@@ -217,10 +220,27 @@ func (s *Subject) leftToCloud(c *modules.Column, have modules.Value) bool {
 	return pending
 }
 
-// secretPushed reports whether the intent log shows that the newest secret of the
-// record has gone out.
-func (s *Subject) secretPushed(c *modules.Column) bool {
+// unread reports whether a user asks for a value of a column of which a read does not say
+// what it is: it is unknown, but not what the user wants (R22). It is pushed once, as a
+// secret is. What is being made says more when it is done.
+func (s *Subject) unread(c *modules.Column, m modes.Mode, have modules.Value) bool {
+	_, told := s.Cloud[c.Name]
+	if _, read := s.Object[c.Name]; told || read || c.Assigned || c.CreateOnly || m.CloudWins() || s.Forming || s.Change == nil || !s.Can.Update {
+		return false
+	}
+	if _, said := s.Change.Base[c.Name]; !said && c.IsDefault(have) {
+		return false
+	}
+	_, pending := s.pendingBase(c, have)
+	return pending && !s.pushed(c)
+}
+
+// pushed reports whether the intent log shows that the column's newest value has gone out.
+func (s *Subject) pushed(c *modules.Column) bool {
 	for _, i := range s.Own {
+		if i.Kind == OpCreate && c.Deferred { // which leaves it to the update
+			continue
+		}
 		if _, ok := i.Columns[c.Name]; ok && !i.Unsure() && i.Record == s.Ref() && i.UpTo >= s.Change.Latest() {
 			return true
 		}

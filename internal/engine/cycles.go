@@ -164,6 +164,11 @@ func (e *Engine) runCycle(ctx context.Context, account string, kind store.Kind, 
 	}
 	cycle := &sync.Engine{Store: e.database, Registry: e.registry, Concurrency: e.options.Concurrency}
 	cycle.Sparing, cycle.Only = options.Batch == 0 && (!options.Waited || options.Sparing), options.Only
+	if kind == store.Full && cycle.Sparing && !options.Waited {
+		if cycle.Rest, err = e.database.Rest(ctx, account); err != nil {
+			return store.Report{}, errors.Join(err, lease.Release(store.Report{}, err))
+		}
+	}
 	if options.Batch != 0 || options.Waited {
 		cycle.TimeSlice = -1
 	}
