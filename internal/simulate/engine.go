@@ -36,8 +36,10 @@ type run struct {
 	dead    bool
 	depth   int
 	rules   modes.Rules // as the cycle read them
-	begun   *decide.Intent
-	made    bool // the object of that call was the record's own, not yet seen to agree, when it began
+	// protection is what was protected then.
+	protection decide.Protection
+	begun      *decide.Intent
+	made       bool // the object of that call was the record's own, not yet seen to agree, when it began
 	// What this cycle saw, for the checker.
 	listing int                // its number among all
 	listed  map[objectKey]bool // complete listings, by table and scope
@@ -271,7 +273,7 @@ func (r *run) Regions(context.Context, string, string) ([]string, error) {
 func (r *run) Settings(context.Context, string) (store.Settings, error) {
 	err := r.boundary("Settings")
 	s := r.w.db.settings()
-	r.rules = s.Rules
+	r.rules, r.protection = s.Rules, s.Protection
 	return s, err
 }
 

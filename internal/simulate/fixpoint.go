@@ -202,6 +202,10 @@ func (w *world) finalRecord(t *modules.Table, at decide.RecordRef, r *row, recor
 	for i := range t.Columns {
 		c := &t.Columns[i]
 		have, cloud := r.vals[c.Name], o.now()[c.Name]
+		if modes.New(w.db.rules).Of(t.Name, at.ID, c.Name).Pauses() {
+			left = true // it is as it is on both sides, and the record says so
+			continue
+		}
 		switch {
 		case c.WriteOnly:
 			if !have.IsNull() && modes.New(w.db.rules).Of(t.Name, at.ID, c.Name) != modes.Track {
@@ -294,6 +298,9 @@ func (w *world) enforcing(at decide.RecordRef) bool {
 // and cannot be, or that the tables refuse.
 func (w *world) finalObject(o *object) {
 	if w.check.isDeposed(o) || w.report.Stopped != "" {
+		return
+	}
+	if modes.New(w.db.rules).Of(o.table.Name, 0, "").Pauses() {
 		return
 	}
 	// A name that a pending change gave up, or never had, is left alone until

@@ -26,6 +26,7 @@ const (
 	Rule        Do = "Rule" // puts a rule of iasql_mode in force
 	Unrule      Do = "Unrule"
 	Policy      Do = "Policy"  // of conflicts
+	Protect     Do = "Protect" // a record or a table, or lifts that
 	Resolve     Do = "Resolve" // an open conflict
 	Retry       Do = "Retry"
 	Wait        Do = "Wait"
@@ -122,7 +123,7 @@ func (g *generator) next(depth int) Action {
 	a.Open = rng.Float64() < g.open
 	switch n := rng.IntN(100); {
 	case rng.Float64() < g.rules:
-		a.Do = pick(rng, Rule, Rule, Rule, Unrule)
+		a.Do = pick(rng, Rule, Rule, Rule, Unrule, Protect, Protect)
 	case rng.Float64() < g.removes:
 		a.Do = Remove
 	case n < 14:

@@ -259,7 +259,7 @@ BEGIN
     DELETE FROM iasql_internal.forgotten f WHERE f.table_name = ask_for."table" AND f.key = object;
 END
 $$;
-COMMENT ON FUNCTION iasql_internal.ask_for(text, text, text) IS 'The next full cycle imports the object; called through the loopback connection.';
+COMMENT ON FUNCTION iasql_internal.ask_for(text, text, text) IS 'The next full cycle imports the object.';
 
 CREATE OR REPLACE FUNCTION iasql_internal.record_of("table" text, object text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $$
@@ -285,8 +285,7 @@ BEGIN
     END IF;
     record := iasql_internal.record_of("table", object);
     IF record IS NULL THEN
-        PERFORM iasql_internal.elsewhere(format('SELECT iasql_internal.ask_for(%L, %L, %L)::text', "table", object, iasql_internal.writer()));
-        PERFORM iasql_internal.ask('sync', jsonb_build_object('tables', jsonb_build_array("table")));
+        PERFORM iasql_internal.ask('sync', jsonb_build_object('tables', jsonb_build_array("table"), 'table', "table", 'adopt', object));
         record := iasql_internal.record_of("table", object);
     END IF;
     IF record IS NULL THEN
