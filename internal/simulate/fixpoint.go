@@ -30,7 +30,7 @@ func (w *world) fixpoint() {
 		return
 	}
 	for at, st := range w.db.states {
-		if w.report.Stopped == "" && (st.Name == decide.StateCheckPresentFailed || st.Name == decide.StateCheckAbsentFailed || faults[st.Code] && st.Code != modules.Denied.String()) {
+		if w.report.Stopped == "" && !w.pauses(at) && (st.Name == decide.StateCheckPresentFailed || st.Name == decide.StateCheckAbsentFailed || faults[st.Code] && st.Code != modules.Denied.String()) {
 			w.violate("R14", "%v still says %s: %s, and should have healed by itself", at, st.Name, st.Message)
 		}
 	}
@@ -119,7 +119,7 @@ func (w *world) final() {
 		}
 	}
 	for _, op := range w.db.ops {
-		if st := w.db.states[op.Record]; op.open() && (st == nil || !st.Review) {
+		if st := w.db.states[op.Record]; op.open() && (st == nil || !st.Review) && !w.pauses(op.Record) {
 			w.violate("R6", "operation %d of %v was never ended", op.id, op.Record)
 		}
 	}
@@ -157,6 +157,8 @@ func (w *world) explained(at decide.RecordRef) string {
 	switch {
 	case w.report.Stopped != "":
 		return "" // R7 stops the whole cycle, and the cycle says why
+	case w.pauses(at) && st != nil: // nothing is found out that would take a call
+		return ""
 	case st == nil:
 		return "no state"
 	case st.Name == decide.StateCheckPresentFailed, st.Name == decide.StateCheckAbsentFailed, faults[st.Code]:

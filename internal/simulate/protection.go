@@ -146,3 +146,8 @@ func (w *world) protect(a *Action) {
 	}
 	w.trace("   protected %v: %v", at, w.db.protect(at, a.B%3 > 0))
 }
+
+// pauses reports whether a record is paused.
+func (w *world) pauses(at decide.RecordRef) bool {
+	return modes.New(w.db.rules).Of(at.Table, at.ID, "").Pauses()
+}
