@@ -19,11 +19,6 @@ func (c *checker) calling(r *run, call *decide.Intent) {
 	if call.Kind != decide.OpUpdate && r.rules.Of(call.Record.Table, call.Record.ID, "") == modes.Track && modes.New(c.w.db.rules).Of(call.Record.Table, call.Record.ID, "") == modes.Track {
 		c.w.violate("R9", "a call for the tracked %v: %s", call.Record, call.Kind)
 	}
-	if call.Kind == decide.OpDelete || call.Replaces {
-		c.kept(r, call)
-	} else if call.Kind == decide.OpCreate && c.paused(r, call.Record, "") {
-		c.w.violate("R25", "an object was created for the paused %v", call.Record)
-	}
 }
 
 // creating: an object is about to be created. It returns whether the call destroys

@@ -36,10 +36,8 @@ type run struct {
 	dead    bool
 	depth   int
 	rules   modes.Rules // as the cycle read them
-	// protection is what was protected then.
-	protection decide.Protection
-	begun      *decide.Intent
-	made       bool // the object of that call was the record's own, not yet seen to agree, when it began
+	begun   *decide.Intent
+	made    bool // the object of that call was the record's own, not yet seen to agree, when it began
 	// What this cycle saw, for the checker.
 	listing int                // its number among all
 	listed  map[objectKey]bool // complete listings, by table and scope
@@ -273,7 +271,7 @@ func (r *run) Regions(context.Context, string, string) ([]string, error) {
 func (r *run) Settings(context.Context, string) (store.Settings, error) {
 	err := r.boundary("Settings")
 	s := r.w.db.settings()
-	r.rules, r.protection = s.Rules, s.Protection
+	r.rules = s.Rules
 	return s, err
 }
 

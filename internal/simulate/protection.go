@@ -111,18 +111,19 @@ func (c *checker) paused(r *run, at decide.RecordRef, column string) bool {
 	return r != nil && r.rules.Of(at.Table, at.ID, column).Pauses() && modes.New(c.w.db.rules).Of(at.Table, at.ID, column).Pauses()
 }
 
-// kept checks a call that destroys an object: it is neither that of a protected record
-// nor of a paused one. (What the cloud has failed to make holds nothing.)
-func (c *checker) kept(r *run, call *decide.Intent) {
-	at := call.Record
-	t := registry.Table(at.Table)
-	if call.Kind == decide.OpCreate && t.Creation == modules.ByToken && slices.ContainsFunc(c.w.cloud.objects, func(o *object) bool { return o.table == t && o.token == call.Token }) {
-		return // it only finds out what it has made
+// kept checks the entry of a call in the intent log, which is when the rules hold: an
+// object that is protected is not destroyed, and one that is paused not touched. (What
+// is called once more with its token only finds out what the first call has done.)
+func (c *checker) kept(call *decide.Intent) {
+	if c == nil || slices.ContainsFunc(c.w.db.ops, func(op *opRow) bool { return op.Record == call.Record && op.Token == call.Token && call.Token != "" }) {
+		return
 	}
-	if r.protection.Of(at) && c.w.db.protection.Of(at) && !c.replacing(at) {
+	at := call.Record
+	destroys := call.Kind == decide.OpDelete || call.Kind == decide.OpCreate && call.Replaces && !c.replacing(at)
+	if destroys && c.w.db.protection.Of(at) {
 		c.w.violate("R25", "%v is protected: %s", at, call.Kind)
 	}
-	if c.paused(r, at, "") {
+	if call.Kind != decide.OpUpdate && c.w.pauses(at) {
 		c.w.violate("R25", "%v is paused: %s", at, call.Kind)
 	}
 }

@@ -33,6 +33,7 @@ func (db *database) begin(lease store.Lease, call decide.Intent) (int64, error) 
 			return 0, store.ErrRefused
 		}
 	}
+	db.w.check.kept(&call)
 	call.Columns = logged(registry.Table(call.Record.Table), call.Columns)
 	op := &opRow{Intent: call, id: int64(len(db.ops) + 1), started: db.w.now, at: db.w.now}
 	db.ops = append(db.ops, op)
