@@ -13,6 +13,8 @@ import (
 
 func TestMain(m *testing.M) { harness.Main(m) }
 
+const minute = time.Minute
+
 var (
 	east = []string{"us-east-1"}
 	both = []string{"us-east-1", "us-west-2"}
