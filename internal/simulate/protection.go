@@ -142,7 +142,13 @@ func (c *checker) pulledPaused(t *modules.Table, at decide.RecordRef, row module
 func (w *world) protect(a *Action) {
 	t := tables[a.A%len(tables)]
 	at := decide.RecordRef{Table: t.Name}
-	if ids := w.db.ids(t); len(ids) > 0 && a.C%4 > 0 {
+	ids := w.db.ids(t)
+	for _, pending := range w.db.refs() { // also what is deleted and not gone yet
+		if pending.Table == t.Name && w.db.rows[t.Name][pending.ID] == nil {
+			ids = append(ids, pending.ID)
+		}
+	}
+	if len(ids) > 0 && a.C%4 > 0 {
 		at.ID = ids[a.D%len(ids)]
 	}
 	w.trace("   protected %v: %v", at, w.db.protect(at, a.B%3 > 0))

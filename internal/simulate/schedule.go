@@ -186,6 +186,9 @@ func (g *generator) cycle(depth int) Action {
 	if rng.Float64() < g.kills {
 		inject(Action{Do: pick(rng, Kill, KillAfter, KillAfter, Hiccup, HiccupAfter)})
 	}
+	if g.rules > 0 && rng.IntN(3) == 0 { // what was decided just before must not be done
+		inject(Action{Do: pick(rng, Protect, Protect, Rule), A: rng.IntN(64), B: rng.IntN(64), C: rng.IntN(64), D: rng.IntN(64)})
+	}
 	if depth == 0 && g.kills > 0 && rng.IntN(10) == 0 {
 		inject(g.cycle(depth + 1))
 	}

@@ -376,3 +376,25 @@ func TestRights(t *testing.T) {
 		t.Errorf("alice cannot lift what is hers: %s %v", got, err)
 	}
 }
+
+// R19: whatever must stay is part of the rules that a cycle decides by.
+func TestVersionOfRules(t *testing.T) {
+	t.Parallel()
+	w := harness.Start(t, east, "aws_sqs")
+	w.PSQL(`INSERT INTO queue (name) VALUES ('a'), ('b')`)
+	w.Settled()
+	seen := map[string]string{}
+	for _, statement := range []string{
+		`SELECT 1`, `SELECT iasql_protect('queue', id) FROM queue WHERE name = 'a'`, `SELECT iasql_protect('queue')`,
+		`SELECT iasql_unprotect('queue', id) FROM queue WHERE name = 'a'`, `INSERT INTO iasql_ignore (match) VALUES ('{"name": "x"}')`,
+		`SELECT iasql_forget('queue', id) FROM queue WHERE name = 'b'`, `SELECT iasql_adopt('queue', 'b')`,
+		`UPDATE iasql_settings SET value = 'ask' WHERE name = 'drift'`, `INSERT INTO iasql_mode (mode) VALUES ('PAUSE')`,
+	} {
+		w.PSQL(statement)
+		version := w.Admin(`SELECT iasql_internal.rules_version()`)
+		if before, again := seen[version]; again {
+			t.Errorf("after %s the rules are the same as after %s", statement, before)
+		}
+		seen[version] = statement
+	}
+}
