@@ -291,7 +291,7 @@ BEGIN
     IF record IS NULL THEN
         RAISE EXCEPTION 'the cloud shows no % with the id %', "table", quote_literal(cloud_id)
             USING ERRCODE = 'IA054', TABLE = "table",
-                  HINT = format('It takes what %s has as the object''s %s%s. If the object comes later, it is imported then.', "table", array_to_string(identity, ' and '),
+                  HINT = format('It takes what %s has as the object''s %s%s. If the object comes later, it is imported then; what was made from here within the consistency_window is, too.', "table", array_to_string(identity, ' and '),
                                 CASE WHEN cardinality(identity) > 1 THEN ', with | between' ELSE '' END);
     END IF;
     RETURN record;

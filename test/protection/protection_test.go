@@ -383,6 +383,7 @@ func TestVersionOfRules(t *testing.T) {
 	w := harness.Start(t, east, "aws_sqs")
 	w.PSQL(`INSERT INTO queue (name) VALUES ('a'), ('b')`)
 	w.Settled()
+	w.PSQL(`UPDATE iasql_settings SET value = '0 seconds' WHERE name = 'consistency_window'`)
 	seen := map[string]string{}
 	for _, statement := range []string{
 		`SELECT 1`, `SELECT iasql_protect('queue', id) FROM queue WHERE name = 'a'`, `SELECT iasql_protect('queue')`,
