@@ -382,6 +382,11 @@ func (t *Table) triggerDDL() []string {
 type Flags struct {
 	Identity, Assigned, WriteOnly, Columns []string
 	Local                                  []string
+	// Fixed are fixed at creation: changing one replaces the object, but for setting
+	// one to NULL that is among FixedChosen.
+	Fixed, FixedChosen []string
+	// Names are the columns by which users know an object's name.
+	Names []string
 	// NaturalKey tells which record is meant in another account too, where the
 	// cloud has assigned other ids.
 	NaturalKey []string
@@ -390,7 +395,8 @@ type Flags struct {
 // ColumnFlags returns the flags of the table's columns as the write triggers use
 // them.
 func (t *Table) ColumnFlags() Flags {
-	f := Flags{Identity: []string{}, Assigned: []string{}, WriteOnly: []string{}, Columns: []string{}, Local: []string{}, NaturalKey: []string{}}
+	f := Flags{Identity: []string{}, Assigned: []string{}, WriteOnly: []string{}, Columns: []string{}, Local: []string{}, NaturalKey: []string{},
+		Fixed: []string{}, FixedChosen: []string{}, Names: append([]string{}, t.NameColumns()...)}
 	f.Identity = append(f.Identity, t.Identity()...)
 	for i := range t.Columns {
 		c := &t.Columns[i]
@@ -399,6 +405,12 @@ func (t *Table) ColumnFlags() Flags {
 		}
 		if c.WriteOnly {
 			f.WriteOnly = append(f.WriteOnly, c.Name)
+		}
+		if c.CreateOnly && c.Name != ColumnAccount {
+			f.Fixed = append(f.Fixed, c.Name)
+			if c.Chosen {
+				f.FixedChosen = append(f.FixedChosen, c.Name)
+			}
 		}
 		if c.Local {
 			f.Local = append(f.Local, c.Name)

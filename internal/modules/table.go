@@ -222,6 +222,19 @@ func (t *Table) Identity() []string {
 	return names
 }
 
+// NameColumns returns the columns by which users know the name of an object: the one
+// that is called so, and what they choose of its identity.
+func (t *Table) NameColumns() []string {
+	var names []string
+	for i := range t.Columns {
+		c := &t.Columns[i]
+		if c.Name == "name" || c.Identity && !c.Assigned && c.References == nil && c.Type == TypeText {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
 // AssignedIdentity reports whether the cloud assigns the identity (a VPC id)
 // rather than the user (a bucket's name).
 func (t *Table) AssignedIdentity() bool {

@@ -275,6 +275,19 @@ func (r *real) DropRule(ctx context.Context, rule modes.Rule) (bool, error) {
 	return ok, err
 }
 
+func (r *real) Protect(ctx context.Context, table string, id int64, protected bool) (bool, error) {
+	name := "iasql_unprotect"
+	if protected {
+		name = "iasql_protect"
+	}
+	if id == 0 {
+		_, ok, err := r.statement(ctx, 0, `SELECT 1 WHERE `+name+`($1)`, table)
+		return ok, err
+	}
+	_, ok, err := r.statement(ctx, 0, `SELECT 1 WHERE `+name+`($1, $2)`, table, id)
+	return ok, err
+}
+
 func (r *real) Set(ctx context.Context, name, value string) (bool, error) {
 	_, ok, err := r.statement(ctx, 0, `UPDATE iasql_settings SET value = $2 WHERE name = $1 RETURNING 1`, name, value)
 	return ok, err

@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -63,6 +64,7 @@ type conflictRow struct {
 	record   decide.RecordRef
 	audit    int64
 	resolved string
+	closed   bool // of drift: it has been dealt with
 }
 
 // listingKey is where a table was listed.
@@ -101,15 +103,18 @@ type database struct {
 	txs       map[int]*tx
 	rules     []modes.Rule
 	hold      bool
-	limits    decide.DeleteLimits
-	imported  map[string]bool
-	states    map[decide.RecordRef]*stateRow
-	deposed   []*deposedRow
-	conflicts []*conflictRow
-	ops       []*opRow
-	listings  map[listingKey]*listingRow
-	found     map[decide.RecordRef]time.Duration // when an engine last inserted the record
-	fence     int64
+	// protection and askDrift are what people say must stay, see protection.go.
+	protection decide.Protection
+	askDrift   bool
+	limits     decide.DeleteLimits
+	imported   map[string]bool
+	states     map[decide.RecordRef]*stateRow
+	deposed    []*deposedRow
+	conflicts  []*conflictRow
+	ops        []*opRow
+	listings   map[listingKey]*listingRow
+	found      map[decide.RecordRef]time.Duration // when an engine last inserted the record
+	fence      int64
 	// batch is the open batch, 0 for none; the world opens none.
 	batch, lastBatch int64
 	// writes counts what the engine wrote, for R12; lastWrite says what.
@@ -121,7 +126,7 @@ func newDatabase(w *world) *database {
 	db := &database{
 		w: w, nextID: map[string]int64{}, rows: map[string]map[int64]*row{}, log: map[decide.RecordRef][]*auditRow{},
 		pending: map[decide.RecordRef][]*auditRow{}, deleted: map[decide.RecordRef]deletion{}, txs: map[int]*tx{}, imported: map[string]bool{},
-		states: map[decide.RecordRef]*stateRow{}, found: map[decide.RecordRef]time.Duration{}, listings: map[listingKey]*listingRow{}, limits: decide.DeleteLimits{Max: 100, Ratio: 1, Floor: 5},
+		states: map[decide.RecordRef]*stateRow{}, protection: decide.Protection{}, found: map[decide.RecordRef]time.Duration{}, listings: map[listingKey]*listingRow{}, limits: decide.DeleteLimits{Max: 100, Ratio: 1, Floor: 5},
 	}
 	for _, t := range tables {
 		db.rows[t.Name] = map[int64]*row{}
@@ -207,7 +212,7 @@ func (db *database) keyOf(t *modules.Table, id int64) (string, bool) {
 }
 
 func (db *database) settings() store.Settings {
-	s := store.Settings{Rules: modes.New(db.rules), Version: db.ruled(), HoldConflicts: db.hold, Deletes: db.limits, ConsistencyWindow: window, MaxStaleness: staleness, Imported: map[string]bool{}}
+	s := store.Settings{Rules: modes.New(db.rules), Version: db.ruled(), HoldConflicts: db.hold, Protection: maps.Clone(db.protection), AskDrift: db.askDrift, Deletes: db.limits, ConsistencyWindow: window, MaxStaleness: staleness, Imported: map[string]bool{}}
 	for t := range db.imported {
 		s.Imported[t] = true
 	}
@@ -308,7 +313,7 @@ func (db *database) load(t *modules.Table, ids []int64) []*decide.Subject {
 			c.Due = st.next <= db.w.now
 			c.Backoff = 0
 			for _, conflict := range db.conflicts {
-				if conflict.record == at && (conflict.resolved == "database" || conflict.resolved == "cloud") && db.unsettled(at, conflict.audit) {
+				if conflict.record == at && (conflict.resolved == "database" || conflict.resolved == "cloud") && (conflict.audit == 0 && !conflict.closed || db.unsettled(at, conflict.audit)) {
 					c.Resolution = conflict.resolved
 				}
 			}

@@ -21,6 +21,8 @@ type tx struct {
 	audit []*auditRow
 	// inBatch: it has edited while a batch was open.
 	inBatch bool
+	// allowReplace: iasql.allow_replace is on.
+	allowReplace bool
 }
 
 // uniqueKey is what a unique index keeps apart.
@@ -131,7 +133,7 @@ func (db *database) update(tx *tx, t *modules.Table, id int64, set modules.Row) 
 			key, _ = t.Key(old)
 		}
 	}
-	if len(change) == 0 || !db.allowed(tx, t, id, vals) {
+	if len(change) == 0 || !db.allowed(tx, t, id, vals) || db.keeps(tx, t, id, change) {
 		return false
 	}
 	if _, account := change[modules.ColumnAccount]; account {
@@ -152,7 +154,7 @@ func (db *database) remove(tx *tx, t *modules.Table, id int64) bool {
 	if !ok || db.heldByOther(tx, at) || modes.New(db.rules).Of(t.Name, id, "") == modes.Track {
 		return false
 	}
-	if db.sharedByOther(tx, at) || db.named(tx, at) {
+	if db.sharedByOther(tx, at) || db.named(tx, at) || db.protection.Of(at) && db.hasObject(tx, at) {
 		return false
 	}
 	key, _ := t.Key(old)
@@ -353,4 +355,5 @@ func (db *database) settingChanged() {
 			st.next = db.w.now
 		}
 	}
+	db.release()
 }

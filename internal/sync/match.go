@@ -18,7 +18,7 @@ func (c *cycle) match(ctx context.Context, t *modules.Table, scope modules.Scope
 	if err != nil {
 		return nil, err
 	}
-	var pulls, pushes []decide.Step
+	var pulls, pushes, held []decide.Step
 	steps := make([]decide.Step, len(subjects))
 	for i, s := range subjects {
 		steps[i] = c.decide(s)
@@ -36,6 +36,10 @@ func (c *cycle) match(ctx context.Context, t *modules.Table, scope modules.Scope
 			if len(d.Pull) > 0 {
 				pulls = append(pulls, step)
 			}
+		case d.Held != nil && d.State == "": // there is no record that could say so
+			if c.ReadOnly {
+				held = append(held, step)
+			}
 		case d.Action != decide.Nothing, d.Wait && d.State != "":
 			pulls = append(pulls, step)
 		case d.Wait:
@@ -49,7 +53,7 @@ func (c *cycle) match(ctx context.Context, t *modules.Table, scope modules.Scope
 				pushes = append(pushes, step)
 			}
 		}
-		return pushes, nil
+		return append(pushes, held...), nil
 	}
 	if err := c.refKeys(ctx, t, pushes); err != nil {
 		return nil, err
@@ -93,8 +97,12 @@ func (c *cycle) confirm(ctx context.Context, steps []decide.Step, known bool) er
 	return nil
 }
 
-// changes reports whether a step pulls what users may write into a record.
+// changes reports whether a step pulls what users may write into a record, or says that
+// it is not pulled.
 func changes(step decide.Step) bool {
+	if step.Decision.Held != nil && step.Subject.Record != nil {
+		return true
+	}
 	if step.Decision.Action != decide.UpdateRecord {
 		return false
 	}
@@ -150,6 +158,9 @@ func (c *cycle) pair(ctx context.Context, t *modules.Table, scope modules.Scope,
 		s.Observation = decide.Observation{Object: objects[i], Cloud: cloud[i], Dangling: dangling[i]}
 		c.shows(s)
 		c.complete(s)
+		if s.Record == nil {
+			c.ignores(s, key)
+		}
 		subjects, keys = append(subjects, s), append(keys, key)
 	}
 	return subjects, keys, nil

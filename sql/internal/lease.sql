@@ -3,11 +3,11 @@ DROP FUNCTION IF EXISTS iasql_internal.hold_lease(text, bigint);
 CREATE OR REPLACE FUNCTION iasql_internal.rules_version() RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    RETURN (SELECT count(*) || ':' || coalesce(sum(hashtextextended((m.table_name, m.record_id, m.column_name, m.mode)::text, 0)), 0)
+    RETURN (SELECT count(*) || ':' || coalesce(sum(hashtextextended((m.table_name, m.record_id, m.column_name, m.mode)::text, 0)), 0) || ':' || iasql_internal.protection_version()
             FROM public.iasql_mode m);
 END
 $$;
-COMMENT ON FUNCTION iasql_internal.rules_version() IS 'Changes whenever the rules of iasql_mode do.';
+COMMENT ON FUNCTION iasql_internal.rules_version() IS 'Changes whenever the rules do by which the engine decides.';
 
 CREATE OR REPLACE FUNCTION iasql_internal.hold_rules(rules text, batch bigint) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$

@@ -304,6 +304,9 @@ func (s *session) renameTable() error {
 		if err != nil {
 			return nil, err
 		}
+		if _, err := s.tx.Exec(s.ctx, `SET LOCAL iasql.allow_replace = 'on'`); err != nil {
+			return nil, err
+		}
 		name := fmt.Sprintf("a%d-table", n)
 		return map[string]string{"name": name}, s.update(`UPDATE dynamo_table SET table_name = $2 WHERE id = $1`, id, name)
 	})

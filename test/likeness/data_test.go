@@ -122,7 +122,7 @@ func TestTimeToLive(t *testing.T) {
 		t.Errorf("the time to live was asked to change %d times", n)
 	}
 	// DELETING it is neither there nor gone, and its successor waits for its name.
-	w.PSQL(`UPDATE dynamo_table SET primary_key = '{"other": "S"}'`)
+	w.PSQL(`BEGIN`, `SET LOCAL iasql.allow_replace = 'on'`, `UPDATE dynamo_table SET primary_key = '{"other": "S"}'`, `COMMIT`)
 	settles(t, w, "the table to be another")
 	if got := w.PSQL(`SELECT primary_key FROM dynamo_table`); got != `{"other": "S"}` {
 		t.Errorf("the key is %s", got)

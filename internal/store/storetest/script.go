@@ -31,6 +31,7 @@ var actions = []action{
 	{"INSERT iasql_mode", 4, (*player).addRule},
 	{"DELETE iasql_mode", 2, (*player).dropRule},
 	{"UPDATE iasql_settings", 3, (*player).set},
+	{"iasql_protect", 3, (*player).protect},
 	{"iasql_begin", 1, (*player).openBatch},
 	{"close batch", 2, (*player).closeBatch},
 	{"UPDATE iasql_conflicts", 3, (*player).decide},
