@@ -19,6 +19,7 @@ type feed struct {
 	header []string
 	rows   []g.Node
 	last   int64
+	more   bool // there may be older ones, before last
 	none   string
 }
 
@@ -63,7 +64,7 @@ func (c *Console) activity(v *visit) {
 			return h.A(h.Href(to("/activity", "show", k.name)), g.If(k.name == show, g.Attr("aria-current", "true")), g.Text(k.text))
 		})),
 		content,
-		h.Nav(h.Class("pager"), g.Attr("aria-label", "Pages of the list"), g.If(len(f.rows) >= feedSize && f.last > 0, h.A(h.Rel("next"), h.Href(to("/activity", "show", show, "before", number(f.last))), g.Text("Older ›")))))
+		h.Nav(h.Class("pager"), g.Attr("aria-label", "Pages of the list"), g.If(f.more || len(f.rows) >= feedSize && f.last > 0, h.A(h.Rel("next"), h.Href(to("/activity", "show", show, "before", number(f.last))), g.Text("Older ›")))))
 }
 
 func (v *visit) operationFeed(tx pgx.Tx, before int64) (f feed, err error) {
@@ -100,6 +101,17 @@ func (v *visit) operationFeed(tx pgx.Tx, before int64) (f feed, err error) {
 
 func (v *visit) auditFeed(tx pgx.Tx, show string, before int64) (f feed, err error) {
 	f.header = []string{"When", "Who", "Record", "What"}
+	// Of changes and drift one may be rare: a page looks at so many entries at most,
+	// and the next page goes on where it ended.
+	const window = 20000
+	lowest := int64(0)
+	if show != "pending" {
+		var newest int64
+		if err := tx.QueryRow(v.ctx(), `SELECT coalesce((SELECT l.id FROM public.iasql_audit_log l WHERE l.id < $1 ORDER BY l.id DESC LIMIT 1), 0)`, before).Scan(&newest); err != nil {
+			return f, err
+		}
+		lowest = max(0, newest-window)
+	}
 	condition := "l.origin = 'user'"
 	f.none = "Nobody has changed a record yet, or none that you may see."
 	switch show {
@@ -110,10 +122,9 @@ func (v *visit) auditFeed(tx pgx.Tx, show string, before int64) (f feed, err err
 		condition = "NOT l.settled"
 		f.none = "Every change has reached the cloud."
 	}
-	// Bounded: where the newest few thousand are all of the other kind, older pages have them.
 	rows, err := tx.Query(v.ctx(), `
 		SELECT l.id, l.ts, l."user", coalesce(l.table_name, ''), l.record_id, l.change_type, CASE WHEN length(l.change::text) < 20000 THEN l.change END, coalesce(l.message, ''), l.settled
-		FROM public.iasql_audit_log l WHERE l.id < $1 AND `+condition+` ORDER BY l.id DESC LIMIT $2`, before, feedSize)
+		FROM public.iasql_audit_log l WHERE l.id < $1 AND l.id > $3 AND `+condition+` ORDER BY l.id DESC LIMIT $2`, before, feedSize, lowest)
 	if err != nil {
 		return f, err
 	}
@@ -135,6 +146,10 @@ func (v *visit) auditFeed(tx pgx.Tx, show string, before int64) (f feed, err err
 		details = nil
 		return nil
 	})
+	f.more = len(f.rows) >= feedSize
+	if !f.more && lowest > 0 {
+		f.last, f.more = lowest+1, true
+	}
 	return f, err
 }
 

@@ -11,7 +11,7 @@ import (
 // what every function in the catalogue is held to, and who may call which.
 var (
 	// forReaders are the platform's functions in schema public that only read.
-	forReaders = []string{"iasql_apply", "iasql_as_of", "iasql_create_review", "iasql_engines", "iasql_get_errors", "iasql_get_sql_for_transaction",
+	forReaders = []string{"iasql_apply", "iasql_as_of", "iasql_console_token", "iasql_create_review", "iasql_engines", "iasql_get_errors", "iasql_get_sql_for_transaction",
 		"iasql_get_sql_since", "iasql_help", "iasql_history", "iasql_mode_explain", "iasql_mode_of", "iasql_modules_installed", "iasql_modules_list",
 		"iasql_preview", "iasql_preview_apply", "iasql_preview_hash", "iasql_preview_sync", "iasql_ready", "iasql_sync", "iasql_version", "iasql_wait_for", "iasql_wait_for_all"}
 	// forUsers are those that act.

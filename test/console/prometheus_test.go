@@ -76,7 +76,7 @@ func newPrometheus(w *harness.World, target string) *prometheus {
 		}
 	})
 	p := &prometheus{w: w}
-	listening := regexp.MustCompile(`address=(127\.0\.0\.1:\d+)`)
+	listening := regexp.MustCompile(`address=(127\.0\.0\.1:[1-9]\d*)`)
 	w.Eventually(patience, "prometheus listens", func() bool {
 		if m := listening.FindStringSubmatch(log.String()); m != nil {
 			p.base = "http://" + m[1]
