@@ -344,7 +344,9 @@ var kinds = []struct {
 	{"delete", "push", "Deleted in the cloud", "-", "delete"},
 	{"update", "push", "Changed in place", "~", "update"},
 	{"create", "push", "Created", "+", "create"},
+	{"", "ask", "Changed in the cloud: waits for your decision", "?", "update"},
 	{"", "pull", "Pulled from the cloud into the tables", "<", "pull"},
+	{"", "paused", "Paused: differs, and is left alone", "‖", "pull"},
 }
 
 func (p plan) draw() g.Node {
@@ -377,6 +379,10 @@ func word(action, direction string) string {
 		return "in conflict"
 	case direction == "pull":
 		return "to pull"
+	case direction == "ask":
+		return "to decide"
+	case direction == "paused":
+		return "paused"
 	}
 	return "to " + action
 }

@@ -143,7 +143,7 @@ func (v *visit) loadOverview(tx pgx.Tx) (d overviewData, err error) {
 			return err
 		},
 		func() error {
-			return tx.QueryRow(ctx, `SELECT count(*) FROM (SELECT FROM public.iasql_conflicts WHERE resolved IS NULL LIMIT 1001) c`).Scan(&d.conflicts)
+			return tx.QueryRow(ctx, `SELECT count(*) FROM (SELECT FROM public.iasql_conflicts WHERE resolved IS NULL AND NOT closed LIMIT 1001) c`).Scan(&d.conflicts)
 		},
 		func() error { d.tables, err = loadTables(ctx, tx, true); return err },
 		func() error { d.states, d.whole, err = loadStates(ctx, tx); return err },

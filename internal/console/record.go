@@ -141,7 +141,7 @@ func (d *recordData) load(ctx context.Context, tx pgx.Tx, name string) (err erro
 	if find(d.columns, "id") == nil {
 		return errNotThere("You may not read column id of " + d.t.name + ".")
 	}
-	steps := []func(context.Context, pgx.Tx) error{d.loadValues, d.loadState, d.loadPending, d.loadConflicts, d.loadHistory, d.loadModes, d.loadCan}
+	steps := []func(context.Context, pgx.Tx) error{d.loadValues, d.loadState, d.loadPending, d.loadConflicts, d.loadHistory, d.loadModes, d.loadCan, d.loadProtection}
 	for _, step := range steps {
 		if err := step(ctx, tx); err != nil {
 			return err
@@ -215,7 +215,7 @@ func scanConflict(row pgx.CollectableRow) (conflictInfo, error) {
 }
 
 func (d *recordData) loadConflicts(ctx context.Context, tx pgx.Tx) error {
-	rows, err := tx.Query(ctx, conflictColumns+`WHERE c.table_name = $1 AND c.record_id = $2 AND c.resolved IS NULL ORDER BY c.id DESC LIMIT 20`, d.t.name, d.id)
+	rows, err := tx.Query(ctx, conflictColumns+`WHERE c.table_name = $1 AND c.record_id = $2 AND c.resolved IS NULL AND NOT c.closed ORDER BY c.id DESC LIMIT 20`, d.t.name, d.id)
 	if err != nil {
 		return err
 	}
@@ -276,6 +276,17 @@ func (d *recordData) loadCan(ctx context.Context, tx pgx.Tx) error {
 		d.can[name] = there
 	}
 	return tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_constraint k WHERE k.conrelid = 'public.iasql_mode'::regclass AND pg_get_constraintdef(k.oid) LIKE '%PAUSE%')`).Scan(ptr(d.can, "pause"))
+}
+
+// loadProtection reads which rule of iasql_protection holds: the record's own beats
+// its table's.
+func (d *recordData) loadProtection(ctx context.Context, tx pgx.Tx) error {
+	err := tx.QueryRow(ctx, `SELECT p.protected, CASE WHEN p.record_id IS NULL THEN 'all of ' || p.table_name ELSE 'this record' END || ', by ' || p."by"
+		FROM public.iasql_protection p WHERE p.table_name = $1 AND (p.record_id = $2 OR p.record_id IS NULL) ORDER BY p.record_id NULLS LAST LIMIT 1`, d.t.name, d.id).Scan(&d.protected, &d.guardedBy)
+	if err == pgx.ErrNoRows {
+		err = nil
+	}
+	return err
 }
 
 // ptr scans a boolean into a map.
@@ -479,8 +490,14 @@ func (v *visit) sideCards(d *recordData) g.Node {
 		buttons = append(buttons, v.button(dropMode(d.rule.id), "id", number(d.rule.id)))
 	}
 	var guards []g.Node
+	is := d.protected != nil && *d.protected
+	text := "No rule protects it. What holds data is protected from being replaced all the same."
+	if is {
+		text = "It is protected from being deleted or replaced (" + d.guardedBy + ")."
+	}
+	guards = append(guards, h.P(h.Class("muted"), g.Text(text)))
 	for _, name := range []string{"protect", "unprotect", "forget"} {
-		if d.can[name] {
+		if d.can[name] && !(name == "protect" && is) && !(name == "unprotect" && !is) && d.found {
 			guards = append(guards, v.button(guardRecord(name, d.t.name, d.id), "table", d.t.name, "id", number(d.id)))
 		}
 	}

@@ -44,7 +44,7 @@ func newInstallation(pool *pgxpool.Pool) *installation {
 		g("iasql_records_needing_review", "Records that need a person; at most 100000 are counted.",
 			`SELECT count(*) FROM (SELECT FROM iasql_internal.record_state WHERE review LIMIT 100000) s`),
 		g("iasql_conflicts_open", "Columns that changed on both sides and wait for a decision; at most 100000 are counted.",
-			`SELECT count(*) FROM (SELECT FROM public.iasql_conflicts WHERE resolved IS NULL LIMIT 100000) c`),
+			`SELECT count(*) FROM (SELECT FROM public.iasql_conflicts WHERE resolved IS NULL AND NOT closed LIMIT 100000) c`),
 		g("iasql_table_staleness_seconds", "How long ago the least recent listing of a table in the cloud began, over its regions.",
 			`SELECT account, table_name, extract(epoch FROM clock_timestamp() - min(listed))::double precision FROM iasql_internal.listing GROUP BY 1, 2 HAVING min(listed) IS NOT NULL`, "account", "table"),
 		g("iasql_listings_denied", "Listings that the cloud does not permit, by account and table.",
