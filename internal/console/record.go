@@ -103,6 +103,8 @@ type recordData struct {
 	graph     graph
 	refers    map[string]string // columns that hold the id of a record: of which table
 	can       map[string]bool   // functions that this installation has
+	protected *bool
+	guardedBy string // which rule says so: of the record or else of its table
 }
 
 const mostHistory = 100
