@@ -211,7 +211,6 @@ func testBrowser(b *browser, w *harness.World) {
 	if b.eval("location.pathname") != "/signin" {
 		b.Fatal("not asked to sign in")
 	}
-	b.shootAll("signin")
 	b.signIn(w.UserURL)
 	b.open("/")
 	b.says("Nothing needs you")
@@ -258,6 +257,7 @@ func testBrowser(b *browser, w *harness.World) {
 	if b.eval(`document.querySelectorAll("svg a.node").length > 1`) != "true" {
 		b.Error("the map of the VPC does not show its subnet")
 	}
+	b.shoot("map-light", 1440, false)
 	b.click("button.quiet")
 	b.says("Sign in as a role")
 	b.open("/records")
@@ -273,11 +273,13 @@ func testRecord(b *browser, w *harness.World) {
 	w.Becomes(patience, "t", `SELECT review FROM iasql_status WHERE table_name = 'subnet' AND record_id = `+id)
 	b.open("/")
 	b.says("subnet " + id)
-	b.shootAll("overview")
+	b.shoot("overview-light", 1440, false)
+	b.shoot("overview-phone-dark", 390, true)
 	b.open("/records/subnet/" + id)
 	b.says("It needs you")
 	b.says("SELECT iasql_retry('subnet', " + id + ")")
-	b.shootAll("record")
+	b.shoot("record-dark", 1440, true)
+	b.shoot("record-phone-light", 390, false)
 	b.click(`form.action button`)
 	b.says("iasql_retry = true")
 	// Its mode: the rule that the page shows is the rule that is made.
@@ -305,7 +307,8 @@ func testBatch(b *browser, w *harness.World) {
 			b.Errorf("the review does not show %s:\n%s", want, text)
 		}
 	}
-	b.shootAll("batch")
+	b.shoot("batch-light", 1440, false)
+	b.shoot("batch-phone-dark", 390, true)
 	b.do("say why", chromedp.SetValue("#message", "a test", chromedp.ByQuery))
 	b.click("form.commit button")
 	w.Becomes(patience, "77", `SELECT visibility_timeout FROM queue WHERE name = 'orders'`)

@@ -157,9 +157,10 @@ func testPrometheus(t *testing.T, world *harness.World, engine *harness.Process,
 	w.PSQL(`INSERT INTO subnet (vpc_id, cidr_block) SELECT id, '172.30.2.0/24' FROM vpc WHERE cidr_block = '10.9.0.0/16'`)
 	p.fires("IasqlNeedsPerson")
 	w.PSQL(`DELETE FROM subnet WHERE cidr_block = '172.30.2.0/24'`)
-	w.PSQL(`UPDATE iasql_settings SET value = '1 second' WHERE name = 'batch_timeout'`, `CALL iasql_begin()`, `SELECT pg_sleep(0)`)
+	w.PSQL(`CALL iasql_begin()`)
+	w.Admin(`UPDATE iasql_internal.batch SET opened_at = opened_at - interval '2 hours' WHERE closed_at IS NULL`)
 	p.fires("IasqlBatchAbandoned")
-	w.PSQL(`CALL iasql_rollback(true)`, `UPDATE iasql_settings SET value = '1 hour' WHERE name = 'batch_timeout'`)
+	w.PSQL(`CALL iasql_rollback(true)`)
 	engine.Stop()
 	p.fires("IasqlNoEngine")
 }
