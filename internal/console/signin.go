@@ -17,6 +17,12 @@ func (c *Console) toSignIn(w http.ResponseWriter, r *http.Request) {
 		to += "?" + url.Values{"next": {r.URL.RequestURI()}}.Encode()
 	}
 	switch {
+	case r.Method == http.MethodGet && r.Header.Get("Sec-Fetch-Site") == "cross-site" && r.Header.Get("Sec-Fetch-Mode") == "navigate":
+		// Somebody follows a link in a pull request. His browser keeps the cookie back
+		// (SameSite=Strict) until a page of this site asks: this one does, once.
+		again := inside(r.URL.RequestURI())
+		writePage(w, http.StatusOK, document("One moment", []g.Node{h.Meta(g.Attr("http-equiv", "refresh"), h.Content("0;url="+again))},
+			h.Main(h.ID("main"), h.Class("signin"), h.P(h.A(h.Href(again), g.Text("Go on")))))) // without refreshing
 	case r.URL.Path == "/events":
 		http.Error(w, "not signed in", http.StatusUnauthorized)
 	case r.Header.Get("HX-Request") != "":

@@ -181,6 +181,10 @@ func testNobody(t *testing.T, w *harness.World, base string) {
 	if status, _, _ := v.send(http.MethodGet, "/", nil, "Host", "evil.example.com"); status != http.StatusMisdirectedRequest {
 		t.Errorf("by another name: %d", status)
 	}
+	// A link in a pull request leads where it should, once the browser shows its cookie.
+	if status, body, _ := v.send(http.MethodGet, "/batches/1", nil, "Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate"); status != http.StatusOK || !strings.Contains(body, `content="0;url=/batches/1"`) {
+		t.Errorf("from another site: %d %s", status, body)
+	}
 	// No role, wrong password, no password, no grant, and one that leads elsewhere.
 	stranger := w.Login("stranger")
 	name := strings.Split(strings.TrimPrefix(w.UserURL, "postgres://"), ":")[0]

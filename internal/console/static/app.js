@@ -24,6 +24,10 @@
   setInterval(function () { times(document); }, 10000);
   document.addEventListener("htmx:afterSettle", function () { times(document); });
 
+  // Where the pages' names do not all fit, the one that is open is in sight.
+  const here = document.querySelector(".side nav a[aria-current]");
+  if (here) here.scrollIntoView({ block: "nearest", inline: "center" });
+
   // The page asks anew when something has happened, unless somebody is typing.
   const light = document.getElementById("listening");
   if (light) {
