@@ -196,7 +196,7 @@ func recordNames(ctx context.Context, tx pgx.Tx, t string, ids []int64) (map[int
 
 // Sizes of a drawing, in pixels.
 const (
-	boxWidth, boxHeight = 168, 44
+	boxWidth, boxHeight = 204, 44
 	gapX, gapY          = 56, 12
 )
 
@@ -244,7 +244,7 @@ func (gr *graph) draw() g.Node {
 			g.El("title", g.Text(n.title+" "+n.sub)),
 			g.El("rect", g.Attr("x", fmt.Sprint(x(i))), g.Attr("y", fmt.Sprint(y(i))), g.Attr("width", fmt.Sprint(boxWidth)), g.Attr("height", fmt.Sprint(boxHeight)), g.Attr("rx", "8")),
 			g.El("text", g.Attr("class", "kind"), g.Attr("x", fmt.Sprint(x(i)+10)), g.Attr("y", fmt.Sprint(y(i)+17)), g.Text(shorten(n.title, 24))),
-			g.El("text", g.Attr("x", fmt.Sprint(x(i)+10)), g.Attr("y", fmt.Sprint(y(i)+34)), g.Text(shorten(n.sub, 22)))))
+			g.El("text", g.Attr("x", fmt.Sprint(x(i)+10)), g.Attr("y", fmt.Sprint(y(i)+34)), g.Text(shorten(n.sub, 24)))))
 	}
 	return h.Div(h.Class("scroll graph"), g.Attr("tabindex", "0"),
 		g.El("svg", g.Attr("width", fmt.Sprint(width)), g.Attr("height", fmt.Sprint(height)), g.Attr("viewBox", fmt.Sprintf("0 0 %d %d", width, height)),
