@@ -109,7 +109,7 @@ func accounts() *modules.Module {
 func (f *conforming) open(t testing.TB) storetest.Store {
 	t.Helper()
 	var reset []string
-	tables := []string{"public.iasql_audit_log", "public.iasql_mode", "public.iasql_operations", "public.iasql_conflicts", "public.iasql_cycles",
+	tables := []string{"public.iasql_audit_log", "public.iasql_mode", "public.iasql_protection", "public.iasql_operations", "public.iasql_conflicts", "public.iasql_cycles",
 		"iasql_internal.record_state", "iasql_internal.garbage", "iasql_internal.imported", "iasql_internal.listing", "iasql_internal.lease", "iasql_internal.batch",
 		"iasql_internal.vault", "iasql_internal.vault_staged", "iasql_internal.cycle_details", "iasql_river.river_job"}
 	for _, table := range simulate.Tables() {
@@ -123,7 +123,7 @@ func (f *conforming) open(t testing.TB) storetest.Store {
 	}
 	f.scripts++
 	reset = append(reset, "ALTER TABLE public.net DROP CONSTRAINT IF EXISTS no_such_note")
-	for name, value := range map[string]string{"conflict_policy": "push", "max_deletes": "100", "max_delete_ratio": "1", "delete_ratio_floor": "5",
+	for name, value := range map[string]string{"conflict_policy": "push", "drift": "pull", "max_deletes": "100", "max_delete_ratio": "1", "delete_ratio_floor": "5",
 		"consistency_window": fmt.Sprintf("%d seconds", int(simulate.Window.Seconds())), "max_staleness": "5 minutes"} {
 		reset = append(reset, fmt.Sprintf("UPDATE public.iasql_settings SET value = '%s' WHERE name = '%s'", value, name))
 	}

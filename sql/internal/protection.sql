@@ -108,7 +108,7 @@ CREATE OR REPLACE FUNCTION iasql_internal.guarded("table" text) RETURNS boolean
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     RETURN EXISTS (SELECT FROM public.iasql_protection p WHERE p.table_name = guarded."table")
-       AND NOT (current_setting('iasql.origin', true) = 'batch' AND pg_has_role(session_user, 'iasql_engine', 'MEMBER')); -- undoes what it has committed
+       AND NOT (coalesce(current_setting('iasql.origin', true), '') = 'batch' AND pg_has_role(session_user, 'iasql_engine', 'MEMBER')); -- undoes what it has committed
 END
 $$;
 COMMENT ON FUNCTION iasql_internal.guarded(text) IS 'Whether anything of a table is protected.';

@@ -43,6 +43,9 @@ func TestProtect(t *testing.T) {
 		t.Errorf("protected: %s", got)
 	}
 	refused(t, w, []string{"IA050", "the kept one", "iasql_unprotect('queue', " + id + ")", "iasql_forget"}, `DELETE FROM queue`)
+	if out, err := w.TryPSQL(w.AdminURL, `DELETE FROM queue`); err == nil || !strings.Contains(out+err.Error(), "IA050") {
+		t.Errorf("an administrator may: %s %v", out, err)
+	}
 	refused(t, w, []string{"IA050", "name of queue"}, `UPDATE queue SET name = name || '-x'`)
 	refused(t, w, []string{"IA050", "region of queue"}, `UPDATE queue SET region = 'us-west-2' WHERE id = `+id)
 	refused(t, w, []string{"IA050"}, `INSERT INTO queue (id, name) VALUES (`+id+`, 'other') ON CONFLICT (id) DO UPDATE SET name = excluded.name`)
