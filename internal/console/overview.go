@@ -68,11 +68,6 @@ func loadStates(ctx context.Context, tx pgx.Tx) (counts []stateCount, whole bool
 	return counts, total <= mostStates, err
 }
 
-type listing struct {
-	tables, denied int64
-	oldest         *time.Time
-}
-
 // overviewData is what the overview shows.
 type overviewData struct {
 	engines    []engineInfo
