@@ -29,15 +29,3 @@ func (b *browser) shoot(name string, width int64, dark bool) {
 	}
 	b.size(1440, false)
 }
-
-// shootAll takes pictures at both widths, in light and in dark.
-func (b *browser) shootAll(name string) {
-	b.Helper()
-	if *shots == "" {
-		return
-	}
-	b.shoot(name+"-1440-light", 1440, false)
-	b.shoot(name+"-1440-dark", 1440, true)
-	b.shoot(name+"-390-light", 390, false)
-	b.shoot(name+"-390-dark", 390, true)
-}
