@@ -83,3 +83,4 @@ GRANT EXECUTE ON FUNCTION iasql_internal.cell(text), iasql_internal.check_can_wa
     iasql_internal.refuse_hidden(text, bigint), iasql_internal.allow_call(text, jsonb), iasql_internal.named_by(jsonb, jsonb), iasql_internal.is_subject(text, oid),
     iasql_internal.call(text, jsonb), iasql_internal.engine_alive(iasql_internal.engine), iasql_internal.in_the_way(), iasql_internal.setting(text) TO iasql_reader;
 GRANT EXECUTE ON FUNCTION iasql_internal.retry(text, bigint) TO iasql_user;
+GRANT EXECUTE ON FUNCTION public.iasql_console_token() TO iasql_reader;

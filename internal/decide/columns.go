@@ -70,6 +70,14 @@ func (cs *columns) look(c *modules.Column) {
 	}
 	cloud, unrecorded, known := s.cloudValue(c, m, have) // C
 	if !known {
+		switch {
+		case !s.unread(c, m, have):
+		case paused:
+			cs.left.pending = true
+			cs.left.held(&cs.left.paused, c.Name, modules.Null)
+		default:
+			cs.push(c)
+		}
 		return
 	}
 	v, base := compare(s, c, m, have, cloud, cs.policy.HoldConflicts)
@@ -185,10 +193,10 @@ func (cs *columns) push(c *modules.Column) {
 func (cs *columns) secret(c *modules.Column, m modes.Mode, have modules.Value) {
 	switch {
 	case have.IsNull():
-	case m.Pauses() && !cs.s.secretPushed(c):
+	case m.Pauses() && !cs.s.pushed(c):
 		cs.left.pending = true
 		cs.left.held(&cs.left.paused, c.Name, modules.Null)
-	case cs.s.secretPushed(c), m.CloudWins(): // it went out, or is given up
+	case cs.s.pushed(c), m.CloudWins(): // it went out, or is given up
 		cs.d.Pull[c.Name] = modules.Null
 	default:
 		cs.d.Push = append(cs.d.Push, c.Name)
@@ -275,10 +283,27 @@ func (s *Subject) leftToCloud(c *modules.Column, have modules.Value) bool {
 	return pending
 }
 
-// secretPushed reports whether the intent log shows that the newest secret of the
-// record has gone out.
-func (s *Subject) secretPushed(c *modules.Column) bool {
+// unread reports whether a user asks for a value of a column of which a read does not say
+// what it is: it is unknown, but not what the user wants (R22). It is pushed once, as a
+// secret is. What is being made says more when it is done.
+func (s *Subject) unread(c *modules.Column, m modes.Mode, have modules.Value) bool {
+	_, told := s.Cloud[c.Name]
+	if _, read := s.Object[c.Name]; told || read || c.Assigned || c.CreateOnly || m.CloudWins() || s.Forming || s.Change == nil || !s.Can.Update {
+		return false
+	}
+	if _, said := s.Change.Base[c.Name]; !said && c.IsDefault(have) {
+		return false
+	}
+	_, pending := s.pendingBase(c, have)
+	return pending && !s.pushed(c)
+}
+
+// pushed reports whether the intent log shows that the column's newest value has gone out.
+func (s *Subject) pushed(c *modules.Column) bool {
 	for _, i := range s.Own {
+		if i.Kind == OpCreate && c.Deferred { // which leaves it to the update
+			continue
+		}
 		if _, ok := i.Columns[c.Name]; ok && !i.Unsure() && i.Record == s.Ref() && i.UpTo >= s.Change.Latest() {
 			return true
 		}

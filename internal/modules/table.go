@@ -102,6 +102,9 @@ type Column struct {
 	WriteOnly   bool // a secret: kept in the vault until it is pushed; its row shows asterisks, then NULL
 	Unordered   bool // a list whose order means nothing
 	EmptyIsNull bool // {} and [] mean the same as NULL (tags)
+	// Exclusive: what is in this list is one object's alone. A replacement that keeps
+	// some of it must remove the old object before it creates the new one.
+	Exclusive bool
 	// Chosen: NULL lets the cloud choose, and what it chose is then pulled;
 	// NULL is never pushed (a subnet's availability zone).
 	Chosen bool

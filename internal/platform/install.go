@@ -209,6 +209,9 @@ func upgrade(ctx context.Context, pool *pgxpool.Pool, registry *modules.Registry
 		if err != nil {
 			return err
 		}
+		if err := plainReferences(ctx, tx, registry); err != nil {
+			return err
+		}
 		changed := false
 		for _, m := range registry.Modules() {
 			from, ok := have[m.Name]
@@ -238,6 +241,45 @@ func upgrade(ctx context.Context, pool *pgxpool.Pool, registry *modules.Registry
 		}
 		return renewRecords(ctx, tx, registry)
 	})
+}
+
+// oldReferences returns the managed tables whose foreign keys have the form that
+// versions before migration 80 gave them, with account and region in each.
+func oldReferences(ctx context.Context, tx pgx.Tx) ([]string, error) {
+	rows, err := tx.Query(ctx, `
+		SELECT m.name FROM iasql_internal.managed_table m
+		WHERE to_regclass(format('public.%I', m.name)) IS NOT NULL AND (m.regional AND to_regprocedure(format('iasql_internal.%I()', 'scope_' || m.name)) IS NULL
+		   OR EXISTS (SELECT FROM pg_constraint k WHERE k.conrelid = to_regclass(format('public.%I', m.name)) AND k.contype = 'f'
+		              AND cardinality(k.conkey) > 1 AND starts_with(k.conname, m.name) AND strpos(k.conname, '_account_and_') = 0))`)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[string])
+}
+
+// plainReferences gives the tables that have those the foreign keys and the
+// triggers of a new installation. The keys that the old ones needed go last: another
+// module's table may refer to them.
+func plainReferences(ctx context.Context, tx pgx.Tx, registry *modules.Registry) error {
+	old, err := oldReferences(ctx, tx)
+	if err != nil {
+		return err
+	}
+	var statements, last []string
+	for _, name := range old {
+		t := registry.Table(name)
+		if t == nil { // of a module that this engine does not have
+			continue
+		}
+		statements = append(append(statements, t.PlainReferencesDDL(registry.Table)...), t.ScopeDDL(registry.Table)...)
+		last = append(last, t.DropScopeKeyDDL())
+	}
+	for _, statement := range append(statements, last...) {
+		if err := exec(ctx, tx, statement); err != nil {
+			return fmt.Errorf("bring foreign keys up to date: %w", err)
+		}
+	}
+	return nil
 }
 
 // emptyRows sees to it that an installed module's secrets are in the vault, and

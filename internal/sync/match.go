@@ -23,7 +23,7 @@ func (c *cycle) match(ctx context.Context, t *modules.Table, scope modules.Scope
 	for i, s := range subjects {
 		steps[i] = c.decide(s)
 	}
-	if err := c.confirm(ctx, steps); err != nil {
+	if err := c.confirm(ctx, steps, c.knows(place{t.Name, scope})); err != nil {
 		return nil, err
 	}
 	for i, step := range steps {
@@ -64,17 +64,23 @@ func (c *cycle) match(ctx context.Context, t *modules.Table, scope modules.Scope
 
 // confirm reads directly what has changed according to a listing, and decides anew:
 // listings may be older than reads by minutes (ListSecrets of AWS Secrets Manager), and
-// would revert rows (R13). What is not there any more, or cannot be read, is left to the
-// next listing.
-func (c *cycle) confirm(ctx context.Context, steps []decide.Step) error {
+// would revert rows, and bring back what is deleted (R13). Where everything is known, what
+// is new is read, too. What is not there any more, or cannot be read, is left to the next
+// listing.
+func (c *cycle) confirm(ctx context.Context, steps []decide.Step, known bool) error {
 	var drifted []*decide.Subject
 	var at []int
 	for i, step := range steps {
-		if changes(step) {
-			s := *step.Subject
+		s := *step.Subject
+		switch {
+		case changes(step):
 			s.Observation = decide.Observation{}
-			drifted, at = append(drifted, &s), append(at, i)
+		case known && step.Decision.Action == decide.InsertRecord:
+			s.Observation = decide.Observation{Object: s.Object} // by which it is named
+		default:
+			continue
 		}
+		drifted, at = append(drifted, &s), append(at, i)
 	}
 	if len(drifted) == 0 {
 		return nil
@@ -83,7 +89,7 @@ func (c *cycle) confirm(ctx context.Context, steps []decide.Step) error {
 		return err
 	}
 	for n, s := range drifted {
-		steps[at[n]] = decide.Step{Subject: s}
+		steps[at[n]] = decide.Step{Subject: s, Decision: decide.Decision{Wait: s.Record == nil}}
 		if s.Presence == decide.Present || s.Presence == decide.Going {
 			steps[at[n]] = c.decide(s)
 		}
