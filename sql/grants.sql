@@ -47,7 +47,7 @@ GRANT INSERT (table_name, record_id, may) ON iasql_internal.permit TO iasql_read
 GRANT SELECT ON public.iasql_protection, public.iasql_ignore, public.iasql_forgotten TO iasql_reader;
 GRANT INSERT, UPDATE, DELETE ON public.iasql_ignore TO iasql_user;
 GRANT EXECUTE ON FUNCTION public.iasql_protect(text, bigint), public.iasql_protect(text), public.iasql_unprotect(text, bigint), public.iasql_unprotect(text),
-    public.iasql_forget(text, bigint), public.iasql_adopt(text, text), iasql_internal.set_protection(text, bigint, boolean), iasql_internal.protect_table(text, boolean),
+    public.iasql_forget(text, bigint), public.iasql_adopt(text, text), iasql_internal.set_protection(text, bigint, boolean),
     iasql_internal.forget(text, bigint), iasql_internal.adopt(text, text), iasql_internal.refuse_null(text, text, text) TO iasql_user;
 GRANT EXECUTE ON FUNCTION public.iasql_drift(), iasql_internal.modes() TO iasql_reader;
 GRANT SELECT ON public.iasql_tables, public.iasql_audit_log, public.iasql_mode, public.iasql_settings, public.iasql_cycles,

@@ -5,9 +5,6 @@ BEGIN
     IF id IS NULL THEN
         PERFORM iasql_internal.refuse_null('iasql_forget', 'id', format('SELECT id FROM %I lists the records.', "table"));
     END IF;
-    IF NOT has_table_privilege(format('public.%I', "table"), 'DELETE') THEN
-        PERFORM iasql_internal.refuse_hidden("table", id);
-    END IF;
     PERFORM iasql_internal.permit('change', "table", ARRAY[id]);
     RETURN iasql_internal.forget("table", id);
 END
@@ -23,12 +20,9 @@ BEGIN
     IF cloud_id IS NULL OR cloud_id = '' THEN
         PERFORM iasql_internal.refuse_null('iasql_adopt', 'cloud_id', 'Give what the cloud calls the object, such as vpc-0a1b2c3d.');
     END IF;
-    IF NOT has_table_privilege(format('public.%I', "table"), 'INSERT') THEN
-        RAISE EXCEPTION 'permission denied: records of % are not yours to insert', "table" USING ERRCODE = '42501', TABLE = "table";
-    END IF;
     RETURN iasql_internal.adopt("table", cloud_id);
 END
 $$;
 COMMENT ON FUNCTION public.iasql_adopt(text, text) IS
-$$Imports an object that was forgotten, is ignored, or waits for a decision (drift = ask), and returns the id of its record.
+$$Imports an object that was forgotten, is ignored, or waits for a decision (drift = ask), and returns the id of its record (NULL where rows of the table are hidden from some).
 Sample: SELECT iasql_adopt('vpc', 'vpc-0a1b2c3d')$$;

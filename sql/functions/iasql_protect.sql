@@ -17,7 +17,7 @@ CREATE OR REPLACE FUNCTION public.iasql_protect("table" text) RETURNS boolean
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     PERFORM iasql_internal.check_table("table");
-    RETURN iasql_internal.protect_table("table", true);
+    RETURN iasql_internal.set_protection("table", NULL, true);
 END
 $$;
 COMMENT ON FUNCTION public.iasql_protect(text) IS
@@ -43,7 +43,7 @@ CREATE OR REPLACE FUNCTION public.iasql_unprotect("table" text) RETURNS boolean
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     PERFORM iasql_internal.check_table("table");
-    RETURN iasql_internal.protect_table("table", false);
+    RETURN iasql_internal.set_protection("table", NULL, false);
 END
 $$;
 COMMENT ON FUNCTION public.iasql_unprotect(text) IS

@@ -156,7 +156,15 @@ LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 DECLARE
     changed boolean;
 BEGIN
-    IF id IS NOT NULL AND NOT iasql_internal.permitted('change', "table", id) THEN
+    PERFORM iasql_internal.check_table("table");
+    IF id IS NULL THEN
+        -- (A function with the system's rights sees everything: what hides rows is asked of the role that calls.)
+        IF EXISTS (SELECT FROM iasql_internal.secured(ARRAY["table"])) AND NOT pg_has_role(iasql_internal.writer(), 'iasql_engine', 'MEMBER')
+           OR NOT has_table_privilege(iasql_internal.writer(), format('public.%I', "table"), 'DELETE') THEN
+            RAISE EXCEPTION 'permission denied: some of table % is not yours to change', "table"
+                USING ERRCODE = '42501', TABLE = "table", HINT = 'A member of iasql_engine can protect a whole table whose rows are hidden from some, and lift that.';
+        END IF;
+    ELSIF NOT iasql_internal.permitted('change', "table", id) THEN
         PERFORM iasql_internal.refuse_hidden("table", id);
     END IF;
     -- A deletion may be waiting for the protection to be lifted: then there is no record any more.
@@ -179,19 +187,7 @@ END
 $$;
 COMMENT ON FUNCTION iasql_internal.set_protection(text, bigint, boolean) IS 'What iasql_protect and iasql_unprotect do once their caller has been found to be allowed to; NULL stands for the whole table.';
 
-CREATE OR REPLACE FUNCTION iasql_internal.protect_table("table" text, protected boolean) RETURNS boolean
-LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-    -- (A function with the system's rights sees everything: what hides rows is asked of the role that calls.)
-    IF EXISTS (SELECT FROM iasql_internal.secured(ARRAY["table"])) AND NOT pg_has_role(iasql_internal.writer(), 'iasql_engine', 'MEMBER')
-       OR NOT has_table_privilege(iasql_internal.writer(), format('public.%I', "table"), 'DELETE') THEN
-        RAISE EXCEPTION 'permission denied: some of table % is not yours to change', "table"
-            USING ERRCODE = '42501', TABLE = "table", HINT = 'A member of iasql_engine can protect a whole table whose rows are hidden from some, and lift that.';
-    END IF;
-    RETURN iasql_internal.set_protection("table", NULL, protected);
-END
-$$;
-COMMENT ON FUNCTION iasql_internal.protect_table(text, boolean) IS 'What iasql_protect and iasql_unprotect do with a whole table.';
+DROP FUNCTION IF EXISTS iasql_internal.protect_table(text, boolean);
 
 ---------------------------------------------------------------------------------------------------------------------
 -- iasql_forget, iasql_adopt
@@ -206,7 +202,7 @@ DECLARE
     why     text;
     label   text;
 BEGIN
-    IF NOT iasql_internal.permitted('change', "table", id) THEN
+    IF NOT iasql_internal.permitted('change', "table", id) OR NOT has_table_privilege(iasql_internal.writer(), format('public.%I', "table"), 'DELETE') THEN
         PERFORM iasql_internal.refuse_hidden("table", id);
     END IF;
     SELECT * INTO managed FROM iasql_internal.managed_table m WHERE m.name = forget."table";
@@ -279,7 +275,12 @@ DECLARE
     identity text[] := (SELECT m.identity FROM iasql_internal.managed_table m WHERE m.name = adopt."table" AND NOT m.settings);
     object   text := CASE WHEN cardinality(identity) > 1 THEN replace(cloud_id, '|', E'\x1f') ELSE cloud_id END;
     record   bigint;
+    hidden   boolean := EXISTS (SELECT FROM iasql_internal.secured(ARRAY["table"])) AND NOT pg_has_role(iasql_internal.writer(), 'iasql_engine', 'MEMBER');
 BEGIN
+    PERFORM iasql_internal.check_table("table");
+    IF NOT has_table_privilege(iasql_internal.writer(), format('public.%I', "table"), 'INSERT') THEN
+        RAISE EXCEPTION 'permission denied: records of % are not yours to insert', "table" USING ERRCODE = '42501', TABLE = "table";
+    END IF;
     IF identity IS NULL THEN
         RAISE EXCEPTION 'records of % stand for nothing in the cloud', "table" USING ERRCODE = 'IA054', TABLE = "table", HINT = 'Insert one.';
     END IF;
@@ -287,6 +288,9 @@ BEGIN
     IF record IS NULL THEN
         PERFORM iasql_internal.ask('sync', jsonb_build_object('tables', jsonb_build_array("table"), 'table', "table", 'adopt', object));
         record := iasql_internal.record_of("table", object);
+    END IF;
+    IF hidden THEN -- whether there is one is not said where rows are hidden from some
+        RETURN NULL;
     END IF;
     IF record IS NULL THEN
         RAISE EXCEPTION 'the cloud shows no % with the id %', "table", quote_literal(cloud_id)

@@ -12,10 +12,10 @@ import (
 var (
 	// forReaders are the platform's functions in schema public that only read.
 	forReaders = []string{"iasql_apply", "iasql_as_of", "iasql_console_token", "iasql_create_review", "iasql_engines", "iasql_get_errors", "iasql_get_sql_for_transaction",
-		"iasql_get_sql_since", "iasql_help", "iasql_history", "iasql_mode_explain", "iasql_mode_of", "iasql_modules_installed", "iasql_modules_list",
+		"iasql_drift", "iasql_get_sql_since", "iasql_help", "iasql_history", "iasql_mode_explain", "iasql_mode_of", "iasql_modules_installed", "iasql_modules_list",
 		"iasql_preview", "iasql_preview_apply", "iasql_preview_hash", "iasql_preview_sync", "iasql_ready", "iasql_sync", "iasql_version", "iasql_wait_for", "iasql_wait_for_all"}
 	// forUsers are those that act.
-	forUsers = []string{"iasql_begin", "iasql_commit", "iasql_install", "iasql_retry", "iasql_rollback", "iasql_sync_now", "iasql_undo", "iasql_uninstall"}
+	forUsers = []string{"iasql_adopt", "iasql_begin", "iasql_commit", "iasql_forget", "iasql_install", "iasql_protect", "iasql_unprotect", "iasql_retry", "iasql_rollback", "iasql_sync_now", "iasql_undo", "iasql_uninstall"}
 	// withCallersPath are functions with the caller's rights that also look names
 	// up as the caller does: the condition of iasql_wait_for is the caller's SQL.
 	withCallersPath = []string{"iasql_wait_for"}
@@ -39,7 +39,12 @@ var (
 		"to_review",        // numbers of audit rows
 		"undone_batches",   // numbers
 	}
-	definersForUsers = []string{"retry"} // takes a permit
+	definersForUsers = []string{
+		"adopt",          // takes the right to INSERT, and says nothing of tables whose rows are hidden from some
+		"forget",         // takes a permit and the right to DELETE
+		"retry",          // takes a permit
+		"set_protection", // takes a permit, or for a whole table the right to DELETE in it, none of it hidden
+	}
 )
 
 // TestEveryFunction looks at all functions, procedures and triggers of the

@@ -359,6 +359,10 @@ func TestRights(t *testing.T) {
 		{alice, `SELECT iasql_unprotect('queue', ` + theirs + `)`},
 		{alice, `SELECT iasql_forget('queue', ` + theirs + `)`},
 		{alice, `SELECT iasql_protect('queue')`},
+		{alice, `SELECT iasql_internal.set_protection('queue', NULL, true)`},
+		{alice, `SELECT iasql_internal.set_protection('queue', ` + theirs + `, true)`},
+		{alice, `SELECT iasql_internal.forget('queue', ` + theirs + `)`},
+		{carol, `SELECT iasql_adopt('queue', 'theirs')`},
 		{alice, `INSERT INTO iasql_ignore (match) VALUES ('{"name": "*"}')`},
 		{alice, `INSERT INTO iasql_protection (table_name, protected, by) VALUES ('queue', true, 'alice')`},
 		{carol, `SELECT iasql_protect('queue', ` + hers + `)`},
@@ -374,6 +378,9 @@ func TestRights(t *testing.T) {
 	w.Admin(`SELECT iasql_protect('queue', id) FROM queue`)
 	if got, err := w.TryPSQL(alice, `SELECT count(*) FROM iasql_protection`); err != nil || got != "1" {
 		t.Errorf("alice sees %s rules: %v", got, err)
+	}
+	if got, err := w.TryPSQL(alice, `SELECT coalesce(iasql_adopt('queue', 'theirs'), 0)`); err != nil || got != "0" {
+		t.Errorf("alice is told of the record %s: %v", got, err)
 	}
 	if got, err := w.TryPSQL(alice, `SELECT iasql_unprotect('queue', `+hers+`)`); err != nil || got != "t" {
 		t.Errorf("alice cannot lift what is hers: %s %v", got, err)
