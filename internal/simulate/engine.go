@@ -294,9 +294,9 @@ func (r *run) Keys(_ context.Context, t *modules.Table, scope modules.Scope, eac
 }
 
 // Due implements store.Store.
-func (r *run) Due(context.Context, string) ([]decide.RecordRef, error) {
+func (r *run) Due(_ context.Context, _ string, batch int64) ([]decide.RecordRef, error) {
 	err := r.boundary("Due")
-	return r.w.db.refs(), err
+	return r.w.db.due(batch), err
 }
 
 // Load implements store.Store.
@@ -315,9 +315,9 @@ func (r *run) Found(_ context.Context, t *modules.Table, ids []int64) ([]int64, 
 }
 
 // Deposed implements store.Store.
-func (r *run) Deposed(context.Context, string) ([]*decide.Subject, error) {
+func (r *run) Deposed(_ context.Context, _ string, batch int64) ([]*decide.Subject, error) {
 	err := r.boundary("Deposed")
-	return r.w.db.deposedSubjects(), err
+	return r.w.db.deposedSubjects(batch), err
 }
 
 // Dependents implements store.Store.

@@ -19,8 +19,8 @@ type tx struct {
 	// away again: a unique index has them until the transaction ends.
 	taken map[uniqueKey]bool
 	audit []*auditRow
-	// inBatch: it has edited while a batch was open.
-	inBatch bool
+	batch    int64 // that its changes belong to, 0 for none
+	stagings []staging
 }
 
 // uniqueKey is what a unique index keeps apart.
@@ -32,7 +32,7 @@ type uniqueKey struct {
 
 func (db *database) tx(slot int) *tx {
 	if db.txs[slot] == nil {
-		db.txs[slot] = &tx{over: map[decide.RecordRef]modules.Row{}, shared: map[decide.RecordRef]bool{}, taken: map[uniqueKey]bool{}}
+		db.txs[slot] = &tx{over: map[decide.RecordRef]modules.Row{}, shared: map[decide.RecordRef]bool{}, taken: map[uniqueKey]bool{}, batch: db.batchOf(slot)}
 	}
 	return db.txs[slot]
 }
@@ -98,10 +98,11 @@ func (db *database) insert(tx *tx, t *modules.Table, id int64, vals modules.Row)
 			vals[c.Name] = modules.Null // what it stands for is not known here
 		}
 	}
-	if !db.allowed(tx, t, id, vals) {
+	if !db.allowed(tx, t, id, vals) || !db.mayWrite(tx, t, id, vals) {
 		return false
 	}
 	db.userWrite(tx, at, vals)
+	db.stage(tx, t, id, nil, vals)
 	db.audit(tx, &auditRow{Entry: auditlog.Entry{RecordID: id, Type: "INSERT"}, table: t, change: vals})
 	return true
 }
@@ -140,7 +141,11 @@ func (db *database) update(tx *tx, t *modules.Table, id int64, set modules.Row) 
 	if _, moves := change[modules.ColumnRegion]; moves && (db.named(tx, at) || db.sharedByOther(tx, at)) {
 		return false
 	}
+	if !db.mayWrite(tx, t, id, vals) {
+		return false
+	}
 	db.userWrite(tx, at, vals)
+	db.stage(tx, t, id, old, vals)
 	db.audit(tx, &auditRow{Entry: auditlog.Entry{RecordID: id, Type: "UPDATE", Original: masked(t, original)}, table: t, change: change, key: key, scope: t.Scope(old)})
 	return true
 }
@@ -152,11 +157,12 @@ func (db *database) remove(tx *tx, t *modules.Table, id int64) bool {
 	if !ok || db.heldByOther(tx, at) || modes.New(db.rules).Of(t.Name, id, "") == modes.Track {
 		return false
 	}
-	if db.sharedByOther(tx, at) || db.named(tx, at) {
+	if db.sharedByOther(tx, at) || db.named(tx, at) || !db.mayWrite(tx, t, id, nil) {
 		return false
 	}
 	key, _ := t.Key(old)
 	db.userWrite(tx, at, nil)
+	db.stage(tx, t, id, old, nil)
 	db.audit(tx, &auditRow{Entry: auditlog.Entry{RecordID: id, Type: "DELETE", Original: masked(t, old)}, table: t, key: key, scope: t.Scope(old)})
 	return true
 }
@@ -267,9 +273,8 @@ func (db *database) userWrite(tx *tx, at decide.RecordRef, vals modules.Row) {
 
 func (db *database) audit(tx *tx, a *auditRow) {
 	db.nextAudit++
-	a.ID, a.at = db.nextAudit, db.w.now
+	a.ID, a.at, a.batch = db.nextAudit, db.w.now, tx.batch
 	tx.audit = append(tx.audit, a)
-	tx.inBatch = tx.inBatch || db.batch != 0
 }
 
 // commit makes what a transaction wrote visible, with audit ids that may be
@@ -280,6 +285,11 @@ func (db *database) commit(slot int) {
 		return
 	}
 	delete(db.txs, slot)
+	db.commitTx(tx)
+}
+
+func (db *database) commitTx(tx *tx) {
+	db.commitStagings(tx)
 	refs := make([]decide.RecordRef, 0, len(tx.over))
 	for at := range tx.over {
 		refs = append(refs, at)
@@ -302,7 +312,11 @@ func (db *database) commit(slot int) {
 		if a.Type == "DELETE" {
 			db.logDeletion(at, a.ID, a.key)
 		}
-		db.w.check.committed(at, a)
+		if b := db.batches[a.batch]; b != nil && b.phase == "open" {
+			b.waiting = append(b.waiting, a)
+		} else {
+			db.w.check.committed(at, a)
+		}
 	}
 }
 
