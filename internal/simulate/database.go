@@ -91,26 +91,26 @@ const never = time.Duration(1<<63 - 1)
 // database has the semantics of package postgres: its methods are what one
 // statement or one transaction there does, and sees only what is committed.
 type database struct {
-	w         *world
-	nextID    map[string]int64
-	rows      map[string]map[int64]*row
-	version   int64
-	nextAudit int64
-	log       map[decide.RecordRef][]*auditRow // committed, by id
-	pending   map[decide.RecordRef][]*auditRow // of these, not settled
-	deleted   map[decide.RecordRef]deletion    // the newest of each that had an identity
-	txs       map[int]*tx
-	rules     []modes.Rule
-	hold      bool
-	limits    decide.DeleteLimits
-	imported  map[string]bool
-	states    map[decide.RecordRef]*stateRow
-	deposed   []*deposedRow
-	conflicts []*conflictRow
-	ops       []*opRow
-	listings  map[listingKey]*listingRow
-	found     map[decide.RecordRef]time.Duration // when an engine last inserted the record
-	fence     int64
+	w          *world
+	nextID     map[string]int64
+	rows       map[string]map[int64]*row
+	version    int64
+	nextAudit  int64
+	log        map[decide.RecordRef][]*auditRow // committed, by id
+	pending    map[decide.RecordRef][]*auditRow // of these, not settled
+	deleted    map[decide.RecordRef]deletion    // the newest of each that had an identity
+	txs        map[int]*tx
+	rules      []modes.Rule
+	hold       bool
+	limits     decide.DeleteLimits
+	imported   map[string]bool
+	states     map[decide.RecordRef]*stateRow
+	deposed    []*deposedRow
+	conflicts  []*conflictRow
+	ops        []*opRow
+	listings   map[listingKey]*listingRow
+	found      map[decide.RecordRef]time.Duration // when an engine last inserted the record
+	fence      int64
 	lastBatch  int64
 	batches    map[int64]*batchRow // those that are open
 	sessions   map[int]int64       // the batch that a slot works in

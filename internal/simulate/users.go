@@ -17,8 +17,8 @@ type tx struct {
 	shared map[decide.RecordRef]bool        // FOR KEY SHARE
 	// taken are the identities that it has given to records, also those it has taken
 	// away again: a unique index has them until the transaction ends.
-	taken map[uniqueKey]bool
-	audit []*auditRow
+	taken    map[uniqueKey]bool
+	audit    []*auditRow
 	batch    int64 // that its changes belong to, 0 for none
 	stagings []staging
 }
