@@ -158,17 +158,9 @@ func (e *Engine) lost(ctx context.Context, batch int64) error {
 		Hint: "SELECT * FROM iasql_batches shows what has become of it."}
 }
 
-// startCommit compares the batch with what was reviewed and with other batches, and
-// puts on record that it is being committed.
+// startCommit compares the batch with what was reviewed, and puts on record that
+// it is being committed.
 func (e *Engine) startCommit(ctx context.Context, args commitArgs) error {
-	var refers *string
-	if err := e.pool.QueryRow(ctx, `SELECT iasql_internal.refers_to_staged($1)`, args.Batch).Scan(&refers); err != nil {
-		return fmt.Errorf("look what batch %d refers to: %w", args.Batch, err)
-	}
-	if refers != nil {
-		return &platform.UserError{Code: "IA041", Message: fmt.Sprintf("batch %d cannot be committed: %s", args.Batch, *refers),
-			Hint: "Commit that one first, or change the reference. Nothing was changed."}
-	}
 	if args.PreviewHash != nil {
 		now, err := e.preview(ctx, nil, args.Batch)
 		if err != nil {

@@ -27,6 +27,7 @@ type batchRow struct {
 type stagedRow struct {
 	batch    int64
 	inserted bool
+	before   modules.Row // nil: there was none
 }
 
 // staging is what a transaction has staged and not committed.
@@ -120,12 +121,12 @@ func (db *database) mayWrite(tx *tx, t *modules.Table, id int64, vals modules.Ro
 			return false
 		}
 	}
-	if tx.batch != 0 {
-		return true
-	}
 	for i := range t.Columns {
 		c := &t.Columns[i]
-		if c.References != nil && !vals[c.Name].IsNull() && db.staged[decide.RecordRef{Table: c.References.Table, ID: vals[c.Name].Int()}].inserted {
+		if c.References == nil || vals[c.Name].IsNull() {
+			continue
+		}
+		if s := db.staged[decide.RecordRef{Table: c.References.Table, ID: vals[c.Name].Int()}]; s.inserted && s.batch != tx.batch {
 			return false
 		}
 	}
@@ -180,7 +181,10 @@ func (db *database) stage(tx *tx, t *modules.Table, id int64, old, vals modules.
 func (db *database) commitStagings(tx *tx) {
 	for _, s := range tx.stagings {
 		if _, known := db.staged[s.at]; !known {
-			db.staged[s.at] = stagedRow{tx.batch, s.inserted}
+			db.staged[s.at] = stagedRow{tx.batch, s.inserted, nil}
+			if r := db.rows[s.at.Table][s.at.ID]; r != nil {
+				db.staged[s.at] = stagedRow{tx.batch, s.inserted, r.vals}
+			}
 		}
 		for _, key := range s.keys {
 			if db.stagedKeys[key] == nil {
@@ -220,7 +224,7 @@ func (db *database) image(at decide.RecordRef, changes []*auditRow) modules.Row 
 			if _, earlier := image[name]; earlier {
 				continue
 			}
-			if t.Column(name).WriteOnly {
+			if t.Column(name).WriteOnly && !v.IsNull() {
 				v = db.waitingSecretOf(at, name, changes)
 			}
 			image[name] = v
@@ -233,7 +237,7 @@ func (db *database) image(at decide.RecordRef, changes []*auditRow) modules.Row 
 // than these.
 func (db *database) waitingSecretOf(at decide.RecordRef, column string, but []*auditRow) (v modules.Value) {
 	for _, a := range db.pending[at] {
-		if set, ok := a.change[column]; ok && !set.IsNull() && !slices.Contains(but, a) {
+		if set, ok := a.change[column]; ok && !slices.Contains(but, a) {
 			v = set
 		}
 	}
@@ -308,6 +312,7 @@ func (db *database) rollbackBatch(b *batchRow) bool {
 			delete(db.states, at)
 		}
 	}
+	db.w.check.rolledBack(b.id)
 	db.closeBatch(b)
 	return true
 }

@@ -179,7 +179,7 @@ func (w *pulling) update(p store.Pull) (applied bool, err error) {
 			return false, fmt.Errorf("duplicate identity %s %s", t.Name, key)
 		}
 	}
-	w.did = append(w.did, func() { db.w.check.updated(p, old, vals) })
+	w.did = append(w.did, func() { db.w.check.pulled(p); db.w.check.updated(p, old, vals) })
 	w.put(id, old, vals)
 	return true, nil
 }
@@ -190,13 +190,14 @@ func (w *pulling) delete(p store.Pull, batch int64) (applied bool, err error) {
 	if old == nil {
 		return false, nil
 	}
-	if db.stagedElsewhere(at, batch) || db.neededElsewhere(at, batch) {
+	if db.stagedElsewhere(at, batch) || db.neededElsewhere(at, 0) {
 		return false, fmt.Errorf("%v is staged in a batch, or needed by one", at)
 	}
 	w.did = append(w.did, func() {
 		db.nextAudit++
 		key, _ := w.t.Key(old.vals)
 		db.logDeletion(at, db.nextAudit, key)
+		db.w.check.pulled(p)
 		db.w.check.deleted(p, old)
 	})
 	w.undos = append(w.undos, undo{at.ID, old})

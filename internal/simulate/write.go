@@ -474,5 +474,6 @@ func (db *database) settleAudit(s *decide.Subject) {
 		a.settled, a.settledAt = true, db.w.now
 	}
 	db.wrote(fmt.Sprintf("settled %s %d", at.Table, at.ID))
+	db.w.check.settledIn(at, now)
 	db.w.check.settled(s.Table, at, now, left)
 }

@@ -76,7 +76,7 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp A
 BEGIN
     RETURN EXISTS (SELECT FROM iasql_internal.staged s JOIN iasql_internal.batch b ON b.id = s.batch
                    WHERE s.table_name = waits_in_batch."table" AND s.record_id = waits_in_batch.record
-                     AND b.phase = 'open' AND b.commit_asked IS NULL);
+                     AND b.commit_asked IS NULL AND (b.phase = 'open' OR b.id IS DISTINCT FROM iasql_internal.session_batch()));
 END
 $$;
-COMMENT ON FUNCTION iasql_internal.waits_in_batch(text, bigint) IS 'Whether a record is staged in a batch that nobody has asked to commit.';
+COMMENT ON FUNCTION iasql_internal.waits_in_batch(text, bigint) IS 'Whether a record is staged in a batch that is somebody else''s to wait for, or that nobody has asked to commit.';

@@ -184,7 +184,8 @@ BEGIN
             WHERE to_jsonb(n) IS DISTINCT FROM to_jsonb(o) OR hides AND staged ? n.id::text;
         END IF;
         IF ids IS NOT NULL AND (NOT by_engine OR TG_OP = 'DELETE') THEN
-            PERFORM iasql_internal.refuse_staged(TG_TABLE_NAME, ids, mine, TG_OP = 'DELETE');
+            PERFORM iasql_internal.refuse_staged(TG_TABLE_NAME, ids, mine, TG_OP = 'DELETE',
+                CASE WHEN current_setting('iasql.cycle_of', true) = mine::text THEN NULL ELSE mine END); -- a cycle deletes what is gone, which nobody has asked for
         END IF;
         IF ids IS NOT NULL AND NOT by_engine AND TG_OP <> 'DELETE' THEN
             IF EXISTS (SELECT FROM iasql_internal.staged_key k WHERE k.table_name = TG_TABLE_NAME AND k.batch IS DISTINCT FROM joined) THEN
@@ -211,11 +212,11 @@ BEGIN
                         USING ERRCODE = 'IA020', SCHEMA = TG_TABLE_SCHEMA, TABLE = TG_TABLE_NAME, HINT = 'SELECT iasql_wait_for_all() first.';
                 END IF;
             END IF;
-            IF joined IS NULL AND EXISTS (SELECT FROM iasql_internal.staged s WHERE s.inserted) THEN
+            IF EXISTS (SELECT FROM iasql_internal.staged s WHERE s.inserted AND s.batch IS DISTINCT FROM joined) THEN
                 FOR reference IN SELECT r.* FROM iasql_internal.references_of(TG_RELID) r LOOP
                     EXECUTE format('SELECT s.record_id, s.batch FROM iasql_internal.staged s JOIN public.%I p ON p.id = s.record_id
-                                    WHERE s.table_name = %L AND s.inserted AND (%s) IN (SELECT %s FROM new_rows x) LIMIT 1',
-                                   reference.parent, reference.parent, reference.theirs, reference.ours) INTO bad;
+                                    WHERE s.table_name = %L AND s.inserted AND s.batch IS DISTINCT FROM $1 AND (%s) IN (SELECT %s FROM new_rows x) LIMIT 1',
+                                   reference.parent, reference.parent, reference.theirs, reference.ours) INTO bad USING joined;
                     IF bad.batch IS NOT NULL THEN
                         RAISE EXCEPTION '% cannot refer to record % of %: it is only staged in %', TG_TABLE_NAME, bad.record_id, reference.parent, iasql_internal.batch_text(bad.batch)
                             USING ERRCODE = 'IA020', SCHEMA = TG_TABLE_SCHEMA, TABLE = TG_TABLE_NAME, HINT = iasql_internal.batch_hint(bad.batch);

@@ -235,7 +235,7 @@ BEGIN
                                         WHERE p.table_name = managed.name AND p.record_id = f.record_id AND p.kind = 'update' AND p.started >= f.ts))) a ON true
         LEFT JOIN (
             SELECT e.record_id, jsonb_object_agg(e.key, CASE
-                       WHEN NOT e.key = ANY (managed.write_only) THEN e.value
+                       WHEN NOT e.key = ANY (managed.write_only) OR e.value = 'null' THEN e.value
                        WHEN (SELECT v.value FROM iasql_internal.vault v
                              WHERE v.table_name = managed.name AND v.record_id = e.record_id AND v.column_name = e.key
                              ORDER BY v.audit_id DESC LIMIT 1) IS NOT NULL THEN '"********"' END) AS image

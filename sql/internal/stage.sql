@@ -24,7 +24,7 @@ END
 $$;
 COMMENT ON FUNCTION iasql_internal.batch_hint(bigint) IS 'What to do about a record that somebody else''s batch holds.';
 
-CREATE OR REPLACE FUNCTION iasql_internal.refuse_staged("table" text, ids bigint[], mine bigint, deletes boolean) RETURNS void
+CREATE OR REPLACE FUNCTION iasql_internal.refuse_staged("table" text, ids bigint[], mine bigint, deletes boolean, undoes bigint) RETURNS void
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     bad record;
@@ -37,7 +37,7 @@ BEGIN
     END IF;
     IF deletes THEN
         SELECT n.* INTO bad FROM iasql_internal.needed n
-        WHERE n.table_name = refuse_staged."table" AND n.record_id = ANY (ids) AND n.batch IS DISTINCT FROM mine LIMIT 1;
+        WHERE n.table_name = refuse_staged."table" AND n.record_id = ANY (ids) AND n.batch IS DISTINCT FROM undoes LIMIT 1;
         IF FOUND THEN
             RAISE EXCEPTION 'record % of % cannot be deleted: record % of %, which is staged in %, referred to it before',
                     bad.record_id, "table", bad.by_record, bad.by_table, iasql_internal.batch_text(bad.batch)
@@ -46,38 +46,10 @@ BEGIN
     END IF;
 END
 $$;
-COMMENT ON FUNCTION iasql_internal.refuse_staged(text, bigint[], bigint, boolean) IS 'Raises if a record is staged in another batch than one''s own, or, for one that is deleted, if another batch''s rollback would need it.';
+COMMENT ON FUNCTION iasql_internal.refuse_staged(text, bigint[], bigint, boolean, bigint) IS 'Raises if a record is staged in another batch than one''s own, or, for one that is deleted, if the rollback of a batch would need it that does not delete it itself.';
 
--- A batch may refer to what another batch has only staged: the other may be committed first. What has not been is named here.
-CREATE OR REPLACE FUNCTION iasql_internal.refers_to_staged(batch bigint) RETURNS text
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-    child  record;
-    found_ record;
-BEGIN
-    FOR child IN
-        SELECT t.table_name, r.* FROM (SELECT DISTINCT s.table_name FROM iasql_internal.staged s WHERE s.batch = refers_to_staged.batch) t
-        CROSS JOIN LATERAL iasql_internal.references_of(format('public.%I', t.table_name)::regclass) r
-        WHERE EXISTS (SELECT FROM iasql_internal.staged s WHERE s.table_name = r.parent AND s.inserted AND s.batch <> refers_to_staged.batch)
-    LOOP
-        EXECUTE format(
-            'SELECT x.id, p.id AS other, o.batch FROM iasql_internal.staged o JOIN public.%I p ON p.id = o.record_id JOIN public.%I x ON (%s) = (%s)
-             JOIN iasql_internal.staged s ON s.table_name = %L AND s.record_id = x.id AND s.batch = $1
-             WHERE o.table_name = %L AND o.inserted AND o.batch <> $1 ORDER BY x.id LIMIT 1',
-            child.parent, child.table_name, child.ours, child.theirs, child.table_name, child.parent)
-        INTO found_ USING batch;
-        IF found_.id IS NOT NULL THEN
-            RETURN format('record %s of %s refers to record %s of %s, which is only staged in %s',
-                          found_.id, child.table_name, found_.other, child.parent, iasql_internal.batch_text(found_.batch));
-        END IF;
-    END LOOP;
-    RETURN NULL;
-END
-$$;
-COMMENT ON FUNCTION iasql_internal.refers_to_staged(bigint) IS 'Which record of a batch refers to one that only another open batch has; NULL if none does.';
-
--- Whoever refers to a record that the batch has inserted stands in the way of its rollback: a record of another batch, or a
--- row of a table of somebody's own.
+-- Whoever refers to a record that the batch has inserted stands in the way of its rollback. People cannot (see audit.sql:
+-- two batches that refer to each other could neither be committed nor rolled back); what the engine has found in the cloud may.
 CREATE OR REPLACE FUNCTION iasql_internal.referred_from(batch bigint) RETURNS text
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
