@@ -314,9 +314,9 @@ func (r *real) CloseBatch(ctx context.Context, slot int) (bool, error) {
 
 func (r *real) RollbackBatch(ctx context.Context, slot int) (bool, error) {
 	_, ok, err := r.statement(ctx, slot, `
-		SELECT b FROM (SELECT iasql_internal.session_batch() AS b OFFSET 0) s, LATERAL iasql_internal.referred_from(b) r,
-			LATERAL iasql_internal.revert_batch(CASE WHEN r IS NULL THEN b END, true) n, LATERAL iasql_internal.close_batch(b + 0 * n, 'open', 'rolled back')
-		WHERE b IS NOT NULL AND r IS NULL`)
+		SELECT b FROM (SELECT iasql_internal.session_batch() AS b OFFSET 0) s,
+			LATERAL iasql_internal.revert_batch(b, true) n, LATERAL iasql_internal.close_batch(b + 0 * n, 'open', 'rolled back')
+		WHERE b IS NOT NULL`)
 	return ok, errors.Join(err, r.Commit(ctx, slot))
 }
 

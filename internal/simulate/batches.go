@@ -121,16 +121,22 @@ func (db *database) mayWrite(tx *tx, t *modules.Table, id int64, vals modules.Ro
 			return false
 		}
 	}
+	return !db.refersToStaged(t, vals, tx.batch)
+}
+
+// refersToStaged reports whether a version of a record refers to one that only
+// another batch has.
+func (db *database) refersToStaged(t *modules.Table, vals modules.Row, mine int64) bool {
 	for i := range t.Columns {
 		c := &t.Columns[i]
 		if c.References == nil || vals[c.Name].IsNull() {
 			continue
 		}
-		if s := db.staged[decide.RecordRef{Table: c.References.Table, ID: vals[c.Name].Int()}]; s.inserted && s.batch != tx.batch {
-			return false
+		if s := db.staged[decide.RecordRef{Table: c.References.Table, ID: vals[c.Name].Int()}]; s.inserted && s.batch != mine {
+			return true
 		}
 	}
-	return true
+	return false
 }
 
 // awaited reports whether a change that is not the batch's has taken the identity
@@ -247,6 +253,16 @@ func (db *database) waitingSecretOf(at decide.RecordRef, column string, but []*a
 // referredFrom reports whether a record that is not the batch's refers to one that it
 // has inserted.
 func (db *database) referredFrom(batch int64) bool {
+	for at, s := range db.staged {
+		if s.batch == batch && s.inserted && db.referred(at, batch) {
+			return true
+		}
+	}
+	return false
+}
+
+// referred reports whether a record that is not the batch's refers to the record.
+func (db *database) referred(at decide.RecordRef, batch int64) bool {
 	for _, t := range tables {
 		for _, id := range db.ids(t) {
 			for i := range t.Columns {
@@ -255,7 +271,7 @@ func (db *database) referredFrom(batch int64) bool {
 				if c.References == nil || v.IsNull() || db.staged[ref(t, id)].batch == batch {
 					continue
 				}
-				if s := db.staged[decide.RecordRef{Table: c.References.Table, ID: v.Int()}]; s.inserted && s.batch == batch {
+				if c.References.Table == at.Table && v.Int() == at.ID {
 					return true
 				}
 			}
@@ -265,15 +281,13 @@ func (db *database) referredFrom(batch int64) bool {
 }
 
 // rollbackBatch is iasql_rollback of a batch that no commit was begun of. It is
-// refused, and returns false, where it would have to wait for somebody, or somebody
-// refers to what it would take away.
+// refused, and returns false, where it would have to wait for somebody.
 func (db *database) rollbackBatch(b *batchRow) bool {
-	if db.referredFrom(b.id) {
-		return false
-	}
 	order, by := db.changesOf(b.id)
 	for _, at := range order {
-		if db.locked(at) {
+		// Only who takes a key away waits for those that reference it.
+		_, moves := db.image(at, by[at])[modules.ColumnRegion]
+		if db.writing(at) || db.locked(at) && (by[at][0].Type == "INSERT" || moves) {
 			return false
 		}
 	}

@@ -81,8 +81,12 @@ func (w *pulling) write(lease store.Lease, pulls []store.Pull, results []store.P
 		}
 	}
 	for _, u := range w.undos {
+		r := w.db.rows[w.t.Name][u.id]
 		if failure == nil {
-			failure = w.db.violated(w.t, u.id, w.db.rows[w.t.Name][u.id])
+			failure = w.db.violated(w.t, u.id, r)
+		}
+		if failure == nil && r != nil && w.db.refersToStaged(w.t, r.vals, lease.Batch) {
+			failure = fmt.Errorf("%s %d refers to what is only staged in a batch", w.t.Name, u.id)
 		}
 	}
 	if failure != nil {

@@ -148,11 +148,11 @@ func (w *world) endBatch(b *batchRow, round int) {
 		return
 	}
 	for b.phase == "committing" {
-		if w.carryOutFor(b, quiet) || b.id%3 == 0 { // or keep
+		if w.carryOutFor(b, quiet) || b.id%3 == 0 || w.db.referredFrom(b.id) { // or keep
 			w.db.closeBatch(b)
 			return
 		}
-		if w.failed != nil || w.db.referredFrom(b.id) {
+		if w.failed != nil {
 			return
 		}
 		w.db.restoreBatch(b)

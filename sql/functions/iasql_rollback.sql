@@ -3,7 +3,6 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lock
 DECLARE
     batch    iasql_internal.batch;
     n        bigint;
-    in_way   text;
     "table"  text;
     what     text;
 BEGIN
@@ -16,11 +15,6 @@ BEGIN
     -- A commit that comes now waits, and fails; one that was first has the engine undo it.
     UPDATE iasql_internal.batch b SET phase = 'reverting' WHERE b.id = batch.id AND b.phase = 'open';
     IF FOUND THEN
-        in_way := iasql_internal.referred_from(batch.id);
-        IF in_way IS NOT NULL THEN
-            RAISE EXCEPTION 'batch % cannot be rolled back: %', batch.id, in_way
-                USING ERRCODE = '23503', HINT = 'Change or roll that back first. Nothing was changed.';
-        END IF;
         PERFORM iasql_internal.log_event('START_REVERT', batch.id);
         n := iasql_internal.revert_batch(batch.id, true);
         PERFORM iasql_internal.log_event('END_REVERT', batch.id);
@@ -37,9 +31,6 @@ EXCEPTION
             USING ERRCODE = 'IA020', HINT = 'Commit or roll back that transaction first. Nothing was changed.';
     WHEN foreign_key_violation THEN
         GET STACKED DIAGNOSTICS "table" = TABLE_NAME, what = PG_EXCEPTION_DETAIL;
-        IF in_way IS NOT NULL THEN
-            RAISE;
-        END IF;
         RAISE EXCEPTION 'batch % cannot be rolled back: % (%)', batch.id, SQLERRM, what
             USING ERRCODE = '23503', TABLE = "table", HINT = 'Change those rows first. Nothing was changed.';
 END

@@ -212,17 +212,17 @@ BEGIN
                         USING ERRCODE = 'IA020', SCHEMA = TG_TABLE_SCHEMA, TABLE = TG_TABLE_NAME, HINT = 'SELECT iasql_wait_for_all() first.';
                 END IF;
             END IF;
-            IF EXISTS (SELECT FROM iasql_internal.staged s WHERE s.inserted AND s.batch IS DISTINCT FROM joined) THEN
-                FOR reference IN SELECT r.* FROM iasql_internal.references_of(TG_RELID) r LOOP
-                    EXECUTE format('SELECT s.record_id, s.batch FROM iasql_internal.staged s JOIN public.%I p ON p.id = s.record_id
-                                    WHERE s.table_name = %L AND s.inserted AND s.batch IS DISTINCT FROM $1 AND (%s) IN (SELECT %s FROM new_rows x) LIMIT 1',
-                                   reference.parent, reference.parent, reference.theirs, reference.ours) INTO bad USING joined;
-                    IF bad.batch IS NOT NULL THEN
-                        RAISE EXCEPTION '% cannot refer to record % of %: it is only staged in %', TG_TABLE_NAME, bad.record_id, reference.parent, iasql_internal.batch_text(bad.batch)
-                            USING ERRCODE = 'IA020', SCHEMA = TG_TABLE_SCHEMA, TABLE = TG_TABLE_NAME, HINT = iasql_internal.batch_hint(bad.batch);
-                    END IF;
-                END LOOP;
-            END IF;
+        END IF;
+        IF TG_OP <> 'DELETE' AND EXISTS (SELECT FROM iasql_internal.staged s WHERE s.inserted AND s.batch IS DISTINCT FROM mine) THEN
+            FOR reference IN SELECT r.* FROM iasql_internal.references_of(TG_RELID) r LOOP
+                EXECUTE format('SELECT s.record_id, s.batch FROM iasql_internal.staged s JOIN public.%I p ON p.id = s.record_id
+                                WHERE s.table_name = %L AND s.inserted AND s.batch IS DISTINCT FROM $1 AND (%s) IN (SELECT %s FROM new_rows x) LIMIT 1',
+                               reference.parent, reference.parent, reference.theirs, reference.ours) INTO bad USING mine;
+                IF bad.batch IS NOT NULL THEN
+                    RAISE EXCEPTION '% cannot refer to record % of %: it is only staged in %', TG_TABLE_NAME, bad.record_id, reference.parent, iasql_internal.batch_text(bad.batch)
+                        USING ERRCODE = 'IA020', SCHEMA = TG_TABLE_SCHEMA, TABLE = TG_TABLE_NAME, HINT = iasql_internal.batch_hint(bad.batch);
+                END IF;
+            END LOOP;
         END IF;
         IF joined IS NOT NULL AND ids IS NOT NULL THEN
             IF TG_OP <> 'DELETE' THEN

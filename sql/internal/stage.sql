@@ -48,8 +48,9 @@ END
 $$;
 COMMENT ON FUNCTION iasql_internal.refuse_staged(text, bigint[], bigint, boolean, bigint) IS 'Raises if a record is staged in another batch than one''s own, or, for one that is deleted, if the rollback of a batch would need it that does not delete it itself.';
 
--- Whoever refers to a record that the batch has inserted stands in the way of its rollback. People cannot (see audit.sql:
--- two batches that refer to each other could neither be committed nor rolled back); what the engine has found in the cloud may.
+-- Whoever refers to a record that the batch has inserted would stand in the way of its rollback, and two batches that refer to
+-- each other could neither be committed nor rolled back. So nobody can (audit.sql), nor what the engine finds in the cloud:
+-- that waits. This is asked before a batch is undone, of what was there before there was such a check.
 CREATE OR REPLACE FUNCTION iasql_internal.referred_from(batch bigint) RETURNS text
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
