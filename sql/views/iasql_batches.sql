@@ -20,7 +20,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION iasql_internal.batches() IS 'What iasql_batches shows.';
-CREATE OR REPLACE VIEW public.iasql_batches AS
+CREATE OR REPLACE VIEW public.iasql_batches WITH (security_barrier) AS
 SELECT b.id, b.name, b.owner, b.session, b.since, b.records, b.phase, b.outcome, b.abandoned FROM iasql_internal.batches() b;
 COMMENT ON VIEW public.iasql_batches IS 'The batches that are open, and those of the last seven days: whose they are, how many records they hold, and what became of them.';
 COMMENT ON COLUMN public.iasql_batches.id IS 'The transaction_id of the batch''s changes in iasql_audit_log.';

@@ -96,8 +96,8 @@ func TestSecretsStayHidden(t *testing.T) {
 		}
 		return faultproxy.Fault{}
 	})
-	w.PSQL(`CALL iasql_begin()`, `UPDATE secret SET value = '`+secret("never")+`' WHERE name = 'failed3'`)
-	w.Refused(`CALL iasql_commit()`)
+	w.PSQL(`CALL iasql_begin('test')`, `UPDATE secret SET value = '`+secret("never")+`' WHERE name = 'failed3'`)
+	w.Refused(`CALL iasql_join('test')`, `CALL iasql_commit()`)
 	look("failed in a batch")
 	proxy.Set(func(faultproxy.Call) faultproxy.Fault { return faultproxy.Fault{} })
 	w.PSQL(`SELECT iasql_sync_now()`)
