@@ -22,11 +22,12 @@ build: ## Build bin/engine
 	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-X main.version=$(VERSION)' -o bin/engine ./cmd/engine
 
 .PHONY: deps
-deps: ## Install what is missing: PostgreSQL 15+, pg_cron, psql, moto_server, aws
+deps: ## Install what is missing: PostgreSQL 15+, pg_cron, psql, moto_server, aws, Chromium, Prometheus
 	@scripts/deps.sh
 
 .PHONY: demo
-demo: deps build ## Start PostgreSQL, an AWS emulator and the engine, and open psql
+demo: build ## Start PostgreSQL, an AWS emulator and the engine, and open psql
+	@scripts/deps.sh demo
 	@scripts/demo.sh
 
 .PHONY: test

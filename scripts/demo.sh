@@ -94,6 +94,13 @@ if [[ -z $url ]]; then
 	exit 1
 fi
 
+console=$(sed -n '/^console: /{s/^console: //p;q;}' "$logs/stdout")
+if [[ -n $console ]]; then
+	login=${url#postgres://}
+	login=${login%%@*}
+	echo "demo: the console is at $console: sign in as ${login%%:*} with password ${login#*:}"
+fi
+
 trap : INT # psql cancels a statement with it; it is no reason to leave
 status=0
 if [[ -t 0 && -t 1 ]]; then

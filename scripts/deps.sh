@@ -79,9 +79,34 @@ if ! has_cron; then
 	fi
 fi
 
+# What only tests need: `scripts/deps.sh demo` does without.
+if [[ ${1:-} != demo ]]; then
+	# The console is tested in a browser.
+	if ! command -v chromium >/dev/null && ! command -v chromium-browser >/dev/null && ! command -v google-chrome >/dev/null; then
+		apt_install chromium fonts-dejavu-core
+	fi
+	# The metrics are scraped by a Prometheus. Its programs alone: the package would start a service.
+	if ! has_tool promtool || ! has_tool prometheus; then
+		command -v apt-get >/dev/null || die "missing: prometheus and promtool; put them on PATH"
+		say "unpacking prometheus into .venv"
+		unpacked=$(mktemp -d)
+		chmod 755 "$unpacked"
+		(cd "$unpacked" && { apt-get download -qq prometheus || { [[ $EUID -ne 0 ]] || apt-get update -qq && apt-get download -qq prometheus; }; } >/dev/null 2>&1 && dpkg -x prometheus_*.deb .) ||
+			die "apt-get download prometheus failed"
+		mkdir -p .venv/bin
+		cp "$unpacked"/usr/bin/prometheus "$unpacked"/usr/bin/promtool .venv/bin/
+		rm -rf "$unpacked"
+	fi
+fi
+
 # A test has the clock of the database jump; it is skipped without.
 if ! compgen -G '/usr/lib/*/faketime/libfaketime.so.1' >/dev/null && command -v apt-get >/dev/null; then
 	(apt_install libfaketime) || say "without libfaketime the test of jumping clocks is skipped"
+fi
+
+# Tests make models of all tables with tools that users have; they say so where those are missing.
+if command -v apt-get >/dev/null && ! /usr/bin/python3 -c 'import django, sqlalchemy, psycopg2' 2>/dev/null; then
+	(apt_install python3-django python3-sqlalchemy python3-psycopg2) || say "without Django and SQLAlchemy their tests are skipped"
 fi
 
 packages=()

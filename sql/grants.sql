@@ -44,6 +44,12 @@ GRANT EXECUTE ON FUNCTION iasql_internal.writer(), iasql_internal.engine_connect
 GRANT SELECT ON iasql_internal.record_state, iasql_internal.garbage, iasql_internal.managed_table, iasql_internal.hidden_table, iasql_internal.module_function,
     iasql_internal.listing_errors, iasql_internal.previewed, iasql_internal.connected TO iasql_reader;
 GRANT INSERT (table_name, record_id, may) ON iasql_internal.permit TO iasql_reader;
+GRANT SELECT ON public.iasql_protection, public.iasql_ignore, public.iasql_forgotten TO iasql_reader;
+GRANT INSERT, UPDATE, DELETE ON public.iasql_ignore TO iasql_user;
+GRANT EXECUTE ON FUNCTION public.iasql_protect(text, bigint), public.iasql_protect(text), public.iasql_unprotect(text, bigint), public.iasql_unprotect(text),
+    public.iasql_forget(text, bigint), public.iasql_adopt(text, text), iasql_internal.set_protection(text, bigint, boolean), iasql_internal.protect_table(text, boolean),
+    iasql_internal.forget(text, bigint), iasql_internal.adopt(text, text), iasql_internal.refuse_null(text, text, text) TO iasql_user;
+GRANT EXECUTE ON FUNCTION public.iasql_drift(), iasql_internal.modes() TO iasql_reader;
 GRANT SELECT ON public.iasql_tables, public.iasql_audit_log, public.iasql_mode, public.iasql_settings, public.iasql_cycles,
     public.iasql_operations, public.iasql_conflicts, public.iasql_status, public.iasql_listings, public.iasql_batches TO iasql_reader;
 GRANT INSERT, UPDATE, DELETE ON public.iasql_mode TO iasql_user;
@@ -77,3 +83,4 @@ GRANT EXECUTE ON FUNCTION iasql_internal.cell(text), iasql_internal.check_can_wa
     iasql_internal.refuse_hidden(text, bigint), iasql_internal.allow_call(text, jsonb), iasql_internal.named_by(jsonb, jsonb), iasql_internal.is_subject(text, oid),
     iasql_internal.call(text, jsonb), iasql_internal.batches(), iasql_internal.engine_alive(iasql_internal.engine), iasql_internal.in_the_way(), iasql_internal.setting(text) TO iasql_reader;
 GRANT EXECUTE ON FUNCTION iasql_internal.retry(text, bigint) TO iasql_user;
+GRANT EXECUTE ON FUNCTION public.iasql_console_token() TO iasql_reader;

@@ -19,6 +19,7 @@ import (
 
 type devCmd struct {
 	engineFlags
+	httpFlags
 	DataDir     string
 	PGPort      int
 	AWS         string
@@ -45,6 +46,7 @@ func devCommand(log **slog.Logger) *cobra.Command {
 	flags.StringVar(&c.AWSEndpoint, "aws-endpoint", "", "`URL` to send AWS calls to; no emulator is started then.")
 	fromEnv(flags, "aws-endpoint", "AWS_ENDPOINT_URL")
 	c.engineFlags.declare(flags)
+	c.httpFlags.declare(flags, devAddress)
 	return cmd
 }
 
@@ -105,8 +107,17 @@ func (c *devCmd) run(ctx context.Context, log *slog.Logger) (err error) {
 	}
 	work, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	e, err := engine.Start(work, engineOptions(pg.ServiceURL(), endpoint, c.engineFlags, log))
+	site, err := c.listen()
 	if err != nil {
+		return err
+	}
+	defer site.close()
+	m := metricsFor(site)
+	e, err := engine.Start(work, engineOptions(pg.ServiceURL(), endpoint, c.engineFlags, log, m))
+	if err != nil {
+		return err
+	}
+	if err := site.serve(work, e, pg.ServiceURL(), m, log); err != nil {
 		return err
 	}
 	go func() {
@@ -118,6 +129,9 @@ func (c *devCmd) run(ctx context.Context, log *slog.Logger) (err error) {
 		case <-work.Done():
 		}
 	}()
+	if site != nil {
+		fmt.Println("console: " + site.url())
+	}
 	fmt.Println("ready: " + pg.UserURL())
 	if err := e.Wait(work); err != nil {
 		return err

@@ -18,6 +18,7 @@ import (
 type serveCmd struct {
 	databaseFlag
 	engineFlags
+	httpFlags
 	AWSEndpoint string
 	Migrate     bool
 }
@@ -38,6 +39,7 @@ func serveCommand(log **slog.Logger) *cobra.Command {
 	flags.StringVar(&c.AWSEndpoint, "aws-endpoint", "", "`URL` to send AWS calls to instead of to AWS.")
 	fromEnv(flags, "aws-endpoint", "AWS_ENDPOINT_URL")
 	c.engineFlags.declare(flags)
+	c.httpFlags.declare(flags, "")
 	flags.BoolVar(&c.Migrate, "migrate", true, "Bring the database to this engine's version first.")
 	fromEnv(flags, "migrate", "IASQL_MIGRATE")
 	flags.BoolVar(&not, "no-migrate", false, "Do not: the same as --migrate=false.")
@@ -46,6 +48,11 @@ func serveCommand(log **slog.Logger) *cobra.Command {
 
 // run works until it is told to stop.
 func (c *serveCmd) run(ctx context.Context, log *slog.Logger) error {
+	site, err := c.listen()
+	if err != nil {
+		return err
+	}
+	defer site.close()
 	// First, so that nothing is done with a login that would be refused later.
 	if err := platform.CheckLogin(ctx, c.DatabaseURL); err != nil {
 		return err
@@ -55,11 +62,15 @@ func (c *serveCmd) run(ctx context.Context, log *slog.Logger) error {
 			return err
 		}
 	}
-	e, err := engine.Start(ctx, engineOptions(c.DatabaseURL, c.AWSEndpoint, c.engineFlags, log))
+	m := metricsFor(site)
+	e, err := engine.Start(ctx, engineOptions(c.DatabaseURL, c.AWSEndpoint, c.engineFlags, log, m))
 	if err != nil {
 		return err
 	}
 	log.Info("engine is working", "engine", e.ID(), "version", version)
+	if err := site.serve(ctx, e, c.DatabaseURL, m, log); err != nil {
+		return err
+	}
 	return e.Wait(ctx)
 }
 

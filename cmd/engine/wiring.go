@@ -7,6 +7,7 @@ import (
 
 	"iasql/internal/aws"
 	"iasql/internal/engine"
+	"iasql/internal/metrics"
 	"iasql/internal/modules"
 	"iasql/internal/modules/all"
 	"iasql/internal/modules/awsaccount"
@@ -22,15 +23,31 @@ func descriptions() (*modules.Registry, error) {
 	return allModules(aws.New(aws.Options{}))
 }
 
-func engineOptions(url, endpoint string, flags engineFlags, log *slog.Logger) engine.Options {
+// engineOptions has the engine tell m, which may be nil, what it does.
+func engineOptions(url, endpoint string, flags engineFlags, log *slog.Logger, m *metrics.Metrics) engine.Options {
+	var calls func(aws.Attempt)
+	var cycles func(engine.Observation)
+	if m != nil {
+		calls = func(a aws.Attempt) {
+			class := ""
+			if a.Err != nil {
+				class = a.Err.Class.String()
+			}
+			m.Call(a.Service, class, a.Took, a.Err != nil && a.Err.Class == modules.Throttled)
+		}
+		cycles = func(o engine.Observation) {
+			m.Cycle(o.Kind, o.Took, o.Report.Pushed, o.Report.Pulled, len(o.Report.Errors), o.Err)
+		}
+	}
 	return engine.Options{
 		DatabaseURL: url,
 		Registry: func(pool *pgxpool.Pool) (*modules.Registry, error) {
-			return allModules(aws.New(aws.Options{Accounts: awsaccount.LoadCredentials(pool), ReadShare: awsaccount.LoadReadShare(pool), Endpoint: endpoint, Logger: log}))
+			return allModules(aws.New(aws.Options{Accounts: awsaccount.LoadCredentials(pool), ReadShare: awsaccount.LoadReadShare(pool), Endpoint: endpoint, Logger: log, Observe: calls}))
 		},
 		Version:     version,
 		Log:         log,
 		Accounts:    flags.Accounts,
 		Concurrency: flags.Concurrency,
+		Observe:     cycles,
 	}
 }

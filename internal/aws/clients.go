@@ -44,6 +44,9 @@ type Options struct {
 	Endpoint string
 	// Logger is told of throttling; nil is silent.
 	Logger *slog.Logger
+	// Observe is told of every attempt of a call, as [WithObserver] has it; nil is
+	// not. It is called by many at once.
+	Observe func(Attempt)
 	// Concurrency bounds the calls under way at the same time per account; 0
 	// means 32.
 	Concurrency int

@@ -22,7 +22,6 @@ const (
 	startBurst   = 100
 	leastRate    = 0.5
 	recovery     = 0.5              // calls a second, gained each second
-	cutInterval  = time.Second      // throttling answers this close together are one event
 	longestPause = 30 * time.Second // longer waits are the engine's to schedule
 	idleLimits   = 10 * time.Minute // after which a limit at full rate is forgotten
 )
@@ -146,19 +145,21 @@ func (l *limit) wait(ctx context.Context) error {
 	}
 }
 
-// throttled halves the rate, and stops calls for as long as AWS asked.
-func (l *limit) throttled(after time.Duration) {
+// throttled halves the rate, and stops calls for as long as AWS asked. Calls that went out
+// before the rate was last halved say nothing of the new one.
+func (l *limit) throttled(sent time.Time, after time.Duration) {
 	now := time.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if until := now.Add(after); after > 0 && until.After(l.pause) {
 		l.pause = until
 	}
-	if now.Sub(l.cut) < cutInterval {
+	if sent.Before(l.cut) {
 		return
 	}
 	l.recover(now)
 	l.cut = now
+	l.bucket.SetBurstAt(now, 0) // what was saved up here AWS does not have
 	l.set(now, max(min(leastRate, l.most), l.rate/2))
 	l.logger.Info("aws throttles", "calls", l.key.String(), "rate", l.rate, "retry_after", after)
 }

@@ -33,13 +33,18 @@ func WithObserver(ctx context.Context, observe func(Attempt)) context.Context {
 	return context.WithValue(ctx, observerKey{}, observe)
 }
 
-// observed tells the observer of ctx, if there is one, of an attempt.
-func observed(ctx context.Context, op *operation, began time.Time, metadata middleware.Metadata, err *modules.Error) {
+// observed tells the observers, of ctx and of the clients, of an attempt.
+func (s *stack) observed(ctx context.Context, op *operation, began time.Time, metadata middleware.Metadata, err *modules.Error) {
 	observe, ok := ctx.Value(observerKey{}).(func(Attempt))
-	if !ok || err != nil && isOwn(err.Code) {
+	if !ok && s.clients.options.Observe == nil || err != nil && isOwn(err.Code) {
 		return
 	}
 	a := Attempt{Service: op.service, Action: op.action, Region: op.region, Took: time.Since(began), Err: err}
 	a.Skew, a.Dated = awsmiddleware.GetAttemptSkew(metadata)
-	observe(a)
+	if ok {
+		observe(a)
+	}
+	if s.clients.options.Observe != nil {
+		s.clients.options.Observe(a)
+	}
 }

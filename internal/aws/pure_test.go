@@ -85,20 +85,27 @@ func TestLimit(t *testing.T) {
 		if d := calls(100); d < 1900*time.Millisecond || d > 2100*time.Millisecond {
 			t.Errorf("100 calls at full rate took %s, want about 2s", d)
 		}
-		// Several answers at the same time are one event.
-		l.throttled(0)
-		l.throttled(0)
-		if l.rate != startRate/2 {
+		// Answers to calls that went out before are one event.
+		sent := time.Now()
+		<-time.After(time.Millisecond) // the bubble's clock
+		l.throttled(sent, 0)
+		l.throttled(sent, 0)
+		if l.rate > startRate/2+recovery || l.rate < startRate/2 {
 			t.Errorf("rate %g, want %g", l.rate, startRate/2)
 		}
-		<-time.After(2 * time.Second) // the bubble's clock
-		l.throttled(0)
-		if want := (startRate/2 + 2*recovery) / 2; l.rate != want {
-			t.Errorf("rate %g, want %g", l.rate, want)
+		// Nothing is saved up for the new rate.
+		if d := calls(25); d < 900*time.Millisecond {
+			t.Errorf("25 calls took %s after the bucket was found empty", d)
+		}
+		<-time.After(time.Second)
+		had := l.rate
+		l.throttled(time.Now(), 0)
+		if l.rate > had/2+2*recovery || l.rate < had/2 {
+			t.Errorf("rate %g after %g", l.rate, had)
 		}
 		for range 50 {
-			<-time.After(cutInterval)
-			l.throttled(0)
+			<-time.After(time.Second)
+			l.throttled(time.Now(), 0)
 		}
 		if l.rate < leastRate || l.rate > 2*leastRate {
 			t.Errorf("rate %g, want about %g", l.rate, leastRate)
@@ -109,11 +116,11 @@ func TestLimit(t *testing.T) {
 			t.Errorf("rate %g after recovery", l.rate)
 		}
 		// Short pauses are waited for, long ones are the caller's to schedule.
-		l.throttled(5 * time.Second)
+		l.throttled(time.Now(), 5*time.Second)
 		if d := calls(1); d < 5*time.Second {
 			t.Errorf("waited %s, want 5s", d)
 		}
-		l.throttled(longestPause + time.Minute)
+		l.throttled(time.Now(), longestPause+time.Minute)
 		var e *modules.Error
 		if err := l.wait(t.Context()); !errors.As(err, &e) || e.Class != modules.Throttled || e.RetryAfter <= longestPause {
 			t.Errorf("got %v", err)
@@ -121,7 +128,7 @@ func TestLimit(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		<-time.After(longestPause + time.Minute)
-		l.throttled(time.Second)
+		l.throttled(time.Now(), time.Second)
 		if err := l.wait(ctx); !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v", err)
 		}

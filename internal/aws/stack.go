@@ -42,6 +42,7 @@ type operation struct {
 	mutates                 bool
 	began                   time.Time
 	attempts                int
+	turn                    time.Time   // when the last attempt went out
 	unsure                  bool        // an attempt ended without telling whether it had its effect
 	sent                    atomic.Bool // the attempt under way may have reached AWS
 }
@@ -137,17 +138,17 @@ func (s *stack) attempt(ctx context.Context, in middleware.FinalizeInput, next m
 	began := time.Now()
 	out, metadata, err := next.HandleFinalize(ctx, in)
 	if err == nil {
-		observed(ctx, op, began, metadata, nil)
+		s.observed(ctx, op, began, metadata, nil)
 		return out, metadata, nil
 	}
 	e := s.clean(Classify(err, op.mutates, op.sent.Load()))
-	observed(ctx, op, began, metadata, e)
+	s.observed(ctx, op, began, metadata, e)
 	switch {
 	case e.Class == modules.MayHaveHappened:
 		op.unsure = true
 	case e.Class == modules.Throttled && !isOwn(e.Code):
 		for _, l := range s.limits(op) {
-			l.throttled(e.RetryAfter)
+			l.throttled(op.turn, e.RetryAfter)
 		}
 	}
 	if op.attempts++; !s.mayTryAgain(op, e) {
@@ -190,6 +191,7 @@ func (s *stack) send(ctx context.Context, in middleware.FinalizeInput, next midd
 	if op.mutates && modules.Late(ctx) {
 		return out, metadata, &modules.Error{Class: modules.Throttled, Code: codeLate, Message: "not called: " + op.service + ":" + op.action + " waited for its turn for too long"}
 	}
+	op.turn = time.Now()
 	// A request can only have been sent on a connection that was got. Not
 	// having got one is the proof that nothing happened; WroteRequest would
 	// come too late, being reported after the last byte.

@@ -2,7 +2,9 @@ package decide
 
 import (
 	"maps"
+	"slices"
 	"sort"
+	"strings"
 
 	"iasql/internal/modes"
 	"iasql/internal/modules"
@@ -35,6 +37,7 @@ type columns struct {
 	stale   bool        // a column was read as it was before this engine's own write
 	held    bool        // a column waits for a person's word
 	unnamed string      // a column that is to be pulled, and names an object without a record
+	left    left        // what is left as it is
 	keeps   string      // a column that only a replacement could change, which would destroy data that nobody has given up
 }
 
@@ -42,7 +45,10 @@ type columns struct {
 func (cs *columns) mode(c *modules.Column) modes.Mode {
 	m := modes.Normal
 	if cs.rules {
-		m = cs.policy.Rules.Of(cs.s.Table.Name, cs.s.RecordID, c.Name)
+		m = cs.policy.modeOf(cs.s, c.Name)
+	}
+	if m.Pauses() && c.Assigned && !cs.policy.modeOf(cs.s, "").Pauses() { // nobody else could say what the object is
+		m = modes.Normal
 	}
 	if m.DatabaseWins() && !cs.policy.Imported { // the record may have been made without what it names, which came later
 		m = modes.Normal
@@ -58,13 +64,32 @@ func (cs *columns) look(c *modules.Column) {
 		cs.secret(c, m, have)
 		return
 	}
+	paused := m.Pauses()
+	if paused { // compared as ever, and left as it is
+		m = modes.Normal
+	}
 	cloud, unrecorded, known := s.cloudValue(c, m, have) // C
 	if !known {
+		switch {
+		case !s.unread(c, m, have):
+		case paused:
+			cs.left.pending = true
+			cs.left.held(&cs.left.paused, c.Name, modules.Null)
+		default:
+			cs.push(c)
+		}
 		return
 	}
 	v, base := compare(s, c, m, have, cloud, cs.policy.HoldConflicts)
 	if unrecorded && v == verdictPull {
 		return // the cloud may choose it, and the row has no word for it
+	}
+	if paused {
+		cs.pause(c, v, have, cloud)
+		return
+	}
+	if v == verdictPull && !c.Assigned && cs.policy.asksDrift(m) && s.drifted(c) {
+		v = cs.askDrift(c, have, cloud)
 	}
 	if c.CreateOnly && v == verdictPush {
 		v = cs.unasked(c, have)
@@ -94,12 +119,44 @@ func (cs *columns) look(c *modules.Column) {
 		cs.d.Conflicts = append(cs.d.Conflicts, conflict)
 		cs.d.Pull[c.Name] = cloud
 	case verdictHold:
-		conflict.Open = true
+		conflict.Open, conflict.Drift = true, slices.Contains(cs.left.asked, c.Name)
 		cs.d.Conflicts = append(cs.d.Conflicts, conflict)
 		cs.held = true
 	case verdictStale:
 		cs.stale = true
 	}
+}
+
+// pause leaves a column as it is on both sides.
+func (cs *columns) pause(c *modules.Column, v verdict, have, cloud modules.Value) {
+	switch v {
+	case verdictSame:
+	case verdictStale:
+		cs.stale = true
+	default:
+		_, pending := cs.s.pendingBase(c, have)
+		cs.left.pending = cs.left.pending || pending || cs.s.bound() || cs.s.inserted()
+		cs.left.held(&cs.left.paused, c.Name, cloud)
+	}
+}
+
+// drifted reports whether a column that differs has changed in the cloud, and nobody
+// has said anything about it here.
+func (s *Subject) drifted(c *modules.Column) bool {
+	_, pending := s.pendingBase(c, s.Record.Row[c.Name])
+	return !pending && !s.inserted() && s.bindingless() && !s.Dangling[c.Name]
+}
+
+// askDrift says what to do about drift that a person is to decide about.
+func (cs *columns) askDrift(c *modules.Column, have, cloud modules.Value) verdict {
+	switch cs.s.resolution() {
+	case "database":
+		return verdictPush
+	case "cloud":
+		return verdictPull
+	}
+	cs.left.held(&cs.left.asked, c.Name, cloud)
+	return verdictHold
 }
 
 // unasked says what to do about a column that is fixed at creation, and that
@@ -136,7 +193,10 @@ func (cs *columns) push(c *modules.Column) {
 func (cs *columns) secret(c *modules.Column, m modes.Mode, have modules.Value) {
 	switch {
 	case have.IsNull():
-	case cs.s.secretPushed(c), m.CloudWins(): // it went out, or is given up
+	case m.Pauses() && !cs.s.pushed(c):
+		cs.left.pending = true
+		cs.left.held(&cs.left.paused, c.Name, modules.Null)
+	case cs.s.pushed(c), m.CloudWins(): // it went out, or is given up
 		cs.d.Pull[c.Name] = modules.Null
 	default:
 		cs.d.Push = append(cs.d.Push, c.Name)
@@ -147,10 +207,11 @@ func (cs *columns) secret(c *modules.Column, m modes.Mode, have modules.Value) {
 func (cs *columns) conclude() Decision {
 	s, d := cs.s, cs.d
 	sort.Strings(d.Push)
+	d = cs.left.note(d)
 	if len(d.Push) > 0 {
 		return cs.concludePush(d)
 	}
-	if !cs.stale && !cs.held {
+	if !cs.stale && !cs.held && len(cs.left.paused) == 0 {
 		// Not before the rest is there, for the cloud may then choose anew: a
 		// route that is given a NAT gateway gives up its internet gateway.
 		maps.Copy(d.Pull, cs.given)
@@ -158,12 +219,17 @@ func (cs *columns) conclude() Decision {
 	switch {
 	case cs.held:
 		d.State, d.Review, d.Reason, d.Wait = StateConflict, true, "changed on both sides", true
+		if len(cs.left.asked) > 0 {
+			d.Code, d.Reason = CodeRule, "changed in the cloud: "+strings.Join(cs.left.asked, ", ")+"; drift is ask: resolve it in iasql_conflicts"
+		}
 	case cs.keeps != "":
 		d = d.refuse("what its " + cs.keeps + " names is replaced, and it holds data: it is not replaced along with that. Move the data to a new record, and delete this one")
 	case cs.stale:
 		d.State, d.Reason, d.Wait = StateUpdating, "pushed, not visible yet", true
 	case cs.unnamed != "":
 		d.State, d.Reason, d.Wait = StateWaiting, "its object's "+cs.unnamed+" is fixed, and is "+s.Cloud[cs.unnamed].String()+", which has no record", true
+	case len(cs.left.paused) > 0:
+		d = cs.left.concludePaused(d)
 	case s.Forming && (s.inserted() || s.bound()):
 		// It may fail yet, and then somebody has to know.
 		d.State, d.Reason, d.Wait = StateCreating, "is being made", true
@@ -203,7 +269,7 @@ func (cs *columns) concludePush(d Decision) Decision {
 // be pulled is kept, with the conflicts that remember what it overwrites.
 func (d Decision) refuse(reason string) Decision {
 	pulled, _ := d.SplitConflicts()
-	return Decision{Pull: d.Pull, Conflicts: pulled, Wait: true, State: StateUpdatingFailed, Review: true, Reason: reason}
+	return Decision{Pull: d.Pull, Held: d.Held, Conflicts: pulled, Wait: true, State: StateUpdatingFailed, Review: true, Reason: reason}
 }
 
 // leftToCloud reports whether a user has set the column to NULL, so that the
@@ -217,10 +283,27 @@ func (s *Subject) leftToCloud(c *modules.Column, have modules.Value) bool {
 	return pending
 }
 
-// secretPushed reports whether the intent log shows that the newest secret of the
-// record has gone out.
-func (s *Subject) secretPushed(c *modules.Column) bool {
+// unread reports whether a user asks for a value of a column of which a read does not say
+// what it is: it is unknown, but not what the user wants (R22). It is pushed once, as a
+// secret is. What is being made says more when it is done.
+func (s *Subject) unread(c *modules.Column, m modes.Mode, have modules.Value) bool {
+	_, told := s.Cloud[c.Name]
+	if _, read := s.Object[c.Name]; told || read || c.Assigned || c.CreateOnly || m.CloudWins() || s.Forming || s.Change == nil || !s.Can.Update {
+		return false
+	}
+	if _, said := s.Change.Base[c.Name]; !said && c.IsDefault(have) {
+		return false
+	}
+	_, pending := s.pendingBase(c, have)
+	return pending && !s.pushed(c)
+}
+
+// pushed reports whether the intent log shows that the column's newest value has gone out.
+func (s *Subject) pushed(c *modules.Column) bool {
 	for _, i := range s.Own {
+		if i.Kind == OpCreate && c.Deferred { // which leaves it to the update
+			continue
+		}
 		if _, ok := i.Columns[c.Name]; ok && !i.Unsure() && i.Record == s.Ref() && i.UpTo >= s.Change.Latest() {
 			return true
 		}

@@ -9,8 +9,11 @@ import (
 
 // Decide says what to do about a subject: the tables of docs/design.md, §3. It is
 // pure.
-func Decide(s *Subject, p Policy) Decision {
-	mode := p.Rules.Of(s.Table.Name, s.RecordID, "")
+func Decide(s *Subject, p Policy) Decision { return hold(s, p, decide(s, p)) }
+
+// decide decides as if nothing were protected, and PAUSE were NORMAL but for columns.
+func decide(s *Subject, p Policy) Decision {
+	mode := p.modeOf(s, "")
 	if s.Deposed {
 		return decideDeposed(s, mode)
 	}
@@ -30,7 +33,7 @@ func Decide(s *Subject, p Policy) Decision {
 	case s.Presence == Unknown:
 		return Decision{Wait: true, State: StateCheckPresentFailed, Reason: "the cloud could not be read"}
 	case s.Presence == Absent:
-		return decideAbsent(s, mode)
+		return decideAbsent(s, p, mode)
 	case s.ownerGoing() != "":
 		return Decision{Wait: true, Reason: "goes along with its " + s.ownerGoing()}
 	case s.showsPredecessor():
@@ -157,7 +160,7 @@ func decideDeleted(s *Subject, mode modes.Mode) Decision {
 
 // decideUnrecorded: an object without a record, and nobody deleted one.
 func decideUnrecorded(s *Subject, p Policy, mode modes.Mode) Decision {
-	if s.Presence != Present {
+	if s.Presence != Present || s.Ignored != "" {
 		return Decision{}
 	}
 	for _, w := range s.Own {
@@ -174,11 +177,15 @@ func decideUnrecorded(s *Subject, p Policy, mode modes.Mode) Decision {
 	if s.parentless() {
 		return Decision{Wait: true, Reason: "what it belongs to has no record yet"}
 	}
-	return Decision{Action: InsertRecord, Pull: s.pullable(), Reason: "found in the cloud"}
+	d := Decision{Action: InsertRecord, Pull: s.pullable(), Reason: "found in the cloud"}
+	if p.AskDrift && p.Imported && mode.LogDecides() && !p.Adopted && s.Protected == "" {
+		return d.asks("found in the cloud")
+	}
+	return d
 }
 
 // decideAbsent: a record whose object is proven not to exist.
-func decideAbsent(s *Subject, mode modes.Mode) Decision {
+func decideAbsent(s *Subject, p Policy, mode modes.Mode) Decision {
 	if s.CreatedLast() { // not visible yet (R13)
 		return Decision{Wait: true, State: StateCreating, Reason: "created, not visible yet"}
 	}
@@ -210,7 +217,17 @@ func decideAbsent(s *Subject, mode modes.Mode) Decision {
 		return Decision{Wait: true, State: StateConflict, Review: true, Conflicts: []Conflict{{Open: true}},
 			Reason: "deleted in the cloud while it was changed here"}
 	}
-	return Decision{Action: DeleteRecord, Settle: true, Reason: "gone from the cloud"}
+	d := Decision{Action: DeleteRecord, Settle: true, Reason: "gone from the cloud"}
+	if p.asksDrift(mode) && s.Change == nil && s.bindingless() {
+		switch s.resolution() {
+		case "database":
+			return createOrRefuse(s, StateCreating, "drift resolved in favour of the database")
+		case "cloud":
+			return d
+		}
+		return d.asks("gone from the cloud")
+	}
+	return d
 }
 
 func createOrRefuse(s *Subject, state StateName, reason string) Decision {

@@ -438,3 +438,34 @@ func TestDecideDeletedNames(t *testing.T) {
 		t.Error("deleted before the creation could be seen: settled")
 	}
 }
+
+// What a read does not say is unknown: what a user asks for is pushed once all the same, and
+// what nobody asks for is left alone.
+func TestDecideUnread(t *testing.T) {
+	silent := row("size", "a")
+	delete(silent, "size")
+	asked := func() *Subject {
+		return subject(row("size", "a"), silent.Clone(), modules.Row{"size": modules.Text("b")})
+	}
+	forming, made, pushed := asked(), asked(), asked()
+	forming.Forming = true
+	made.Own = []*Intent{{Kind: OpCreate, Record: made.Ref(), Result: ResultOK, UpTo: 7, Columns: map[string]ValueChange{"size": {}}}}
+	pushed.Own = []*Intent{{Kind: OpUpdate, Record: pushed.Ref(), Result: ResultOK, UpTo: 7, Columns: map[string]ValueChange{"size": {}}}}
+	for name, c := range map[string]struct {
+		subject *Subject
+		mode    modes.Mode
+		want    Action
+	}{
+		"asked for":              {asked(), modes.Normal, Update},
+		"tracked":                {asked(), modes.Track, Nothing},
+		"nobody asks":            {subject(row("size", "a"), silent.Clone(), nil), modes.Normal, Nothing},
+		"ENFORCE, nobody asks":   {subject(row("size", "a"), silent.Clone(), nil), modes.Enforce, Nothing},
+		"being made":             {forming, modes.Normal, Nothing},
+		"the creation took it":   {made, modes.Normal, Nothing},
+		"an update has taken it": {pushed, modes.Normal, Nothing},
+	} {
+		if d := Decide(c.subject, mode(c.mode)); d.Action != c.want || len(d.Pull) > 0 {
+			t.Errorf("%s: %s, push %v, pull %v, want %s", name, d.Action, d.Push, d.Pull, c.want)
+		}
+	}
+}

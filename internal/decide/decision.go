@@ -1,6 +1,9 @@
 package decide
 
-import "iasql/internal/modules"
+import (
+	"iasql/internal/auditlog"
+	"iasql/internal/modules"
+)
 
 // Step is one subject and what was decided about it.
 type Step struct {
@@ -41,9 +44,20 @@ type Conflict struct {
 	Base     modules.Value
 	// Open: neither side is written until a person resolves it.
 	Open bool
+	// Drift: nobody has changed anything here; the setting drift asks a person.
+	Drift bool
 	// PulledAnyway: the cloud's value won (adoption of an object whose column
 	// is fixed at creation).
 	PulledAnyway bool
+}
+
+// Audit returns the audit row that the conflict is about: the newest of the pending
+// change, 0 if there is none or the conflict is not about it.
+func (c *Conflict) Audit(change *auditlog.Change) int64 {
+	if c.Drift {
+		return 0
+	}
+	return change.Latest()
 }
 
 // Decision is what to do about one subject.
@@ -55,11 +69,16 @@ type Decision struct {
 	// database part is done.
 	Settle    bool
 	Conflicts []Conflict
+	// Held is what the decision leaves as it is although the two sides differ, nil
+	// for nothing: a preview shows it.
+	Held *Held
 	// State and Reason: what to show of a record that is not settled. Review:
 	// a person is needed.
 	State  StateName
 	Review bool
 	Reason string
+	// Code goes with State: CodeRule if the rules that hold are why it waits.
+	Code string
 	// Wait: nothing can be decided from this observation; look again later.
 	Wait bool
 }

@@ -161,7 +161,7 @@ func (s *Subject) Blocked(reason string, jitter Jitter) *State {
 
 // Waiting returns what to remember of a record that cannot be dealt with now.
 func (s *Subject) Waiting(d Decision, jitter Jitter) *State {
-	st := State{Name: d.State, Message: d.Reason, Review: d.Review, Attempts: s.attempts()}
+	st := State{Name: d.State, Message: d.Reason, Code: d.Code, Review: d.Review, Attempts: s.attempts()}
 	if s.Fault != nil {
 		st.Message, st.Review = message(s.Fault), true
 	}

@@ -178,13 +178,23 @@ func destroyedFirst(steps []Step) map[RecordRef]bool {
 }
 
 // destroysFirst reports whether a replacement has to remove the old object
-// before it creates the new one: the table says so, or both would have the
-// same user-chosen identity.
+// before it creates the new one: the table says so, both would have what is one
+// object's alone, or both would have the same user-chosen identity.
 func destroysFirst(s *Subject) bool {
 	if s.Table.DestroyBeforeCreate || s.Failure != "" {
 		return true
 	}
-	if s.Table.AssignedIdentity() || s.Record == nil {
+	if s.Record == nil {
+		return false
+	}
+	for i := range s.Table.Columns {
+		if c := &s.Table.Columns[i]; c.Exclusive && slices.ContainsFunc(s.Record.Row[c.Name].Strings(), func(one string) bool {
+			return slices.Contains(s.Object[c.Name].Strings(), one)
+		}) {
+			return true
+		}
+	}
+	if s.Table.AssignedIdentity() {
 		return false
 	}
 	was, _ := s.Table.Key(s.Object)

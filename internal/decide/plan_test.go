@@ -232,6 +232,29 @@ func TestGuard(t *testing.T) {
 	}
 }
 
+// What is one object's alone its successor gets when the old object is gone; one that gives
+// it up comes first.
+func TestPlanExclusive(t *testing.T) {
+	table := *node
+	table.Columns = append(slices.Clone(node.Columns), modules.Column{Name: "aliases", Type: modules.TypeTexts, Doc: "a", Exclusive: true})
+	for _, c := range []struct {
+		wants, has []string
+		first      OpKind
+	}{
+		{[]string{"a", "b"}, []string{"b"}, OpDelete},
+		{[]string{"a"}, []string{"b"}, OpCreate},
+		{nil, nil, OpCreate},
+	} {
+		s := nodeSubject(1, 0, 0)
+		s.Table, s.Cloud = &table, cloudOf(1, 0)
+		s.Object = s.Cloud.Clone()
+		s.Object["aliases"], s.Record.Row["aliases"] = modules.Strings(c.has), modules.Strings(c.wants)
+		if plan := NewPlan([]Step{{s, Decision{Action: Replace}}}); len(plan.Ops) == 0 || plan.Ops[0].Kind != c.first {
+			t.Errorf("%v after %v:\n%s", c.wants, c.has, spell(plan))
+		}
+	}
+}
+
 // What is in an object that is destroyed before its successor is created is
 // destroyed first, and not created again in the old one.
 func TestPlanFollowersOfDestroyedFirst(t *testing.T) {

@@ -84,6 +84,9 @@ type Observation struct {
 	Dangling map[string]bool
 	// Protected says why the object must not be deleted, or "".
 	Protected string
+	// Ignored says by which word of a user's the object is left to others, or "": it
+	// is not imported, and ENFORCE does not touch it.
+	Ignored string
 	// Forming: the cloud is still making the object.
 	Forming bool
 	// Failure says why the cloud could not make the object, or "".
@@ -127,6 +130,14 @@ type Policy struct {
 	// Imported: a full import of the table has completed once, so that ENFORCE
 	// may delete what has no record (R7).
 	Imported bool
+	// Protection says what must not be destroyed (R25).
+	Protection Protection
+	// AskDrift: the setting drift is ask. What the cloud has changed is pulled only
+	// after a person has said so.
+	AskDrift bool
+	// Adopted: a user has asked for the object, so that it is imported whatever the
+	// settings say.
+	Adopted bool
 }
 
 // State is what is remembered of a record between cycles, beyond its audit
@@ -188,6 +199,7 @@ const (
 	StateCheckAbsentFailed  StateName = "CheckAbsentFailed"
 	StateWaiting            StateName = "WaitingForDependencies"
 	StateConflict           StateName = "Conflict"
+	StatePaused             StateName = "Paused"
 )
 
 // stands reports whether a record of that state stands for an object.

@@ -154,6 +154,11 @@ func (e *Engine) runCycle(ctx context.Context, account string, kind store.Kind, 
 	}
 	cycle := &sync.Engine{Store: e.database, Registry: e.registry, Concurrency: e.options.Concurrency}
 	cycle.Sparing, cycle.Only = options.Batch == 0 && (!options.Waited || options.Sparing), options.Only
+	if kind == store.Full && cycle.Sparing && !options.Waited {
+		if cycle.Rest, err = e.database.Rest(ctx, account); err != nil {
+			return store.Report{}, errors.Join(err, lease.Release(store.Report{}, err))
+		}
+	}
 	if options.Waited {
 		cycle.TimeSlice = -1
 	}
@@ -173,7 +178,11 @@ func (e *Engine) runCycle(ctx context.Context, account string, kind store.Kind, 
 	if kind == store.Full && options.Batch == 0 {
 		cycle.Preempt, asked = e.turns.list(account)
 	}
+	began := time.Now()
 	report, failure := e.underLease(ctx, lease, cycle, kind)
+	if e.options.Observe != nil {
+		e.options.Observe(Observation{Account: account, Kind: options.Kind, Took: time.Since(began), Report: report, Err: failure})
+	}
 	if asked() || report.More { // who asked may have come too late for this cycle
 		if _, err := e.pool.Exec(context.WithoutCancel(ctx), `SELECT iasql_internal.enqueue('push', $1)`, account); err != nil {
 			e.log.Error("could not queue another cycle", "account", account, "error", err)

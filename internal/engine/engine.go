@@ -41,6 +41,17 @@ type Options struct {
 	// Concurrency bounds the operations of one cycle under way at once; 0
 	// means 16.
 	Concurrency int
+	// Observe is told of every cycle that has ended; nil is not.
+	Observe func(Observation)
+}
+
+// Observation is a cycle that has ended.
+type Observation struct {
+	Account string
+	Kind    string
+	Took    time.Duration
+	Report  store.Report
+	Err     error // of the cycle as a whole
 }
 
 // Engine is a running engine.
@@ -200,6 +211,19 @@ func (e *Engine) takeWaiting(ended <-chan *river.Event) {
 
 // ID returns the engine's name, as iasql_engines() shows it.
 func (e *Engine) ID() string { return e.id }
+
+// Ready fails while the database does not answer, or does not take the engine for
+// connected.
+func (e *Engine) Ready(ctx context.Context) error {
+	var connected bool
+	if err := e.pool.QueryRow(ctx, `SELECT EXISTS (SELECT FROM iasql_internal.engine n WHERE n.id = $1 AND iasql_internal.engine_alive(n))`, e.id).Scan(&connected); err != nil {
+		return fmt.Errorf("the database does not answer: %w", err)
+	}
+	if !connected {
+		return errors.New("the engine is not connected")
+	}
+	return nil
+}
 
 // Pool returns the engine's connections.
 func (e *Engine) Pool() *pgxpool.Pool { return e.pool }

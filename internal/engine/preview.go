@@ -130,6 +130,9 @@ func rowsOf(step decide.Step) []previewRow {
 		}
 		rows = append(rows, r)
 	}
+	if held := heldRows(step); len(held) > 0 {
+		return append(rows, held...)
+	}
 	for _, conflict := range d.Conflicts {
 		r := newRow(step, "update", "conflict")
 		r.Reason = "changed on both sides"

@@ -5,6 +5,8 @@
 // iasql_mode_of resolves the same way, and a test holds the two together.
 package modes
 
+import "slices"
+
 // Mode says who wins.
 type Mode string
 
@@ -13,7 +15,19 @@ const (
 	Normal  Mode = "NORMAL"  // two-way: the audit log decides
 	Enforce Mode = "ENFORCE" // the database always wins
 	Track   Mode = "TRACK"   // the cloud always wins; nothing is ever pushed
+	Pause   Mode = "PAUSE"   // nobody wins: nothing is pushed, and nothing is pulled
 )
+
+// All are the modes. Of two rules with the same target the one whose mode comes
+// later here wins. (The function iasql_internal.modes of the database has the same
+// list.)
+var All = []Mode{Enforce, Normal, Track, Pause}
+
+// Pauses reports whether both sides are left as they are.
+func (m Mode) Pauses() bool { return m == Pause }
+
+// Pushes reports whether the mode lets changes go out to the cloud.
+func (m Mode) Pushes() bool { return m != Track && m != Pause }
 
 // CloudWins reports whether the cloud's value always wins, and nothing is pushed.
 func (m Mode) CloudWins() bool { return m == Track }
@@ -43,8 +57,8 @@ type target struct {
 	column string
 }
 
-// New indexes the rules. Of two rules with the same target TRACK beats NORMAL
-// beats ENFORCE, so that the outcome never depends on their order.
+// New indexes the rules. Of two rules with the same target the more careful mode
+// wins (see [All]), so that the outcome never depends on their order.
 func New(rules []Rule) Rules {
 	r := Rules{exact: make(map[target]Rule, len(rules))}
 	for _, rule := range rules {
@@ -56,15 +70,7 @@ func New(rules []Rule) Rules {
 	return r
 }
 
-func rank(m Mode) int {
-	switch m {
-	case Track:
-		return 3
-	case Normal:
-		return 2
-	}
-	return 1
-}
+func rank(m Mode) int { return slices.Index(All, m) }
 
 // Explain returns the rule that decides for a column of a record, and false
 // when none does. The more specific rule wins: record and column, record,

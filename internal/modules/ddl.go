@@ -28,10 +28,11 @@ func (t *Table) DDL(lookup func(name string) *Table) []string {
 	for i := range t.Columns {
 		statements = append(statements, t.commentDDL(&t.Columns[i]))
 	}
-	for i := range t.Columns {
-		statements = append(statements, t.referenceDDL(&t.Columns[i], lookup)...)
+	for _, c := range t.accountLast() {
+		statements = append(statements, t.referenceDDL(c, lookup)...)
 	}
-	return append(statements, t.triggerDDL()...)
+	statements = append(statements, t.triggerDDL()...)
+	return append(statements, t.ScopeDDL(lookup)...)
 }
 
 // UpgradeDDL returns the statements that bring a table made by the module's
@@ -59,6 +60,7 @@ func (t *Table) UpgradeDDL(from int, lookup func(name string) *Table) []string {
 	for i := range t.Columns {
 		statements = append(statements, t.commentDDL(&t.Columns[i]))
 	}
+	statements = append(statements, t.ScopeDDL(lookup)...)
 	return append(statements, fmt.Sprintf("COMMENT ON TABLE public.%s IS %s", quote(t.Name), literal(t.Doc)))
 }
 
@@ -168,9 +170,6 @@ func (t *Table) uniques() [][]string {
 	if identity := t.Identity(); len(identity) > 0 {
 		out = append(out, append(t.scopeColumns(), identity...))
 	}
-	if t.Reach == PerRegion && t.Column(ColumnRegion) != nil && !t.DefinesRegions {
-		out = append(out, []string{ColumnAccount, ColumnRegion, ColumnID})
-	}
 	return append(out, t.Uniques...)
 }
 
@@ -186,35 +185,37 @@ func (t *Table) scopeColumns() []string {
 
 // referenceDDL returns the foreign key of a reference column, and an index for
 // it. Constraints are deferrable, so that a pull of objects that name each
-// other can be written in any order. A regional record may reference only
-// records of its own account and region, unless the reference says otherwise.
+// other can be written in any order.
 func (t *Table) referenceDDL(c *Column, lookup func(string) *Table) []string {
-	ref := c.References
-	if ref == nil {
+	if c.References == nil {
 		return nil
 	}
-	target := lookup(ref.Table)
-	columns, targets := []string{c.Name}, []string{ColumnID}
-	switch {
-	case ref.ByKey && c.Name == ColumnRegion:
-		columns, targets = []string{ColumnAccount, ColumnRegion}, []string{ColumnAccount, ref.Key}
-	case ref.ByKey && target.DefinesAccounts:
-		targets = []string{ref.Key}
-	case ref.ByKey:
-		targets = append(target.scopeColumns(), ref.Key)
-		columns = append(target.scopeColumns(), c.Name)
-	case !ref.AnyScope && t.Reach == PerRegion && target.Reach == PerRegion:
-		columns = []string{ColumnAccount, ColumnRegion, c.Name}
-		targets = []string{ColumnAccount, ColumnRegion, ColumnID}
-	}
+	columns, targets := t.referenceColumns(c, lookup)
 	statements := []string{fmt.Sprintf(
 		"ALTER TABLE public.%s ADD CONSTRAINT %s FOREIGN KEY (%s) REFERENCES public.%s (%s) DEFERRABLE",
-		quote(t.Name), quote(t.Name+"_"+c.Name+"_fkey"), quoteAll(columns), quote(ref.Table), quoteAll(targets))}
+		quote(t.Name), quote(t.foreignKey(c, columns)), quoteAll(columns), quote(c.References.Table), quoteAll(targets))}
 	if c.Name != ColumnAccount && c.Name != ColumnRegion && !c.Identity {
 		statements = append(statements, fmt.Sprintf("CREATE INDEX %s ON public.%s (%s)",
 			quote(t.Name+"_"+c.Name+"_idx"), quote(t.Name), quote(c.Name)))
 	}
 	return append(statements, t.partsDDL(c, lookup)...)
+}
+
+// referenceColumns returns the columns of a reference's foreign key: of the table,
+// and of the referenced one. What refers by name needs account and region, as the
+// name is unique within them.
+func (t *Table) referenceColumns(c *Column, lookup func(string) *Table) (columns, targets []string) {
+	ref := c.References
+	target := lookup(ref.Table)
+	switch {
+	case ref.ByKey && c.Name == ColumnRegion:
+		return []string{ColumnAccount, ColumnRegion}, []string{ColumnAccount, ref.Key}
+	case ref.ByKey && target.DefinesAccounts:
+		return []string{c.Name}, []string{ref.Key}
+	case ref.ByKey:
+		return append(target.scopeColumns(), c.Name), append(target.scopeColumns(), ref.Key)
+	}
+	return []string{c.Name}, []string{ColumnID}
 }
 
 // partsDDL returns the statements by which the parts that c makes of the table's
@@ -352,7 +353,8 @@ func (t *Table) DropDDL() []string {
 	if len(t.Secrets()) > 0 {
 		statements = append(statements, "DROP FUNCTION IF EXISTS "+t.vaultFunction()+"()")
 	}
-	return statements
+	return append(statements, "DROP FUNCTION IF EXISTS "+t.scopeFunction()+"()",
+		fmt.Sprintf("DELETE FROM iasql_internal.scoped_reference WHERE table_name = %s", literal(t.Name)))
 }
 
 // triggerDDL returns the triggers of a managed table.
@@ -380,6 +382,11 @@ func (t *Table) triggerDDL() []string {
 type Flags struct {
 	Identity, Assigned, WriteOnly, Columns []string
 	Local                                  []string
+	// Fixed are fixed at creation: changing one replaces the object, but for setting
+	// one to NULL that is among FixedChosen.
+	Fixed, FixedChosen []string
+	// Names are the columns by which users know an object's name.
+	Names []string
 	// NaturalKey tells which record is meant in another account too, where the
 	// cloud has assigned other ids.
 	NaturalKey []string
@@ -388,7 +395,8 @@ type Flags struct {
 // ColumnFlags returns the flags of the table's columns as the write triggers use
 // them.
 func (t *Table) ColumnFlags() Flags {
-	f := Flags{Identity: []string{}, Assigned: []string{}, WriteOnly: []string{}, Columns: []string{}, Local: []string{}, NaturalKey: []string{}}
+	f := Flags{Identity: []string{}, Assigned: []string{}, WriteOnly: []string{}, Columns: []string{}, Local: []string{}, NaturalKey: []string{},
+		Fixed: []string{}, FixedChosen: []string{}, Names: append([]string{}, t.NameColumns()...)}
 	f.Identity = append(f.Identity, t.Identity()...)
 	for i := range t.Columns {
 		c := &t.Columns[i]
@@ -397,6 +405,12 @@ func (t *Table) ColumnFlags() Flags {
 		}
 		if c.WriteOnly {
 			f.WriteOnly = append(f.WriteOnly, c.Name)
+		}
+		if c.CreateOnly && c.Name != ColumnAccount {
+			f.Fixed = append(f.Fixed, c.Name)
+			if c.Chosen {
+				f.FixedChosen = append(f.FixedChosen, c.Name)
+			}
 		}
 		if c.Local {
 			f.Local = append(f.Local, c.Name)

@@ -102,6 +102,9 @@ type Column struct {
 	WriteOnly   bool // a secret: kept in the vault until it is pushed; its row shows asterisks, then NULL
 	Unordered   bool // a list whose order means nothing
 	EmptyIsNull bool // {} and [] mean the same as NULL (tags)
+	// Exclusive: what is in this list is one object's alone. A replacement that keeps
+	// some of it must remove the old object before it creates the new one.
+	Exclusive bool
 	// Chosen: NULL lets the cloud choose, and what it chose is then pulled;
 	// NULL is never pushed (a subnet's availability zone).
 	Chosen bool
@@ -214,6 +217,19 @@ func (t *Table) Identity() []string {
 	for i := range t.Columns {
 		if t.Columns[i].Identity {
 			names = append(names, t.Columns[i].Name)
+		}
+	}
+	return names
+}
+
+// NameColumns returns the columns by which users know the name of an object: the one
+// that is called so, and what they choose of its identity.
+func (t *Table) NameColumns() []string {
+	var names []string
+	for i := range t.Columns {
+		c := &t.Columns[i]
+		if c.Name == "name" || c.Identity && !c.Assigned && c.References == nil && c.Type == TypeText {
+			names = append(names, c.Name)
 		}
 	}
 	return names

@@ -182,12 +182,15 @@ func describe(ctx context.Context, tx pgx.Tx, registry *modules.Registry, m *mod
 	can := modules.Can(res)
 	f := t.ColumnFlags()
 	_, err = tx.Exec(ctx, `
-		INSERT INTO iasql_internal.managed_table (name, settings, identity, assigned, write_only, columns, can_insert, can_delete, regional, local, natural_key)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+		INSERT INTO iasql_internal.managed_table (name, settings, identity, assigned, write_only, columns, can_insert, can_delete, regional, local, natural_key,
+			fixed, fixed_chosen, holds_data, names)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
 		ON CONFLICT (name) DO UPDATE SET settings = excluded.settings, identity = excluded.identity, assigned = excluded.assigned,
 			write_only = excluded.write_only, columns = excluded.columns, can_insert = excluded.can_insert, can_delete = excluded.can_delete,
-			regional = excluded.regional, local = excluded.local, natural_key = excluded.natural_key`,
-		t.Name, res == nil, f.Identity, f.Assigned, f.WriteOnly, f.Columns, res == nil || can.Create, res == nil || can.Delete, t.Reach == modules.PerRegion, f.Local, f.NaturalKey)
+			regional = excluded.regional, local = excluded.local, natural_key = excluded.natural_key,
+			fixed = excluded.fixed, fixed_chosen = excluded.fixed_chosen, holds_data = excluded.holds_data, names = excluded.names`,
+		t.Name, res == nil, f.Identity, f.Assigned, f.WriteOnly, f.Columns, res == nil || can.Create, res == nil || can.Delete, t.Reach == modules.PerRegion, f.Local, f.NaturalKey,
+		f.Fixed, f.FixedChosen, t.HoldsData, f.Names)
 	return err
 }
 
@@ -204,6 +207,9 @@ func upgrade(ctx context.Context, pool *pgxpool.Pool, registry *modules.Registry
 	return inDDL(ctx, pool, func(tx pgx.Tx) error {
 		have, err := installed(ctx, tx)
 		if err != nil {
+			return err
+		}
+		if err := plainReferences(ctx, tx, registry); err != nil {
 			return err
 		}
 		changed := false
@@ -235,6 +241,45 @@ func upgrade(ctx context.Context, pool *pgxpool.Pool, registry *modules.Registry
 		}
 		return renewRecords(ctx, tx, registry)
 	})
+}
+
+// oldReferences returns the managed tables whose foreign keys have the form that
+// versions before migration 80 gave them, with account and region in each.
+func oldReferences(ctx context.Context, tx pgx.Tx) ([]string, error) {
+	rows, err := tx.Query(ctx, `
+		SELECT m.name FROM iasql_internal.managed_table m
+		WHERE to_regclass(format('public.%I', m.name)) IS NOT NULL AND (m.regional AND to_regprocedure(format('iasql_internal.%I()', 'scope_' || m.name)) IS NULL
+		   OR EXISTS (SELECT FROM pg_constraint k WHERE k.conrelid = to_regclass(format('public.%I', m.name)) AND k.contype = 'f'
+		              AND cardinality(k.conkey) > 1 AND starts_with(k.conname, m.name) AND strpos(k.conname, '_account_and_') = 0))`)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[string])
+}
+
+// plainReferences gives the tables that have those the foreign keys and the
+// triggers of a new installation. The keys that the old ones needed go last: another
+// module's table may refer to them.
+func plainReferences(ctx context.Context, tx pgx.Tx, registry *modules.Registry) error {
+	old, err := oldReferences(ctx, tx)
+	if err != nil {
+		return err
+	}
+	var statements, last []string
+	for _, name := range old {
+		t := registry.Table(name)
+		if t == nil { // of a module that this engine does not have
+			continue
+		}
+		statements = append(append(statements, t.PlainReferencesDDL(registry.Table)...), t.ScopeDDL(registry.Table)...)
+		last = append(last, t.DropScopeKeyDDL())
+	}
+	for _, statement := range append(statements, last...) {
+		if err := exec(ctx, tx, statement); err != nil {
+			return fmt.Errorf("bring foreign keys up to date: %w", err)
+		}
+	}
+	return nil
 }
 
 // emptyRows sees to it that an installed module's secrets are in the vault, and

@@ -109,7 +109,7 @@ func accounts() *modules.Module {
 func (f *conforming) open(t testing.TB) storetest.Store {
 	t.Helper()
 	var reset []string
-	tables := []string{"public.iasql_audit_log", "public.iasql_mode", "public.iasql_operations", "public.iasql_conflicts", "public.iasql_cycles",
+	tables := []string{"public.iasql_audit_log", "public.iasql_mode", "public.iasql_protection", "public.iasql_operations", "public.iasql_conflicts", "public.iasql_cycles",
 		"iasql_internal.record_state", "iasql_internal.garbage", "iasql_internal.imported", "iasql_internal.listing", "iasql_internal.lease", "iasql_internal.batch", "iasql_internal.batch_session",
 		"iasql_internal.staged", "iasql_internal.staged_key", "iasql_internal.needed",
 		"iasql_internal.vault", "iasql_internal.vault_staged", "iasql_internal.cycle_details", "iasql_river.river_job"}
@@ -124,7 +124,7 @@ func (f *conforming) open(t testing.TB) storetest.Store {
 	}
 	f.scripts++
 	reset = append(reset, "ALTER TABLE public.net DROP CONSTRAINT IF EXISTS no_such_note")
-	for name, value := range map[string]string{"conflict_policy": "push", "max_deletes": "100", "max_delete_ratio": "1", "delete_ratio_floor": "5",
+	for name, value := range map[string]string{"conflict_policy": "push", "drift": "pull", "max_deletes": "100", "max_delete_ratio": "1", "delete_ratio_floor": "5",
 		"consistency_window": fmt.Sprintf("%d seconds", int(simulate.Window.Seconds())), "max_staleness": "5 minutes"} {
 		reset = append(reset, fmt.Sprintf("UPDATE public.iasql_settings SET value = '%s' WHERE name = '%s'", value, name))
 	}
@@ -294,6 +294,19 @@ func (r *real) DropRule(ctx context.Context, rule modes.Rule) (bool, error) {
 	_, ok, err := r.statement(ctx, 0, `
 		DELETE FROM iasql_mode WHERE coalesce(table_name, '') = $1 AND coalesce(record_id, 0) = $2 AND coalesce(column_name, '') = $3 RETURNING id`,
 		rule.Table, rule.RecordID, rule.Column)
+	return ok, err
+}
+
+func (r *real) Protect(ctx context.Context, table string, id int64, protected bool) (bool, error) {
+	name := "iasql_unprotect"
+	if protected {
+		name = "iasql_protect"
+	}
+	if id == 0 {
+		_, ok, err := r.statement(ctx, 0, `SELECT 1 WHERE `+name+`($1)`, table)
+		return ok, err
+	}
+	_, ok, err := r.statement(ctx, 0, `SELECT 1 WHERE `+name+`($1, $2)`, table, id)
 	return ok, err
 }
 

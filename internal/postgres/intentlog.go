@@ -124,10 +124,10 @@ func (d *Database) writeEntries(ctx context.Context, lease store.Lease, entries 
 			               SELECT FROM iasql_internal.staged_key k
 			               WHERE k.key = c.key AND k.table_name = c.table_name AND k.account = $1 AND k.region = c.region AND k.batch <> $4) END
 			  AND ($17 = '' OR $17 = iasql_internal.rules_version())
-			  AND CASE WHEN NOT EXISTS (SELECT FROM public.iasql_mode WHERE mode = 'TRACK') THEN true
+			  AND CASE WHEN NOT EXISTS (SELECT FROM public.iasql_mode WHERE mode IN ('TRACK', 'PAUSE')) THEN true
 			           WHEN c.kind = 'update' THEN NOT EXISTS (
-			               SELECT FROM jsonb_object_keys(c.columns) k (name) WHERE public.iasql_mode_of(c.table_name, nullif(c.record_id, 0), k.name) = 'TRACK')
-			           ELSE public.iasql_mode_of(c.table_name, nullif(c.record_id, 0)) <> 'TRACK' END
+			               SELECT FROM jsonb_object_keys(c.columns) k (name) WHERE public.iasql_mode_of(c.table_name, nullif(c.record_id, 0), k.name) IN ('TRACK', 'PAUSE'))
+			           ELSE public.iasql_mode_of(c.table_name, nullif(c.record_id, 0)) NOT IN ('TRACK', 'PAUSE') END
 		), written AS (
 			INSERT INTO public.iasql_operations
 				(id, cycle_id, account, region, table_name, record_id, kind, service, action, token, key, columns, up_to, replaces, transaction_id, elapsed)

@@ -189,7 +189,9 @@ func (d *Database) refusal(t *modules.Table, err error) error {
 // ownReference reports whether the constraint is a managed table's own.
 func (d *Database) ownReference(table, constraint string) bool {
 	t := d.Registry.Table(table)
-	return t != nil && slices.ContainsFunc(referenceColumns(t), func(c *modules.Column) bool { return constraint == table+"_"+c.Name+"_fkey" })
+	return t != nil && slices.ContainsFunc(referenceColumns(t), func(c *modules.Column) bool {
+		return slices.Contains(t.ReferenceConstraints(c), constraint)
+	})
 }
 
 func firstLine(s string) string {

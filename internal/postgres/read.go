@@ -77,8 +77,10 @@ func (d *Database) Settings(ctx context.Context, account string) (store.Settings
 			s.Rules = modes.New(rules)
 			return err
 		})
+	queueProtection(batch, account, &s)
 	batch.Queue(`
 		SELECT (SELECT value FROM public.iasql_settings WHERE name = 'conflict_policy') = 'hold',
+		       (SELECT value FROM public.iasql_settings WHERE name = 'drift') = 'ask',
 		       (SELECT value FROM public.iasql_settings WHERE name = 'max_deletes')::integer,
 		       (SELECT value FROM public.iasql_settings WHERE name = 'max_delete_ratio')::double precision,
 		       (SELECT value FROM public.iasql_settings WHERE name = 'delete_ratio_floor')::integer,
@@ -86,7 +88,7 @@ func (d *Database) Settings(ctx context.Context, account string) (store.Settings
 		       extract(epoch FROM (SELECT value FROM public.iasql_settings WHERE name = 'max_staleness')::interval)::double precision`).
 		QueryRow(func(row pgx.Row) error {
 			var window, staleness float64
-			err := row.Scan(&s.HoldConflicts, &s.Deletes.Max, &s.Deletes.Ratio, &s.Deletes.Floor, &window, &staleness)
+			err := row.Scan(&s.HoldConflicts, &s.AskDrift, &s.Deletes.Max, &s.Deletes.Ratio, &s.Deletes.Floor, &window, &staleness)
 			s.ConsistencyWindow, s.MaxStaleness = duration(window), duration(staleness)
 			return err
 		})
@@ -295,7 +297,7 @@ func queueResolutions(batch *pgx.Batch, t *modules.Table, ids []int64, byID map[
 	batch.Queue(`
 		SELECT c.record_id, c.resolved FROM public.iasql_conflicts c
 		WHERE c.table_name = $1 AND c.record_id = ANY ($2) AND c.resolved IN ('database', 'cloud')
-		  AND EXISTS (SELECT FROM public.iasql_audit_log l WHERE l.id = c.audit_id AND NOT l.settled)
+		  AND CASE c.audit_id WHEN 0 THEN NOT c.closed ELSE EXISTS (SELECT FROM public.iasql_audit_log l WHERE l.id = c.audit_id AND NOT l.settled) END
 		ORDER BY c.id`, t.Name, ids).
 		Query(func(rows pgx.Rows) error {
 			var id int64

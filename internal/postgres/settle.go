@@ -102,6 +102,10 @@ func queueRemembered(batch *pgx.Batch, order []decide.RecordRef, states map[deci
 		}
 	}
 	if len(forget.ids) > 0 {
+		// What was asked without a change of anybody's is answered, and is asked anew
+		// when it comes again.
+		batch.Queue(`UPDATE public.iasql_conflicts c SET closed = true FROM unnest($1::text[], $2::bigint[]) v (table_name, record_id)
+			WHERE c.audit_id = 0 AND NOT c.closed AND c.table_name = v.table_name AND c.record_id = v.record_id`, forget.tables, forget.ids)
 		batch.Queue(`DELETE FROM iasql_internal.record_state r USING unnest($1::text[], $2::bigint[]) v (table_name, record_id)
 			WHERE r.table_name = v.table_name AND r.record_id = v.record_id`, forget.tables, forget.ids)
 	}
@@ -207,7 +211,10 @@ func (d *Database) queueConflicts(batch *pgx.Batch, s *decide.Subject, conflicts
 		batch.Queue(`
 			INSERT INTO public.iasql_conflicts (table_name, record_id, column_name, database_value, cloud_value, base, audit_id, resolved, resolved_at, resolved_by)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, CASE WHEN $8::text IS NOT NULL THEN now() END, CASE WHEN $8::text IS NOT NULL THEN current_user END)
-			ON CONFLICT (table_name, record_id, column_name, audit_id, cloud_value) DO NOTHING`,
-			s.Table.Name, s.RecordID, name, have, cloud, base, s.Change.Latest(), resolved)
+			ON CONFLICT (table_name, record_id, column_name, audit_id, cloud_value) DO UPDATE
+				SET database_value = excluded.database_value, base = excluded.base, at = now(),
+				    resolved = excluded.resolved, resolved_at = excluded.resolved_at, resolved_by = excluded.resolved_by, closed = false
+				WHERE iasql_conflicts.audit_id = 0 AND iasql_conflicts.closed`,
+			s.Table.Name, s.RecordID, name, have, cloud, base, c.Audit(s.Change), resolved)
 	}
 }

@@ -283,6 +283,7 @@ func (c *checker) updated(p store.Pull, old *row, vals modules.Row) {
 	}
 	t, at := p.Subject.Table, p.Subject.Ref()
 	changed := false
+	c.pulledPaused(t, at, p.Row)
 	for n, v := range p.Row {
 		col := t.Column(n)
 		have := old.vals[n]
@@ -343,6 +344,9 @@ func (c *checker) inserted(p store.Pull, id int64, vals modules.Row) {
 		return
 	}
 	t := p.Subject.Table
+	if c.paused(c.run(), p.Subject.Ref(), "") {
+		c.w.violate("R25", "%s: record %d was inserted while that is paused", t.Name, id)
+	}
 	key, ok := t.Key(vals)
 	o := c.w.cloud.find(t, t.Scope(vals), key)
 	if !ok || o == nil {
@@ -412,6 +416,9 @@ func (c *checker) deleted(p store.Pull, old *row) {
 	}
 	t, at, r := p.Subject.Table, p.Subject.Ref(), c.run()
 	tracked := c.track(r, at, "")
+	if c.paused(r, at, "") {
+		c.w.violate("R25", "the paused %v was deleted", at)
+	}
 	identity, named := p.Subject.Identity()
 	key, _ := t.Key(identity)
 	scope := t.Scope(identity) // which is not the row's while it is to move

@@ -78,6 +78,9 @@ func (c *checker) updating(r *run, call *decide.Intent, o *object, have, set mod
 		if r.rules.Of(at.Table, at.ID, n) == modes.Track && modes.New(c.w.db.rules).Of(at.Table, at.ID, n) == modes.Track {
 			c.w.violate("R9", "%v: the tracked column %s was pushed", at, n)
 		}
+		if c.paused(r, at, n) {
+			c.w.violate("R25", "%v: the paused column %s was pushed", at, n)
+		}
 		if col.Assigned || col.CreateOnly {
 			c.w.violate("contract", "%v: %s cannot be updated", at, n)
 		}

@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -64,6 +65,7 @@ type conflictRow struct {
 	record   decide.RecordRef
 	audit    int64
 	resolved string
+	closed   bool // of drift: it has been dealt with
 }
 
 // listingKey is where a table was listed.
@@ -91,17 +93,20 @@ const never = time.Duration(1<<63 - 1)
 // database has the semantics of package postgres: its methods are what one
 // statement or one transaction there does, and sees only what is committed.
 type database struct {
-	w          *world
-	nextID     map[string]int64
-	rows       map[string]map[int64]*row
-	version    int64
-	nextAudit  int64
-	log        map[decide.RecordRef][]*auditRow // committed, by id
-	pending    map[decide.RecordRef][]*auditRow // of these, not settled
-	deleted    map[decide.RecordRef]deletion    // the newest of each that had an identity
-	txs        map[int]*tx
-	rules      []modes.Rule
-	hold       bool
+	w         *world
+	nextID    map[string]int64
+	rows      map[string]map[int64]*row
+	version   int64
+	nextAudit int64
+	log       map[decide.RecordRef][]*auditRow // committed, by id
+	pending   map[decide.RecordRef][]*auditRow // of these, not settled
+	deleted   map[decide.RecordRef]deletion    // the newest of each that had an identity
+	txs       map[int]*tx
+	rules     []modes.Rule
+	hold      bool
+	// protection and askDrift are what people say must stay, see protection.go.
+	protection decide.Protection
+	askDrift   bool
 	limits     decide.DeleteLimits
 	imported   map[string]bool
 	states     map[decide.RecordRef]*stateRow
@@ -126,7 +131,7 @@ func newDatabase(w *world) *database {
 	db := &database{
 		w: w, nextID: map[string]int64{}, rows: map[string]map[int64]*row{}, log: map[decide.RecordRef][]*auditRow{},
 		pending: map[decide.RecordRef][]*auditRow{}, deleted: map[decide.RecordRef]deletion{}, txs: map[int]*tx{}, imported: map[string]bool{},
-		states: map[decide.RecordRef]*stateRow{}, found: map[decide.RecordRef]time.Duration{}, listings: map[listingKey]*listingRow{},
+		states: map[decide.RecordRef]*stateRow{}, protection: decide.Protection{}, found: map[decide.RecordRef]time.Duration{}, listings: map[listingKey]*listingRow{},
 		batches: map[int64]*batchRow{}, sessions: map[int]int64{}, staged: map[decide.RecordRef]stagedRow{}, stagedKeys: map[uniqueKey]map[int64]bool{},
 		needed: map[decide.RecordRef]map[int64]bool{}, limits: decide.DeleteLimits{Max: 100, Ratio: 1, Floor: 5},
 	}
@@ -219,7 +224,7 @@ func (db *database) keyOf(t *modules.Table, id int64) (string, bool) {
 }
 
 func (db *database) settings() store.Settings {
-	s := store.Settings{Rules: modes.New(db.rules), Version: db.ruled(), HoldConflicts: db.hold, Deletes: db.limits, ConsistencyWindow: window, MaxStaleness: staleness, Imported: map[string]bool{}}
+	s := store.Settings{Rules: modes.New(db.rules), Version: db.ruled(), HoldConflicts: db.hold, Protection: maps.Clone(db.protection), AskDrift: db.askDrift, Deletes: db.limits, ConsistencyWindow: window, MaxStaleness: staleness, Imported: map[string]bool{}}
 	for t := range db.imported {
 		s.Imported[t] = true
 	}
@@ -320,7 +325,7 @@ func (db *database) load(t *modules.Table, ids []int64) []*decide.Subject {
 			c.Due = st.next <= db.w.now
 			c.Backoff = 0
 			for _, conflict := range db.conflicts {
-				if conflict.record == at && (conflict.resolved == "database" || conflict.resolved == "cloud") && db.unsettled(at, conflict.audit) {
+				if conflict.record == at && (conflict.resolved == "database" || conflict.resolved == "cloud") && (conflict.audit == 0 && !conflict.closed || db.unsettled(at, conflict.audit)) {
 					c.Resolution = conflict.resolved
 				}
 			}

@@ -34,7 +34,7 @@ func (w *world) fixpoint() {
 		return
 	}
 	for at, st := range w.db.states {
-		if w.report.Stopped == "" && (st.Name == decide.StateCheckPresentFailed || st.Name == decide.StateCheckAbsentFailed || faults[st.Code] && st.Code != modules.Denied.String()) {
+		if w.report.Stopped == "" && !w.pauses(at) && (st.Name == decide.StateCheckPresentFailed || st.Name == decide.StateCheckAbsentFailed || faults[st.Code] && st.Code != modules.Denied.String()) {
 			w.violate("R14", "%v still says %s: %s, and should have healed by itself", at, st.Name, st.Message)
 		}
 	}
@@ -128,7 +128,7 @@ func (w *world) final() {
 		}
 	}
 	for _, op := range w.db.ops {
-		if st := w.db.states[op.Record]; op.open() && (st == nil || !st.Review) {
+		if st := w.db.states[op.Record]; op.open() && (st == nil || !st.Review) && !w.pauses(op.Record) {
 			w.violate("R6", "operation %d of %v was never ended", op.id, op.Record)
 		}
 	}
@@ -166,6 +166,8 @@ func (w *world) explained(at decide.RecordRef) string {
 	switch {
 	case w.report.Stopped != "":
 		return "" // R7 stops the whole cycle, and the cycle says why
+	case w.pauses(at) && st != nil: // nothing is found out that would take a call
+		return ""
 	case st == nil:
 		return "no state"
 	case st.Name == decide.StateCheckPresentFailed, st.Name == decide.StateCheckAbsentFailed, faults[st.Code]:
@@ -211,6 +213,10 @@ func (w *world) finalRecord(t *modules.Table, at decide.RecordRef, r *row, recor
 	for i := range t.Columns {
 		c := &t.Columns[i]
 		have, cloud := r.vals[c.Name], o.now()[c.Name]
+		if modes.New(w.db.rules).Of(t.Name, at.ID, c.Name).Pauses() {
+			left = true // it is as it is on both sides, and the record says so
+			continue
+		}
 		switch {
 		case c.WriteOnly:
 			if !have.IsNull() && modes.New(w.db.rules).Of(t.Name, at.ID, c.Name) != modes.Track {
@@ -303,6 +309,9 @@ func (w *world) enforcing(at decide.RecordRef) bool {
 // and cannot be, or that the tables refuse.
 func (w *world) finalObject(o *object) {
 	if w.check.isDeposed(o) || w.report.Stopped != "" {
+		return
+	}
+	if modes.New(w.db.rules).Of(o.table.Name, 0, "").Pauses() {
 		return
 	}
 	// A name that a pending change gave up, or never had, is left alone until

@@ -26,6 +26,7 @@ const (
 	Rule        Do = "Rule" // puts a rule of iasql_mode in force
 	Unrule      Do = "Unrule"
 	Policy      Do = "Policy"  // of conflicts
+	Protect     Do = "Protect" // a record or a table, or lifts that
 	Resolve     Do = "Resolve" // an open conflict
 	Retry       Do = "Retry"
 	Wait        Do = "Wait"
@@ -132,7 +133,7 @@ func (g *generator) next(depth int) Action {
 	a.Open = rng.Float64() < g.open
 	switch n := rng.IntN(100); {
 	case rng.Float64() < g.rules:
-		a.Do = pick(rng, Rule, Rule, Rule, Unrule)
+		a.Do = pick(rng, Rule, Rule, Rule, Unrule, Protect, Protect)
 	case g.batches > 0 && rng.Float64() < g.batches:
 		a.Do = pick(rng, BatchBegin, BatchBegin, BatchCommit, BatchCommit, BatchRollback)
 		a.Seed, a.Faults, a.Stale = rng.Uint64(), g.faults, g.stale
@@ -197,6 +198,9 @@ func (g *generator) cycle(depth int) Action {
 	}
 	if rng.Float64() < g.kills {
 		inject(Action{Do: pick(rng, Kill, KillAfter, KillAfter, Hiccup, HiccupAfter)})
+	}
+	if g.rules > 0 && rng.IntN(3) == 0 { // what was decided just before must not be done
+		inject(Action{Do: pick(rng, Protect, Protect, Rule), A: rng.IntN(64), B: rng.IntN(64), C: rng.IntN(64), D: rng.IntN(64)})
 	}
 	if depth == 0 && g.kills > 0 && rng.IntN(10) == 0 {
 		inject(g.cycle(depth + 1))

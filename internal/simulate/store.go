@@ -119,6 +119,7 @@ func (s *Store) AddRule(_ context.Context, r modes.Rule) (bool, error) {
 		return false, nil
 	}
 	db.rules = append(slices.Clone(db.rules), r)
+	db.release()
 	return true, nil
 }
 
@@ -130,6 +131,7 @@ func (s *Store) DropRule(_ context.Context, r modes.Rule) (bool, error) {
 		return false, nil
 	}
 	s.w.db.rules = slices.Delete(slices.Clone(s.w.db.rules), i, i+1)
+	s.w.db.release()
 	return true, nil
 }
 
@@ -138,6 +140,15 @@ func (db *database) ruleAt(r modes.Rule) int {
 	return slices.IndexFunc(db.rules, func(o modes.Rule) bool {
 		return o.Table == r.Table && o.RecordID == r.RecordID && o.Column == r.Column
 	})
+}
+
+// Protect is iasql_protect and iasql_unprotect; id 0 is the whole table. It returns
+// whether the rule has changed.
+func (s *Store) Protect(_ context.Context, table string, id int64, protected bool) (bool, error) {
+	if protected && id != 0 && s.w.db.rows[table][id] == nil {
+		return false, nil
+	}
+	return s.w.db.protect(decide.RecordRef{Table: table, ID: id}, protected), nil
 }
 
 // Set updates iasql_settings. It returns whether the value was accepted.
@@ -151,6 +162,11 @@ func (s *Store) Set(_ context.Context, name, value string) (bool, error) {
 			return false, nil
 		}
 		db.hold = value == "hold"
+	case "drift":
+		if value != "pull" && value != "ask" {
+			return false, nil
+		}
+		db.askDrift = value == "ask"
 	case "max_deletes":
 		if notInt != nil || n < 0 {
 			return false, nil

@@ -21,6 +21,8 @@ type tx struct {
 	audit    []*auditRow
 	batch    int64 // that its changes belong to, 0 for none
 	stagings []staging
+	// allowReplace: iasql.allow_replace is on.
+	allowReplace bool
 }
 
 // uniqueKey is what a unique index keeps apart.
@@ -132,7 +134,7 @@ func (db *database) update(tx *tx, t *modules.Table, id int64, set modules.Row) 
 			key, _ = t.Key(old)
 		}
 	}
-	if len(change) == 0 || !db.allowed(tx, t, id, vals) {
+	if len(change) == 0 || !db.allowed(tx, t, id, vals) || db.keeps(tx, t, id, change) {
 		return false
 	}
 	if _, account := change[modules.ColumnAccount]; account {
@@ -157,7 +159,7 @@ func (db *database) remove(tx *tx, t *modules.Table, id int64) bool {
 	if !ok || db.heldByOther(tx, at) || modes.New(db.rules).Of(t.Name, id, "") == modes.Track {
 		return false
 	}
-	if db.sharedByOther(tx, at) || db.named(tx, at) || !db.mayWrite(tx, t, id, nil) {
+	if db.sharedByOther(tx, at) || db.named(tx, at) || db.protection.Of(at) && db.hasObject(tx, at) || !db.mayWrite(tx, t, id, nil) {
 		return false
 	}
 	key, _ := t.Key(old)
@@ -367,4 +369,5 @@ func (db *database) settingChanged() {
 			st.next = db.w.now
 		}
 	}
+	db.release()
 }

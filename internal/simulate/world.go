@@ -124,10 +124,13 @@ func (w *world) do(a *Action) {
 	case Unrule:
 		if n := len(w.db.rules); n > 0 {
 			w.db.rules = slices.Delete(slices.Clone(w.db.rules), a.A%n, a.A%n+1)
+			w.db.release()
 		}
 	case Policy:
 		w.db.hold = a.A%2 == 0
 		w.db.settingChanged()
+	case Protect:
+		w.protect(a)
 	case Resolve:
 		w.resolve(a)
 	case Retry:
@@ -153,6 +156,7 @@ func (w *world) edit(a *Action) {
 	t := tables[a.A%len(tables)]
 	opened := w.db.txs[a.Slot] == nil
 	tx := w.db.tx(a.Slot)
+	tx.allowReplace = a.C%3 > 0
 	ids := w.db.visible(tx, t, true)
 	ok := false
 	switch a.Do {
@@ -375,7 +379,7 @@ func (w *world) cloudEdit(a *Action) {
 }
 
 func (w *world) rule(a *Action) {
-	r := modes.Rule{Mode: []modes.Mode{modes.Normal, modes.Enforce, modes.Track}[a.B%3]}
+	r := modes.Rule{Mode: []modes.Mode{modes.Normal, modes.Enforce, modes.Track, modes.Pause}[a.B%4]}
 	if a.C%4 > 0 {
 		t := tables[a.A%len(tables)]
 		r.Table = t.Name
@@ -392,6 +396,7 @@ func (w *world) rule(a *Action) {
 		}
 	}
 	w.db.rules = append(slices.Clone(w.db.rules), r)
+	w.db.release()
 	if r.Mode == modes.Track {
 		w.trackedTables[r.Table] = true
 	}

@@ -30,10 +30,11 @@ func (db *database) begin(lease store.Lease, call decide.Intent) (int64, error) 
 		}
 	}
 	for _, name := range columns {
-		if rules.Of(call.Record.Table, call.Record.ID, name) == modes.Track {
+		if !rules.Of(call.Record.Table, call.Record.ID, name).Pushes() {
 			return 0, store.ErrRefused
 		}
 	}
+	db.w.check.kept(&call)
 	call.Columns = logged(registry.Table(call.Record.Table), call.Columns)
 	op := &opRow{Intent: call, id: int64(len(db.ops) + 1), started: db.w.now, at: db.w.now}
 	db.ops = append(db.ops, op)
@@ -48,7 +49,7 @@ func (db *database) ruled() string {
 		rules[i] = fmt.Sprint(r.Table, r.RecordID, r.Column, r.Mode)
 	}
 	slices.Sort(rules)
-	return fmt.Sprint(rules)
+	return fmt.Sprint(rules) + db.protectionVersion()
 }
 
 // outdated refuses what was decided by rules that do not hold any more.
@@ -397,6 +398,9 @@ func (db *database) settle(settlements []store.Settlement) {
 			}
 		case s.Forget && sub.State == nil: // there is nothing to forget
 		case s.Forget:
+			for _, c := range db.conflicts {
+				c.closed = c.closed || c.record == sub.Ref() && c.audit == 0
+			}
 			if db.states[sub.Ref()] != nil {
 				delete(db.states, sub.Ref())
 				db.wrote("state forgotten")
@@ -436,7 +440,7 @@ func (db *database) next(st *decide.State) time.Duration {
 }
 
 func (db *database) conflict(s *decide.Subject, c decide.Conflict) {
-	row := &conflictRow{Conflict: c, record: s.Ref(), audit: s.Change.Latest()}
+	row := &conflictRow{Conflict: c, record: s.Ref(), audit: c.Audit(s.Change)}
 	switch {
 	case c.PulledAnyway:
 		row.resolved = "pulled"
@@ -445,6 +449,10 @@ func (db *database) conflict(s *decide.Subject, c decide.Conflict) {
 	}
 	for _, old := range db.conflicts {
 		if old.record == row.record && old.Column == c.Column && old.audit == row.audit && old.Cloud == c.Cloud {
+			if old.audit == 0 && old.closed { // asked anew
+				old.Database, old.Base, old.resolved, old.closed = c.Database, c.Base, row.resolved, false
+				db.wrote("conflict")
+			}
 			return
 		}
 	}

@@ -21,6 +21,9 @@ type Settings struct {
 	// Version changes whenever the rules do.
 	Version           string
 	HoldConflicts     bool
+	AskDrift          bool
+	Protection        decide.Protection
+	Letting           decide.Letting
 	Deletes           decide.DeleteLimits
 	ConsistencyWindow time.Duration
 	// MaxStaleness is how old the newest listing of what does not change may become;

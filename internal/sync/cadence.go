@@ -87,25 +87,26 @@ func (c *cycle) isDue(at place) bool {
 		return slices.Contains(c.Only, at.table)
 	}
 	l, known := c.cadence.known[at]
-	return !known || due(&l, c.settings.Version, c.settings.MaxStaleness)
+	return !known || due(&l, c.settings.Version, c.settings.MaxStaleness, c.Rest)
 }
 
 // soonest is how long what was listed is left alone, unless somebody waits.
 const soonest = 10 * time.Second
 
-// due reports whether what was listed is to be listed again.
-func due(l *store.Listing, rules string, limit time.Duration) bool {
+// due reports whether what was listed is to be listed again. After a long cycle, which took
+// as long as rest says, there is none of that length again before as much time has passed.
+func due(l *store.Listing, rules string, limit, rest time.Duration) bool {
 	if l.Age < 0 || l.Rules != rules {
 		return true
 	}
 	wait := limit
-	if (l.Denied == "" || l.Partly) && l.Quiet >= 0 {
+	if (l.Denied == "" || l.Partly) && l.Quiet >= 0 && rest == 0 {
 		wait = min(limit, max(l.Quiet/2, soonest))
 	}
 	// Regions take turns, so that not everything is listed by the same cycle.
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(l.Scope.Region))
-	return l.Age >= wait-wait/4*time.Duration(h.Sum32()%16)/16
+	return l.Age >= max(wait-wait/4*time.Duration(h.Sum32()%16)/16, 2*rest)
 }
 
 // lists reports whether the cycle lists a table in a scope.

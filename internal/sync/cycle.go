@@ -32,6 +32,7 @@ type cycle struct {
 	refused   map[decide.RecordRef]bool // by the intent log: not to be tried again in this cycle
 	waits     []decide.Waiting          // of this pass: replacements that a staged record would have to follow
 	cadence   cadence
+	ignored   ignored
 	memo      modules.Memo // of the listings of this cycle
 	preempt   preemption
 	report    report
@@ -150,6 +151,7 @@ func (c *cycle) follow(ctx context.Context, steps []decide.Step) ([]decide.Step,
 	for {
 		replaced := f.replaced()
 		if len(replaced) == 0 {
+			f.keep()
 			return f.steps, nil
 		}
 		fresh, dangling, err := f.load(ctx, replaced)
@@ -202,7 +204,7 @@ func (c *cycle) pushMeanwhile(ctx context.Context) error {
 	// What was written earlier remains known, however long this took: what is on
 	// its way from the cloud may have been read before.
 	c.recent.Merge(push.recent)
-	outdated := !reflect.DeepEqual(c.settings.Rules, push.settings.Rules) || c.settings.HoldConflicts != push.settings.HoldConflicts
+	outdated := push.lease.Rules != c.lease.Rules || !reflect.DeepEqual(c.settings.Rules, push.settings.Rules) || c.settings.HoldConflicts != push.settings.HoldConflicts
 	c.preempt.pushed(push.preempt.touched, outdated)
 	c.settings, c.lease.Rules = push.settings, push.lease.Rules
 	return nil

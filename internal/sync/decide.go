@@ -15,9 +15,16 @@ func (c *cycle) policy(s *decide.Subject) decide.Policy {
 	if s.RecordID == 0 && !s.Deposed {
 		imported = imported && c.cadence.known[place{s.Table.Name, s.Scope}].Complete
 	}
-	return decide.Policy{
+	p := decide.Policy{
 		Rules:         c.settings.Rules,
 		HoldConflicts: c.settings.HoldConflicts,
 		Imported:      imported,
+		Protection:    c.settings.Protection,
+		AskDrift:      c.settings.AskDrift,
 	}
+	if p.AskDrift && s.RecordID == 0 && s.Object != nil {
+		key, _ := s.Table.Key(s.Object)
+		p.Adopted = c.settings.Letting.IsAdopted(s.Table, key)
+	}
+	return p
 }

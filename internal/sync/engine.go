@@ -30,6 +30,10 @@ type Engine struct {
 	Serial bool
 	// Sparing: a full cycle lists only what is due ([store.Settings].MaxStaleness).
 	Sparing bool
+	// Rest is how long a full cycle took not long ago, if that was longer than the
+	// interval of the schedule. A sparing cycle leaves the account's rates alone for as
+	// long, but for what is due anyway.
+	Rest time.Duration
 	// Only, if not empty, are the tables that a full cycle lists, besides those that
 	// they refer to.
 	Only []string

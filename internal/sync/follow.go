@@ -17,6 +17,10 @@ type followers struct {
 	at      map[decide.RecordRef]int  // places in steps
 	asked   map[decide.RecordRef]bool // whose dependents have been read
 	fetched map[decide.RecordRef]bool // only here, in this or an earlier round
+	// follows are the columns by which a record names one that is replaced, and kept
+	// what is not replaced since something protected would have to follow.
+	follows map[decide.RecordRef]map[string]bool
+	kept    map[decide.RecordRef]decide.Decision
 }
 
 // newFollowers returns the steps without those that records of locked tables may
@@ -26,7 +30,8 @@ func (c *cycle) newFollowers(steps []decide.Step) *followers {
 	if left {
 		c.report.locked()
 	}
-	f := &followers{c: c, steps: steps, at: map[decide.RecordRef]int{}, asked: map[decide.RecordRef]bool{}, fetched: map[decide.RecordRef]bool{}}
+	f := &followers{c: c, steps: steps, at: map[decide.RecordRef]int{}, asked: map[decide.RecordRef]bool{}, fetched: map[decide.RecordRef]bool{},
+		follows: map[decide.RecordRef]map[string]bool{}, kept: map[decide.RecordRef]decide.Decision{}}
 	for i, step := range steps {
 		f.at[step.Subject.Ref()] = i
 	}
@@ -138,11 +143,71 @@ func (f *followers) decide(fresh []*decide.Subject, replaced map[string][]int64,
 		for _, name := range columns {
 			if s.Record != nil && slices.Contains(replaced[s.Table.Column(name).References.Table], s.Record.Row[name].Int()) {
 				s.Dangling[name] = true
+				if f.follows[ref] == nil {
+					f.follows[ref] = map[string]bool{}
+				}
+				f.follows[ref][name] = true
 			}
 		}
 		f.steps[i] = f.c.decide(s)
-		if f.fetched[ref] && !f.steps[i].Decision.Action.Pushes() {
-			f.steps[i].Decision = decide.Decision{} // the listing's: it knows whether it was complete (R5)
+		if d := &f.steps[i].Decision; f.fetched[ref] && !d.Action.Pushes() && !d.Keeps() {
+			*d = decide.Decision{} // the listing's: it knows whether it was complete (R5)
 		}
 	}
+}
+
+// keep takes back the replacements that something protected would have to follow
+// (R25), and what follows those.
+func (f *followers) keep() {
+	for changed := len(f.c.settings.Protection) > 0; changed; {
+		changed = false
+		for _, step := range f.steps {
+			if !step.Decision.Keeps() {
+				continue
+			}
+			for name := range f.follows[step.Subject.Ref()] {
+				if at, replaced := f.replacedBy(step.Subject, name); replaced && step.Subject.Table.Column(name).CreateOnly {
+					of := f.steps[at].Subject.Ref()
+					f.kept[of] = f.steps[at].Decision.KeptFor(step.Subject)
+					f.steps[at].Decision, changed = f.kept[of], true
+				}
+			}
+		}
+		for i := range f.steps {
+			changed = f.stay(i) || changed
+		}
+	}
+}
+
+// replacedBy returns the place of the record that a column names, and whether it is
+// replaced.
+func (f *followers) replacedBy(s *decide.Subject, column string) (at int, replaced bool) {
+	at, known := f.at[decide.RecordRef{Table: s.Table.Column(column).References.Table, ID: s.Record.Row[column].Int()}]
+	return at, known && f.steps[at].Decision.Action == decide.Replace
+}
+
+// stay decides anew about a record if what it was to follow stays. It reports whether
+// that is so.
+func (f *followers) stay(i int) (stays bool) {
+	s := f.steps[i].Subject
+	ref := s.Ref()
+	for name := range f.follows[ref] {
+		if _, replaced := f.replacedBy(s, name); !replaced {
+			delete(f.follows[ref], name)
+			delete(s.Dangling, name)
+			stays = true
+		}
+	}
+	if !stays {
+		return false
+	}
+	s.Follows = len(f.follows[ref]) > 0
+	f.steps[i] = f.c.decide(s)
+	if f.fetched[ref] && !f.steps[i].Decision.Action.Pushes() {
+		f.steps[i].Decision = decide.Decision{}
+	}
+	if kept, ok := f.kept[ref]; ok && f.steps[i].Decision.Action == decide.Replace {
+		f.steps[i].Decision = kept
+	}
+	return true
 }

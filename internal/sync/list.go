@@ -1,6 +1,7 @@
 package sync
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -187,8 +188,8 @@ func (c *cycle) listScope(ctx context.Context, t *modules.Table, scope modules.S
 	if errors.As(err, &unread) {
 		err = nil
 	}
-	if err == nil {
-		err = l.add(ctx, nil, 1)
+	if l.fatal == nil && !modules.NotPermitted(err) { // what an interrupted listing has shown is there
+		err = cmp.Or(err, l.add(ctx, nil, 1))
 	}
 	switch {
 	case l.fatal != nil:

@@ -18,12 +18,12 @@ func (c *cycle) match(ctx context.Context, t *modules.Table, scope modules.Scope
 	if err != nil {
 		return nil, err
 	}
-	var pulls, pushes []decide.Step
+	var pulls, pushes, held []decide.Step
 	steps := make([]decide.Step, len(subjects))
 	for i, s := range subjects {
 		steps[i] = c.decide(s)
 	}
-	if err := c.confirm(ctx, steps); err != nil {
+	if err := c.confirm(ctx, steps, c.knows(place{t.Name, scope})); err != nil {
 		return nil, err
 	}
 	for i, step := range steps {
@@ -35,6 +35,10 @@ func (c *cycle) match(ctx context.Context, t *modules.Table, scope modules.Scope
 			pushes = append(pushes, step)
 			if len(d.Pull) > 0 {
 				pulls = append(pulls, step)
+			}
+		case d.Held != nil && d.State == "": // there is no record that could say so
+			if c.ReadOnly {
+				held = append(held, step)
 			}
 		case d.Action != decide.Nothing, d.Wait && d.State != "":
 			pulls = append(pulls, step)
@@ -49,7 +53,7 @@ func (c *cycle) match(ctx context.Context, t *modules.Table, scope modules.Scope
 				pushes = append(pushes, step)
 			}
 		}
-		return pushes, nil
+		return append(pushes, held...), nil
 	}
 	if err := c.refKeys(ctx, t, pushes); err != nil {
 		return nil, err
@@ -60,17 +64,23 @@ func (c *cycle) match(ctx context.Context, t *modules.Table, scope modules.Scope
 
 // confirm reads directly what has changed according to a listing, and decides anew:
 // listings may be older than reads by minutes (ListSecrets of AWS Secrets Manager), and
-// would revert rows (R13). What is not there any more, or cannot be read, is left to the
-// next listing.
-func (c *cycle) confirm(ctx context.Context, steps []decide.Step) error {
+// would revert rows, and bring back what is deleted (R13). Where everything is known, what
+// is new is read, too. What is not there any more, or cannot be read, is left to the next
+// listing.
+func (c *cycle) confirm(ctx context.Context, steps []decide.Step, known bool) error {
 	var drifted []*decide.Subject
 	var at []int
 	for i, step := range steps {
-		if changes(step) {
-			s := *step.Subject
+		s := *step.Subject
+		switch {
+		case changes(step):
 			s.Observation = decide.Observation{}
-			drifted, at = append(drifted, &s), append(at, i)
+		case known && step.Decision.Action == decide.InsertRecord:
+			s.Observation = decide.Observation{Object: s.Object} // by which it is named
+		default:
+			continue
 		}
+		drifted, at = append(drifted, &s), append(at, i)
 	}
 	if len(drifted) == 0 {
 		return nil
@@ -79,7 +89,7 @@ func (c *cycle) confirm(ctx context.Context, steps []decide.Step) error {
 		return err
 	}
 	for n, s := range drifted {
-		steps[at[n]] = decide.Step{Subject: s}
+		steps[at[n]] = decide.Step{Subject: s, Decision: decide.Decision{Wait: s.Record == nil}}
 		if s.Presence == decide.Present || s.Presence == decide.Going {
 			steps[at[n]] = c.decide(s)
 		}
@@ -87,8 +97,12 @@ func (c *cycle) confirm(ctx context.Context, steps []decide.Step) error {
 	return nil
 }
 
-// changes reports whether a step pulls what users may write into a record.
+// changes reports whether a step pulls what users may write into a record, or says that
+// it is not pulled.
 func changes(step decide.Step) bool {
+	if step.Decision.Held != nil && step.Subject.Record != nil {
+		return true
+	}
 	if step.Decision.Action != decide.UpdateRecord {
 		return false
 	}
@@ -144,6 +158,9 @@ func (c *cycle) pair(ctx context.Context, t *modules.Table, scope modules.Scope,
 		s.Observation = decide.Observation{Object: objects[i], Cloud: cloud[i], Dangling: dangling[i]}
 		c.shows(s)
 		c.complete(s)
+		if s.Record == nil {
+			c.ignores(s, key)
+		}
 		subjects, keys = append(subjects, s), append(keys, key)
 	}
 	return subjects, keys, nil

@@ -183,4 +183,8 @@ func (c *cycle) shows(s *decide.Subject) {
 	if protector, ok := r.(modules.Protector); ok {
 		s.Protected = protector.Protected(s.Cloud)
 	}
+	if letting := &c.settings.Letting; len(letting.Rules) > 0 {
+		key, _ := s.Table.Key(s.Cloud)
+		s.Ignored = letting.Ignores(s.Table, s.Scope, key, s.Cloud)
+	}
 }

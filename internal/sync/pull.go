@@ -115,7 +115,7 @@ func refusal(s *decide.Subject, err error) error {
 func (c *cycle) settlement(s *decide.Subject, d decide.Decision) (store.Settlement, bool) {
 	out := store.Settlement{Subject: s, Settle: d.Settle, Conflicts: d.Conflicts}
 	switch {
-	case d.Wait && d.State != "" && !s.Due() && s.State.Name == d.State:
+	case d.Wait && d.State != "" && !s.Due() && s.State.Name == d.State && (d.Code == "" || s.State.Message == d.Reason) && !(d.Settle && s.Change != nil):
 		return out, false // it says so already, and its time has not come
 	case d.Wait && d.State != "":
 		out.State = s.Waiting(d, c.jitter)

@@ -8,7 +8,7 @@ BEGIN ATOMIC
       AND (m.record_id IS NULL OR m.record_id = iasql_mode_explain.record_id)
       AND (m.column_name IS NULL OR m.column_name = iasql_mode_explain.column_name)
     ORDER BY 4 * (m.record_id IS NOT NULL)::integer + 2 * (m.column_name IS NOT NULL)::integer + (m.table_name IS NOT NULL)::integer DESC,
-             CASE m.mode WHEN 'TRACK' THEN 1 WHEN 'NORMAL' THEN 2 ELSE 3 END
+             array_position(iasql_internal.modes(), m.mode) DESC
     LIMIT 1;
 END;
 COMMENT ON FUNCTION public.iasql_mode_explain(text, bigint, text) IS
@@ -20,5 +20,5 @@ RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
 RETURN coalesce((SELECT r.mode FROM public.iasql_mode_explain(table_name, record_id, column_name) r), 'NORMAL');
 COMMENT ON FUNCTION public.iasql_mode_of(text, bigint, text) IS
-$$The mode that holds for a table, a record or a column: NORMAL, ENFORCE or TRACK.
+$$The mode that holds for a table, a record or a column: NORMAL, ENFORCE, TRACK or PAUSE.
 Sample: SELECT iasql_mode_of('vpc', 1)$$;

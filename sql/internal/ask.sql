@@ -13,6 +13,9 @@ DECLARE
     request bigint;
     queue   text := CASE submit.kind WHEN 'call' THEN 'iasql_calls' ELSE 'iasql_requests' END; -- calls may take long
 BEGIN
+    IF args ? 'adopt' THEN -- before the cycle that is asked for, which does not see the caller's transaction
+        PERFORM iasql_internal.ask_for(args ->> 'table', args ->> 'adopt', asked_by);
+    END IF;
     INSERT INTO iasql_internal.request (kind, args, asked_by) VALUES (submit.kind, submit.args, submit.asked_by) RETURNING id INTO request;
     INSERT INTO iasql_river.river_job (args, kind, max_attempts, queue, priority)
     VALUES (jsonb_build_object('request', request), 'request', 1, queue, 1);

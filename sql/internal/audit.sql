@@ -24,6 +24,8 @@ DECLARE
     ids       bigint[];
     reference record;
     hides     boolean := false;
+    guarded   boolean := false; -- something of the table is protected, see protection.sql
+    fixed     text[] := '{}';
 BEGIN
     SELECT * INTO STRICT managed FROM iasql_internal.managed_table m WHERE m.name = TG_TABLE_NAME;
     settled := by_engine OR managed.settings;
@@ -50,6 +52,10 @@ BEGIN
                     joined := NULL;
                 END IF;
             END IF;
+        END IF;
+        guarded := iasql_internal.guarded(TG_TABLE_NAME);
+        IF guarded OR managed.holds_data THEN
+            fixed := managed.fixed;
         END IF;
         tracking := EXISTS (SELECT FROM public.iasql_mode m WHERE m.mode = 'TRACK');
         IF managed.write_only <> '{}' AND NOT managed.settings THEN
@@ -81,6 +87,9 @@ BEGIN
             RETURNING iasql_audit_log.account
         )
         SELECT array_agg(l.account) INTO accounts FROM (SELECT DISTINCT logged.account FROM logged) l;
+        IF NOT by_engine AND EXISTS (SELECT FROM iasql_internal.forgotten f WHERE f.table_name = TG_TABLE_NAME) THEN
+            PERFORM iasql_internal.recall(TG_TABLE_NAME, (SELECT jsonb_agg(to_jsonb(n)) FROM new_rows n));
+        END IF;
 
     ELSIF TG_OP = 'DELETE' THEN
         IF NOT by_engine AND NOT managed.can_delete AND EXISTS (SELECT FROM old_rows) THEN
@@ -106,6 +115,9 @@ BEGIN
             RETURNING iasql_audit_log.account
         )
         SELECT array_agg(l.account) INTO accounts FROM (SELECT DISTINCT logged.account FROM logged) l;
+        IF guarded THEN
+            PERFORM iasql_internal.refuse_deletion(TG_TABLE_NAME, (SELECT array_agg(o.id) FROM old_rows o));
+        END IF;
 
     ELSE
         IF NOT by_engine THEN
@@ -150,7 +162,8 @@ BEGIN
             ORDER BY why.tracked
             LIMIT 1
         )
-        SELECT r.record_id, r.name, r.tracked, woken.accounts INTO bad
+        SELECT r.record_id, r.name, r.tracked, woken.accounts,
+               CASE WHEN fixed <> '{}' THEN (SELECT jsonb_agg(jsonb_build_object('id', l.record_id, 'change', l.change)) FROM logged l WHERE l.change ?| fixed) END AS replaced INTO bad
         FROM (SELECT array_agg(l.account) AS accounts FROM (SELECT DISTINCT logged.account FROM logged WHERE NOT logged.settled) l) woken LEFT JOIN refused r ON true;
         accounts := bad.accounts;
         IF bad.tracked THEN
@@ -163,6 +176,9 @@ BEGIN
                 USING ERRCODE = 'IA001', SCHEMA = TG_TABLE_SCHEMA, TABLE = TG_TABLE_NAME, COLUMN = bad.name,
                       HINT = CASE bad.name WHEN 'account' THEN 'Insert a record with the other account and delete this one.'
                              ELSE format('Leave %I out of the SET list; its value follows the cloud.', bad.name) END;
+        END IF;
+        IF bad.replaced IS NOT NULL THEN
+            PERFORM iasql_internal.refuse_replacement(TG_TABLE_NAME, bad.replaced);
         END IF;
     END IF;
 

@@ -47,10 +47,11 @@ BEGIN
             RAISE EXCEPTION '% acts at once and cannot be part of batch %, in which this session works', name, batch
                 USING ERRCODE = 'IA020', HINT = 'CALL iasql_commit() or iasql_rollback() first, then call it again.';
         END IF;
-        IF EXISTS (SELECT FROM public.iasql_mode m WHERE m.mode = 'TRACK') THEN
+        IF EXISTS (SELECT FROM public.iasql_mode m WHERE m.mode IN ('TRACK', 'PAUSE')) THEN
             EXECUTE format('SELECT t.id FROM public.%I t WHERE to_jsonb(t) @> $1 LIMIT 1', "table") INTO record USING names;
-            IF public.iasql_mode_of("table", record) = 'TRACK' THEN
-                RAISE EXCEPTION '% is refused: % is tracked, the cloud decides about it', name, "table"
+            IF public.iasql_mode_of("table", record) IN ('TRACK', 'PAUSE') THEN
+                RAISE EXCEPTION '% is refused: % is %', name, "table",
+                        CASE public.iasql_mode_of("table", record) WHEN 'TRACK' THEN 'tracked, the cloud decides about it' ELSE 'paused' END
                     USING ERRCODE = 'IA002', TABLE = "table",
                           HINT = format('SELECT * FROM iasql_mode_explain(%L, %s) shows the rule of iasql_mode that says so.', "table", coalesce(record::text, 'NULL'));
             END IF;

@@ -1,10 +1,13 @@
 DROP FUNCTION IF EXISTS iasql_internal.hold_lease(text, bigint);
+-- In PL/pgSQL: three times in each push cycle it is asked, and a function in SQL would be planned anew each time.
 CREATE OR REPLACE FUNCTION iasql_internal.rules_version() RETURNS text
-LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-    SELECT count(*) || ':' || coalesce(sum(hashtextextended((m.table_name, m.record_id, m.column_name, m.mode)::text, 0)), 0)
-    FROM public.iasql_mode m
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN (SELECT count(*) || ':' || coalesce(sum(hashtextextended((m.table_name, m.record_id, m.column_name, m.mode)::text, 0)), 0) || ':' || iasql_internal.protection_version()
+            FROM public.iasql_mode m);
+END
 $$;
-COMMENT ON FUNCTION iasql_internal.rules_version() IS 'Changes whenever the rules of iasql_mode do.';
+COMMENT ON FUNCTION iasql_internal.rules_version() IS 'Changes whenever the rules do by which the engine decides.';
 
 DROP FUNCTION IF EXISTS iasql_internal.hold_rules(text, bigint);
 CREATE OR REPLACE FUNCTION iasql_internal.hold_rules(rules text) RETURNS void

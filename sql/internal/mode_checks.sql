@@ -37,6 +37,7 @@ BEGIN
         -- What was stopped for review may go ahead under the new limits, or is stopped again.
         UPDATE iasql_internal.record_state s SET next_attempt_at = now() WHERE s.code = 'delete_guard';
     END IF;
+    PERFORM iasql_internal.release_ruled();
     PERFORM iasql_internal.enqueue_sync();
     RETURN NULL;
 END
@@ -84,6 +85,9 @@ BEGIN
             WHEN 'max_delete_ratio' THEN
                 wants := 'a number between 0 and 1';
                 IF NEW.value::double precision NOT BETWEEN 0 AND 1 THEN RAISE numeric_value_out_of_range; END IF;
+            WHEN 'drift' THEN
+                wants := 'pull or ask';
+                IF NEW.value NOT IN ('pull', 'ask') THEN RAISE numeric_value_out_of_range; END IF;
             WHEN 'conflict_policy' THEN
                 wants := 'push or hold';
                 IF NEW.value NOT IN ('push', 'hold') THEN RAISE numeric_value_out_of_range; END IF;

@@ -27,6 +27,9 @@ BEGIN
             ('public.iasql_mode', 'ALL', format($e$CASE
                 WHEN table_name IS NULL THEN (SELECT iasql_internal.restricted()) = '{}'
                 ELSE %1$s OR record_id IS NOT NULL AND iasql_internal.may('change', table_name, record_id) END$e$, open)),
+            ('public.iasql_protection', 'SELECT', format($e$record_id IS NULL OR %1$s OR %2$s$e$, open, seen)),
+            ('public.iasql_ignore', 'SELECT', 'true'),
+            ('public.iasql_ignore', 'ALL', format($e$CASE WHEN table_name IS NULL THEN (SELECT iasql_internal.restricted()) = '{}' ELSE %1$s END$e$, open)),
             ('iasql_internal.permit', 'INSERT', $e$xid = pg_current_xact_id() AND iasql_internal.may(may, table_name, record_id)$e$)
         ) v (about, command, condition)
     LOOP

@@ -25,6 +25,7 @@ SELECT coalesce(r.table_name, s.table_name, p.table_name, o.table_name) AS table
             WHEN s.state IS NULL AND p.inserted THEN 'absent'
             WHEN s.state = 'WaitingForDependencies' AND p.inserted AND s.identity IS NULL THEN 'absent'
             WHEN s.state = 'Conflict' AND s.code = 'gone' THEN 'absent'
+            WHEN s.state = 'Paused' THEN CASE WHEN p.inserted AND s.identity IS NULL THEN 'absent' ELSE 'present, different' END
             WHEN s.state IN ('Updating', 'UpdatingFailed', 'Replacing', 'Conflict') OR s.state IS NULL AND p.updated THEN 'present, different'
             ELSE 'present' END AS detected,
        CASE WHEN s.state IS NOT NULL THEN s.state

@@ -151,7 +151,7 @@ func TestTwoRegions(t *testing.T) {
 		}
 	}
 	message := w.Refused(`INSERT INTO subnet (vpc_id, cidr_block) SELECT id, '10.1.1.0/24' FROM vpc WHERE cidr_block = '10.1.0.0/16' AND region = 'eu-west-1'`)
-	if !strings.Contains(message, "subnet_vpc_id_fkey") {
+	if !strings.Contains(message, "of subnet is in us-east-1, and its vpc_id refers to record") || !strings.Contains(message, "of vpc, which is in eu-west-1") {
 		t.Errorf("a subnet in another region than its VPC: %s", message)
 	}
 }

@@ -31,6 +31,7 @@ func TestChaos(t *testing.T) {
 		actors.Go(func() { f(stop) })
 	}
 	w.weather.fair.Store(false)
+	w.began = time.Now()
 	for i := range users {
 		act(func(stop <-chan struct{}) { w.user(i, random(uint64(10+i)), stop) })
 	}

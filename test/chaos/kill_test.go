@@ -87,10 +87,12 @@ func newKiller(w *world) *killer {
 // pace is the time there is for a kill on average: it makes 240 in ten minutes.
 const pace = 2500 * time.Millisecond
 
-func (k *killer) behind(began time.Time) bool { return k.kills < int(time.Since(began)/pace) }
+func (k *killer) behind(began time.Time) bool {
+	return !k.w.lull() && k.kills < int(time.Since(began)/pace)
+}
 
-// act kills: whoever it may be while it is behind its pace, and otherwise the first
-// that comes by one of the kill points that were hit least, which takes longer.
+// act kills: whoever it may be while it is behind its pace, and otherwise, and in a lull, the
+// first that comes by one of the kill points that were hit least, which takes longer.
 func (k *killer) act(random *rand.Rand, stop <-chan struct{}) {
 	began := time.Now()
 	for {

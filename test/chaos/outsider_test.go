@@ -14,6 +14,7 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/jackc/pgx/v5"
 )
 
 // outsider is somebody who edits the account with other tools. Its own way to
@@ -51,6 +52,9 @@ func newOutsider(w *world) *outsider {
 
 func (o *outsider) act(random *rand.Rand, stop <-chan struct{}) {
 	for pause(stop, time.Duration(50+random.IntN(400))*time.Millisecond) {
+		if o.w.lull() {
+			continue
+		}
 		done, err := o.edit(context.Background(), random)
 		if err != nil {
 			o.w.t.Logf("outsider: %v", err)
@@ -69,22 +73,45 @@ func (o *outsider) edit(ctx context.Context, random *rand.Rand) (done bool, err 
 	case 1, 2, 3:
 		return o.tagVPC(ctx)
 	case 4:
-		return o.deleteVPC(ctx)
+		return o.deleteVPC(ctx, random)
 	case 5:
 		return o.createQueue(ctx, random)
 	case 6, 7:
 		return o.delayQueue(ctx, random)
 	case 8:
-		return o.deleteQueue(ctx)
+		return o.deleteQueue(ctx, random)
 	case 9, 10:
 		return o.changeShared(ctx, random, "queue")
 	}
 	return o.changeShared(ctx, random, "vpc")
 }
 
-func (o *outsider) someVPC() *outsideVPC {
+// recorded returns a query's texts: what has a row. Most of what somebody deletes outside has
+// been there for a while, and so has one; of what has none nobody here would ever know. It
+// returns nil, for anything, one time in four, and where there is no database just now.
+func (o *outsider) recorded(ctx context.Context, random *rand.Rand, query string) map[string]bool {
+	if random.IntN(4) == 0 {
+		return nil
+	}
+	rows, err := o.w.admin.Query(ctx, query)
+	if err != nil {
+		return nil
+	}
+	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return nil
+	}
+	there := map[string]bool{}
+	for _, name := range names {
+		there[name] = true
+	}
+	return there
+}
+
+// someVPC returns a VPC that is there; of some, unless that is nil.
+func (o *outsider) someVPC(of map[string]bool) *outsideVPC {
 	for _, v := range o.vpcs { // in no order
-		if !v.gone {
+		if !v.gone && (of == nil || of[v.id]) {
 			return v
 		}
 	}
@@ -113,7 +140,7 @@ func (o *outsider) createVPC(ctx context.Context) (bool, error) {
 }
 
 func (o *outsider) tagVPC(ctx context.Context) (bool, error) {
-	v := o.someVPC()
+	v := o.someVPC(nil)
 	if v == nil {
 		return false, nil
 	}
@@ -125,8 +152,8 @@ func (o *outsider) tagVPC(ctx context.Context) (bool, error) {
 	return err == nil, err
 }
 
-func (o *outsider) deleteVPC(ctx context.Context) (bool, error) {
-	v := o.someVPC()
+func (o *outsider) deleteVPC(ctx context.Context, random *rand.Rand) (bool, error) {
+	v := o.someVPC(o.recorded(ctx, random, `SELECT vpc_id FROM vpc WHERE vpc_id IS NOT NULL`))
 	if v == nil {
 		return false, nil
 	}
@@ -160,9 +187,10 @@ func (o *outsider) createQueue(ctx context.Context, random *rand.Rand) (bool, er
 	return true, nil
 }
 
-func (o *outsider) someQueue(deletable bool) *outsideQueue {
-	for _, q := range o.queues {
-		if !q.gone && !(q.lasting && deletable) {
+// someQueue returns a queue that is there; of some, by their names, unless that is nil.
+func (o *outsider) someQueue(deletable bool, of map[string]bool) *outsideQueue {
+	for name, q := range o.queues {
+		if !q.gone && !(q.lasting && deletable) && (of == nil || of[name]) {
 			return q
 		}
 	}
@@ -176,7 +204,7 @@ func (o *outsider) setDelay(ctx context.Context, url string, seconds int) error 
 }
 
 func (o *outsider) delayQueue(ctx context.Context, random *rand.Rand) (bool, error) {
-	q := o.someQueue(false)
+	q := o.someQueue(false, nil)
 	if q == nil {
 		return false, nil
 	}
@@ -188,8 +216,8 @@ func (o *outsider) delayQueue(ctx context.Context, random *rand.Rand) (bool, err
 	return err == nil, err
 }
 
-func (o *outsider) deleteQueue(ctx context.Context) (bool, error) {
-	q := o.someQueue(true)
+func (o *outsider) deleteQueue(ctx context.Context, random *rand.Rand) (bool, error) {
+	q := o.someQueue(true, o.recorded(ctx, random, `SELECT name FROM queue`))
 	if q == nil {
 		return false, nil
 	}

@@ -38,10 +38,18 @@ const notes = `
 	GRANT ALL ON ALL TABLES IN SCHEMA chaos TO iasql;
 	GRANT ALL ON ALL SEQUENCES IN SCHEMA chaos TO iasql`
 
+// lull reports whether it is the last quarter of a minute, in which everybody rests, as
+// people do: full cycles come to their ends then, in which what was deleted outside is
+// noticed. A run of less than a minute has none.
+func (w *world) lull() bool { return time.Since(w.began)%time.Minute >= 45*time.Second }
+
 // user edits until it is told to stop. A transaction that fails is forgotten:
 // its notes went with it.
 func (w *world) user(number int, random *rand.Rand, stop <-chan struct{}) {
 	for pause(stop, time.Duration(50+random.IntN(500))*time.Millisecond) {
+		if w.lull() {
+			continue
+		}
 		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 		err := pgx.BeginFunc(ctx, w.users, func(tx pgx.Tx) error {
 			s := &session{ctx: ctx, tx: tx, number: number, random: random}
@@ -294,6 +302,9 @@ func (s *session) renameTable() error {
 	return s.change("table", true, func(_ string, id int64) (map[string]string, error) {
 		n, err := s.fresh()
 		if err != nil {
+			return nil, err
+		}
+		if _, err := s.tx.Exec(s.ctx, `SET LOCAL iasql.allow_replace = 'on'`); err != nil {
 			return nil, err
 		}
 		name := fmt.Sprintf("a%d-table", n)

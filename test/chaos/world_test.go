@@ -36,6 +36,7 @@ type world struct {
 	account   testaws.Account
 	engines   []*engine
 	weather   *weather
+	began     time.Time // faults and edits
 
 	disk     *harness.Disk  // the cluster's, if it can be full
 	clock    *harness.Clock // the cluster's, if it can jump

@@ -9,6 +9,10 @@ var awsECSFargate = Module{
 		`INSERT INTO task_definition (family, cpu, memory, container_definitions) SELECT 'app-' || n, 256, 512, '` + containers("app") + `' FROM generate_series(1, 3) n`,
 		`INSERT INTO security_group (group_name, description, vpc_id) SELECT name, 'of a test', id FROM vpc, unnest('{base,sql,cli,adopted,tracked,other,apart}'::text[]) name WHERE is_default`,
 		`INSERT INTO target_group (target_group_name, target_type, protocol, port, vpc) SELECT name, 'ip', 'HTTP', 80, id FROM vpc, unnest('{one,two,three}'::text[]) name WHERE is_default`,
+		// ECS takes target groups that have a load balancer.
+		`INSERT INTO load_balancer (load_balancer_name, scheme, subnets) SELECT 'inside', 'internal', array_agg(subnet_id) FROM subnet WHERE default_for_az AND availability_zone IN ('us-east-1a', 'us-east-1b')`,
+		`INSERT INTO load_balancer_security_groups (load_balancer_id, security_group_id) SELECT b.id, g.id FROM load_balancer b, security_group g WHERE b.load_balancer_name = 'inside' AND g.group_name = 'base'`,
+		`INSERT INTO listener (load_balancer_id, protocol, port, target_group_id) SELECT b.id, 'HTTP', 8000 + t.id, t.id FROM load_balancer b, target_group t`,
 		`INSERT INTO service (cluster_id, name, task_definition_id, desired_count, subnets) SELECT c.id, name, t.id, 0, array[s.subnet_id]
 			FROM cluster c, task_definition t, subnet s, unnest('{home,other-home}'::text[]) name WHERE c.cluster_name = 'home' AND t.family = 'app-1' AND s.default_for_az AND s.availability_zone = 'us-east-1a'`,
 		`INSERT INTO service_security_groups (service_id, security_group_id) SELECT s.id, g.id FROM service s, security_group g WHERE s.name LIKE '%home' AND g.group_name = 'base'`,

@@ -4,6 +4,7 @@ var awsELB = Module{
 	Name: "aws_elb",
 	Setup: []string{
 		`INSERT INTO vpc (cidr_block) VALUES ('10.1.0.0/16'), ('10.2.0.0/16')`,
+		`INSERT INTO internet_gateway (vpc_id) SELECT id FROM vpc WHERE cidr_block = '10.1.0.0/16'`,
 		`INSERT INTO subnet (vpc_id, cidr_block, availability_zone) SELECT id, format('10.1.%s.0/24', i)::cidr, 'us-east-1' || substr('abc', i, 1)
 			FROM vpc, generate_series(1, 3) i WHERE cidr_block = '10.1.0.0/16'`,
 		`INSERT INTO security_group (group_name, description, vpc_id) SELECT name, 'of a test', id

@@ -10,7 +10,7 @@ import (
 var awsLambda = Module{
 	Name: "aws_lambda",
 	Setup: []string{
-		`INSERT INTO iam_role (role_name, assume_role_policy_document) SELECT name, '` + trust("lambda") + `' FROM unnest('{first,second,third}'::text[]) name`,
+		`INSERT INTO iam_role (role_name, assume_role_policy_document, attached_policies_arns) SELECT name, '` + trust("lambda") + `', '{arn:aws:iam::aws:policy/service-role/AWSLambdaVPCAccessExecutionRole}' FROM unnest('{first,second,third}'::text[]) name`,
 		`INSERT INTO security_group (group_name, description, vpc_id) SELECT name, 'of a test', id FROM vpc, unnest('{base,sql,cli,adopted,tracked,other,apart}'::text[]) name WHERE is_default`,
 		`INSERT INTO lambda_function (name, role_name, runtime, handler, zip_b64, subnets) SELECT name, 'first', 'python3.12', 'index.handler', '` + zipped("0") + `', ARRAY[subnet_id]
 			FROM subnet, unnest('{home,other-home}'::text[]) name WHERE default_for_az AND availability_zone = 'us-east-1a'`,

@@ -146,6 +146,7 @@ func inWorld(t *testing.T, w *harness.World, calls *calls) *suite {
 		vars: map[string]string{"account": w.AWS.ID, "stranger": stranger.ID}, things: map[string]map[string]*thing{}, dead: map[string]bool{},
 	}
 	s.sql(`SET statement_timeout = '60s'`)
+	s.sql(`SET iasql.allow_replace = 'on'`) // also of what holds data
 	return s
 }
 

@@ -30,6 +30,7 @@ import (
 	"github.com/aws/smithy-go/transport/http/protocol/awsquery"
 	"golang.org/x/sync/errgroup"
 
+	"iasql/internal/test/harness"
 	"iasql/internal/test/testaws"
 )
 
@@ -37,18 +38,19 @@ var objects = flag.Int("objects", 60, "how many objects there are of each kind")
 
 // kind is a kind of objects: how one is made, and what a cycle that lists all may cost.
 type kind struct {
-	name string
-	make func(ctx context.Context, i int) error
-	each float64  // most calls for an object, besides pages
-	of   []string // the calls about them, by the beginnings of their names
+	name  string
+	table string
+	make  func(ctx context.Context, i int) error
+	each  float64  // most calls for an object, besides pages
+	of    []string // the calls about them, by the beginnings of their names
 }
 
-// count is how many there are: few zones, of which five calls a second tell.
-func (k kind) count() int {
+// count is how many there are of so many: few zones, of which five calls a second tell.
+func (k kind) count(objects int) int {
 	if k.name == "zone" {
-		return max(1, *objects/5)
+		return max(1, objects/5)
 	}
-	return *objects
+	return objects
 }
 
 // What AWS tells of one object a call is asked once for each, and their tags together.
@@ -64,59 +66,60 @@ func kinds(a testaws.Account, role string) []kind {
 	_, _ = archive.Create("index.py")
 	_ = archive.Close()
 	return []kind{
-		{"queue", func(ctx context.Context, i int) error {
+		{"queue", "queue", func(ctx context.Context, i int) error {
 			_, err := sqs.NewFromConfig(cfg).CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: name(i), Tags: tags})
 			return err
 		}, 1, []string{"ListQueues", "GetQueue", "ListQueueTags"}},
-		{"topic", func(ctx context.Context, i int) error {
+		{"topic", "topic", func(ctx context.Context, i int) error {
 			_, err := sns.NewFromConfig(cfg).CreateTopic(ctx, &sns.CreateTopicInput{Name: name(i), Tags: []snstypes.Tag{{Key: aws.String("kind"), Value: aws.String("economy")}}})
 			return err
 		}, 1, []string{"ListTopics", "GetTopic", "ListSubscriptions"}},
-		{"table", func(ctx context.Context, i int) error {
+		{"table", "dynamo_table", func(ctx context.Context, i int) error {
 			_, err := dynamodb.NewFromConfig(cfg).CreateTable(ctx, &dynamodb.CreateTableInput{TableName: name(i), BillingMode: dynamotypes.BillingModePayPerRequest,
 				AttributeDefinitions: []dynamotypes.AttributeDefinition{{AttributeName: aws.String("id"), AttributeType: dynamotypes.ScalarAttributeTypeS}},
 				KeySchema:            []dynamotypes.KeySchemaElement{{AttributeName: aws.String("id"), KeyType: dynamotypes.KeyTypeHash}},
 				Tags:                 []dynamotypes.Tag{{Key: aws.String("kind"), Value: aws.String("economy")}}})
 			return err
 		}, 2, []string{"ListTables", "DescribeTable", "DescribeTimeToLive", "ListTagsOfResource", "DescribeContinuousBackups"}},
-		{"log group", func(ctx context.Context, i int) error {
+		{"log group", "log_group", func(ctx context.Context, i int) error {
 			_, err := cloudwatchlogs.NewFromConfig(cfg).CreateLogGroup(ctx, &cloudwatchlogs.CreateLogGroupInput{LogGroupName: name(i)})
 			return err
 		}, 0, []string{"DescribeLogGroups"}},
-		{"alarm", func(ctx context.Context, i int) error {
+		{"alarm", "metric_alarm", func(ctx context.Context, i int) error {
 			_, err := cloudwatch.NewFromConfig(cfg, func(o *cloudwatch.Options) { o.Protocol = awsquery.New(schemas.GraniteServiceVersion20100801) }).PutMetricAlarm(ctx, &cloudwatch.PutMetricAlarmInput{AlarmName: name(i), MetricName: aws.String("CPUUtilization"), Namespace: aws.String("AWS/EC2"),
 				Period: aws.Int32(60), EvaluationPeriods: aws.Int32(1), Threshold: aws.Float64(1), Statistic: cwtypes.StatisticAverage, ComparisonOperator: cwtypes.ComparisonOperatorGreaterThanThreshold})
 			return err
 		}, 0, []string{"DescribeAlarms"}},
-		{"function", func(ctx context.Context, i int) error {
+		{"function", "lambda_function", func(ctx context.Context, i int) error {
 			_, err := lambda.NewFromConfig(cfg).CreateFunction(ctx, &lambda.CreateFunctionInput{FunctionName: name(i), Role: aws.String(role), Handler: aws.String("index.handler"),
 				Runtime: lambdatypes.RuntimePython312, Code: &lambdatypes.FunctionCode{ZipFile: code.Bytes()}, Tags: tags})
 			return err
 		}, 1, []string{"GET /2015-03-31/functions"}},
-		{"certificate", func(ctx context.Context, i int) error {
+		{"certificate", "certificate", func(ctx context.Context, i int) error {
 			_, err := acm.NewFromConfig(cfg).RequestCertificate(ctx, &acm.RequestCertificateInput{DomainName: aws.String(*name(i) + ".example.com"), ValidationMethod: "DNS"})
 			return err
 		}, 1, []string{"ListCertificates", "DescribeCertificate", "ListTagsForCertificate"}},
-		{"zone", func(ctx context.Context, i int) error {
+		{"zone", "hosted_zone", func(ctx context.Context, i int) error {
 			_, err := route53.NewFromConfig(cfg).CreateHostedZone(ctx, &route53.CreateHostedZoneInput{Name: aws.String(*name(i) + ".example.com"), CallerReference: name(i)})
 			return err
 		}, 1.1, []string{"GET /2013-04-01/hostedzone", "POST /2013-04-01/tags"}},
-		{"repository", func(ctx context.Context, i int) error {
+		{"repository", "repository", func(ctx context.Context, i int) error {
 			_, err := ecr.NewFromConfig(cfg).CreateRepository(ctx, &ecr.CreateRepositoryInput{RepositoryName: name(i)})
 			return err
 		}, 3, []string{"DescribeRepositories", "GetLifecyclePolicy", "GetRepositoryPolicy", "DescribeImages"}},
-		{"bucket", func(ctx context.Context, i int) error {
+		{"bucket", "bucket", func(ctx context.Context, i int) error {
 			_, err := s3.NewFromConfig(cfg, func(o *s3.Options) { o.UsePathStyle = true }).CreateBucket(ctx, &s3.CreateBucketInput{Bucket: aws.String(fmt.Sprintf("%s-%s", *name(i), strings.ToLower(a.ID)))})
 			return err
 		}, 6, []string{"GET /object-"}},
 	}
 }
 
-// What AWS tells of many objects at once is asked for page by page, and what it tells of
-// one alone once for each.
-func TestManyObjects(t *testing.T) {
-	t.Parallel()
-	w, proxy := world(t)
+// holders are the modules of the kinds.
+var holders = []string{"aws_sqs", "aws_sns", "aws_dynamo", "aws_cloudwatch", "aws_lambda", "aws_acm", "aws_route53", "aws_ecr", "aws_s3"}
+
+// populate makes the objects of all kinds in a world's account.
+func populate(t *testing.T, w *harness.World, objects int) []kind {
+	t.Helper()
 	role, err := iam.NewFromConfig(w.AWS.Config("us-east-1")).CreateRole(t.Context(), &iam.CreateRoleInput{RoleName: aws.String("economy"), AssumeRolePolicyDocument: aws.String(`{}`)})
 	if err != nil {
 		t.Fatal(err)
@@ -125,17 +128,26 @@ func TestManyObjects(t *testing.T) {
 	for _, k := range all {
 		g, ctx := errgroup.WithContext(t.Context())
 		g.SetLimit(8)
-		for i := range k.count() {
+		for i := range k.count(objects) {
 			g.Go(func() error { return k.make(ctx, i) })
 		}
 		if err := g.Wait(); err != nil {
 			t.Fatalf("make a %s: %v", k.name, err)
 		}
 	}
+	return all
+}
+
+// What AWS tells of many objects at once is asked for page by page, and what it tells of
+// one alone once for each.
+func TestManyObjects(t *testing.T) {
+	t.Parallel()
+	w, proxy := world(t)
+	all := populate(t, w, *objects)
 	w.Serve()
 	w.PSQL(`UPDATE iasql_settings SET value = '1 hour' WHERE name = 'sync_interval'`, `UPDATE iasql_settings SET value = '1' WHERE name = 'read_share'`)
 	n, list := calls(proxy, func() {
-		w.Install([]string{"us-east-1"}, "aws_sqs", "aws_sns", "aws_dynamo", "aws_cloudwatch", "aws_lambda", "aws_acm", "aws_route53", "aws_ecr", "aws_s3")
+		w.Install([]string{"us-east-1"}, holders...)
 	})
 	t.Logf("an import of %d objects of each kind: %d calls: %s", *objects, n, list)
 	before := proxy.Counts()
@@ -152,10 +164,10 @@ func TestManyObjects(t *testing.T) {
 				}
 			}
 		}
-		pages := 4 + math.Ceil(float64(k.count())/50)
-		t.Logf("%s: %.2f calls an object", k.name, float64(made)/float64(k.count()))
-		if most := k.each*float64(k.count()) + pages; float64(made) > most {
-			t.Errorf("%d calls for %d objects of kind %s, more than %.0f", made, k.count(), k.name, most)
+		pages := 4 + math.Ceil(float64(k.count(*objects))/50)
+		t.Logf("%s: %.2f calls an object", k.name, float64(made)/float64(k.count(*objects)))
+		if most := k.each*float64(k.count(*objects)) + pages; float64(made) > most {
+			t.Errorf("%d calls for %d objects of kind %s, more than %.0f", made, k.count(*objects), k.name, most)
 		}
 	}
 }

@@ -2,7 +2,6 @@ package likeness
 
 import (
 	"encoding/json"
-	"strings"
 	"testing"
 	"time"
 
@@ -29,24 +28,24 @@ func settles(t *testing.T, w interface {
 // secret that was deleted is not back (finding B6).
 func TestLateListing(t *testing.T) {
 	t.Parallel()
-	w, l := start(t, of(&likeness.Secrets{Listing: 8 * time.Second}), "aws_secrets_manager")
+	secrets := &likeness.Secrets{}
+	w, l := start(t, of(secrets), "aws_secrets_manager")
 	w.PSQL(`UPDATE iasql_settings SET value = '0 seconds' WHERE name = 'consistency_window'`)
 	w.PSQL(`INSERT INTO secret (name, description, value) VALUES ('stays', 'first', 'x'), ('goes', 'first', 'x')`)
 	w.Settled()
-	w.Eventually(20*time.Second, "the listing to have both", func() bool {
-		w.PSQL(`SELECT iasql_sync_now('secret')`)
-		listed := w.AWS
-		listed.Endpoint = l.URL
-		return strings.Count(listed.CLI(t, "secretsmanager", "list-secrets"), `"Name"`) == 2
-	})
+	w.PSQL(`SELECT iasql_sync_now()`)
+	secrets.Late(true)
 	w.PSQL(`UPDATE secret SET description = 'second' WHERE name = 'stays'`, `DELETE FROM secret WHERE name = 'goes'`, `INSERT INTO secret (name) VALUES ('new')`)
 	w.Settled()
-	for range 4 {
+	for range 2 {
 		w.PSQL(`SELECT iasql_sync_now()`)
 		if got := w.PSQL(`SELECT string_agg(concat_ws(' ', name, description), ', ' ORDER BY name) FROM secret`); got != "new, stays second" {
 			t.Fatalf("after a late listing the secrets are %s", got)
 		}
 	}
+	w.Settled()
+	secrets.Late(false)
+	w.PSQL(`SELECT iasql_sync_now()`)
 	w.Settled()
 	if l.Proxy.Count("CreateSecret") != 3 || l.Proxy.Count("DeleteSecret") != 1 || l.Proxy.Count("RestoreSecret") != 0 {
 		t.Errorf("calls: %v", l.Proxy.Counts())
@@ -123,7 +122,7 @@ func TestTimeToLive(t *testing.T) {
 		t.Errorf("the time to live was asked to change %d times", n)
 	}
 	// DELETING it is neither there nor gone, and its successor waits for its name.
-	w.PSQL(`UPDATE dynamo_table SET primary_key = '{"other": "S"}'`)
+	w.PSQL(`BEGIN`, `SET LOCAL iasql.allow_replace = 'on'`, `UPDATE dynamo_table SET primary_key = '{"other": "S"}'`, `COMMIT`)
 	settles(t, w, "the table to be another")
 	if got := w.PSQL(`SELECT primary_key FROM dynamo_table`); got != `{"other": "S"}` {
 		t.Errorf("the key is %s", got)

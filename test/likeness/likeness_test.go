@@ -40,7 +40,7 @@ func TestReplacedDatabase(t *testing.T) {
 	}, "aws_rds")
 	w.PSQL(database)
 	w.Settled()
-	w.PSQL(`UPDATE rds SET storage_encrypted = true`)
+	w.PSQL(`BEGIN`, `SET LOCAL iasql.allow_replace = 'on'`, `UPDATE rds SET storage_encrypted = true`, `COMMIT`)
 	w.Becomes(10*time.Second, "Replacing|f|the old object is being deleted", `SELECT state || '|' || left(review::text, 1) || '|' || message FROM iasql_status WHERE table_name = 'rds'`)
 	w.PSQL(`SELECT iasql_sync_now()`)
 	w.Eventually(90*time.Second, "the database to be replaced", func() bool {

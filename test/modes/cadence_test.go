@@ -69,6 +69,14 @@ func TestCadence(t *testing.T) {
 	if n := proxy.Count("ListQueues") - before; n != 1 {
 		t.Errorf("after a change, %d of 1 regions were listed", n)
 	}
+	// After a cycle that took longer than its interval, the account has rest for as long.
+	w.Admin(`UPDATE iasql_internal.listing SET tried = tried - interval '15 seconds', changed = now() - interval '15 seconds'`,
+		`INSERT INTO iasql_cycles (account, kind, engine, started, ended) SELECT account, 'full', engine, now() - interval '3 minutes', now() FROM iasql_cycles ORDER BY id DESC LIMIT 1`)
+	before = listed()
+	cycle()
+	if n := listed() - before; n != 0 {
+		t.Errorf("after a long cycle another one listed %d times", n)
+	}
 	// A new rule is for everything.
 	w.Admin(quiet)
 	before = listed()

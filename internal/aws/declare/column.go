@@ -181,6 +181,10 @@ func (c Column) WriteOnly() Column { c.Column.WriteOnly = true; return c }
 // Unordered says that the order of a list means nothing.
 func (c Column) Unordered() Column { c.Column.Unordered = true; return c }
 
+// Exclusive says that what is in a list is one object's alone, so that a successor cannot
+// have it while the old object is there.
+func (c Column) Exclusive() Column { c.Column.Exclusive = true; return c }
+
 // EmptyIsNull says that an empty list or object means the same as NULL.
 func (c Column) EmptyIsNull() Column { c.Column.EmptyIsNull = true; return c }
 

@@ -145,11 +145,17 @@ func rows(all []*found) []modules.Row {
 func (r *Resource) listing(ctx context.Context, s *Step, in reflect.Value, page func([]*found) error) error {
 	return r.list.each(ctx, s, in, func(parent string, items reflect.Value) error {
 		if len(r.list.names) == 0 {
-			all, err := r.complete(ctx, s, r.list.objects(items), func(int) string { return parent })
-			if err != nil {
-				return err
+			objects := r.list.objects(items)
+			for some := range slices.Chunk(objects, r.atOnce(len(objects))) {
+				all, err := r.complete(ctx, s, some, func(int) string { return parent })
+				if err == nil {
+					err = page(all)
+				}
+				if err != nil {
+					return err
+				}
 			}
-			return page(all)
+			return nil
 		}
 		identities := make([]modules.Row, items.Len())
 		for i := range identities {
@@ -167,12 +173,31 @@ func (r *Resource) listing(ctx context.Context, s *Step, in reflect.Value, page 
 			}
 			identities[i] = row
 		}
-		all, err := r.read(ctx, s, identities)
-		if err != nil {
-			return err
+		for some := range slices.Chunk(identities, finished) {
+			all, err := r.read(ctx, s, some)
+			if err == nil {
+				err = page(all)
+			}
+			if err != nil {
+				return err
+			}
 		}
-		return page(all)
+		return nil
 	})
+}
+
+// finished is how many objects of a listing are read before they are given on: what is
+// finished is not lost when the listing is interrupted later, for one call an object takes
+// minutes of thousands.
+const finished = 100
+
+// atOnce returns how many of a page's objects are completed together: all that there are
+// if no call of an object's own has to be made.
+func (r *Resource) atOnce(objects int) int {
+	if len(r.apart) == 0 && r.row == nil || r.rows != nil {
+		return max(1, objects)
+	}
+	return finished
 }
 
 // complete returns objects as rows. What the listing does not have of them is

@@ -52,7 +52,7 @@ func newDistribution(c *aws.Clients) *declare.Resource {
 			text("comment", "Comment", "What it is for, up to 128 characters.").Default("''").KeepEmpty().Absent(empty).Length(0, 128),
 			of(modules.TypeBool, "enabled", "Enabled", "Whether it answers requests.").Default("true"),
 			of(modules.TypeTexts, "alternate_domain_names", "Aliases.Items", "Further names that it is reached by, such as {www.example.com}, for which it needs a certificate. A name is one distribution's alone.").
-				Unordered().EmptyIsNull(),
+				Unordered().EmptyIsNull().Exclusive(), // CreateDistribution: CNAMEAlreadyExists
 			part(json("default_cache_behavior", "DefaultCacheBehavior", `What becomes of requests: {"TargetOriginId": "site", "ViewerProtocolPolicy": "redirect-to-https", "Compress": true, "CachePolicyId": "658327ea-f89d-4fab-a63d-7e88639e58f6"}. `+
 				"It takes a CachePolicyId or, as in old distributions, ForwardedValues.").Required(), behave),
 			part(list("cache_behaviors", "CacheBehaviors", `What becomes of requests whose PathPattern is, for example, "/images/*"; the first that matches counts.`).EmptyIsNull().Unset(none), each(behaveAt)),

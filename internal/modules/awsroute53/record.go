@@ -39,8 +39,9 @@ func newRecord(c *aws.Clients) *declare.Resource {
 		return declare.Of(kind, name, member, doc).In("ChangeBatch.Changes[0].ResourceRecordSet." + member)
 	}
 	text := func(name, member, doc string) declare.Column { return of(modules.TypeText, name, member, doc) }
+	changes := &batcher{}
 	change := func(action route53types.ChangeAction, options ...declare.Option) *declare.Op {
-		return declare.Call((*route53.Client).ChangeResourceRecordSets, append(options, declare.Failed(tell), declare.Edit(ownZone), declare.With(&route53.ChangeResourceRecordSetsInput{
+		return declare.Call(changes.change, append(options, declare.Failed(tell), declare.Edit(ownZone), declare.With(&route53.ChangeResourceRecordSetsInput{
 			ChangeBatch: &route53types.ChangeBatch{Changes: []route53types.Change{{Action: action}}},
 		}))...)
 	}

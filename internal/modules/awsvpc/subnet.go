@@ -41,11 +41,14 @@ func newSubnet(c *aws.Clients) *declare.Resource {
 		List: declare.Pages(ec2.NewDescribeSubnetsPaginator, "Subnets", declare.With(&ec2.DescribeSubnetsInput{MaxResults: awssdk.Int32(aws.PageSize)})),
 		Get:  declare.EC2Filter("subnet-id"),
 		// Which network ACL each subnet has the lists know: one call for a page of
-		// subnets.
+		// subnets. Every subnet has one ("Network ACL basics", Amazon VPC User Guide):
+		// where no list says so yet, or it is another account's, it is unknown.
 		Rows: func(ctx context.Context, s *declare.Step, _ []*ec2types.Subnet, rows []modules.Row) error {
 			lists, err := networkACLsOf(ctx, s, aws.Column(rows, "subnet_id"))
 			for _, row := range rows {
-				row["network_acl_id"] = modules.NonEmpty(awssdk.ToString(lists[row["subnet_id"].String()].NetworkAclId))
+				if list := awssdk.ToString(lists[row["subnet_id"].String()].NetworkAclId); list != "" {
+					row["network_acl_id"] = modules.Text(list)
+				}
 			}
 			return err
 		},
@@ -84,6 +87,9 @@ func setNetworkACL(ctx context.Context, s *declare.Step) error {
 	lists, err := networkACLsOf(ctx, s, []string{id})
 	if err != nil {
 		return err
+	}
+	if lists[id].NetworkAclAssociationId == nil {
+		return &modules.Error{Class: modules.Dependency, Code: "NoAssociation", Message: "AWS does not show yet which network ACL the subnet has"}
 	}
 	_, err = declare.ClientOf[*ec2.Client](s).ReplaceNetworkAclAssociation(ctx, &ec2.ReplaceNetworkAclAssociationInput{
 		AssociationId: lists[id].NetworkAclAssociationId, NetworkAclId: s.Want["network_acl_id"].Ptr(),

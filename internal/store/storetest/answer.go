@@ -248,12 +248,15 @@ func (p *player) policy(on side, s store.Settings) string {
 			imported = append(imported, t.Name)
 		}
 	}
-	fmt.Fprintf(&b, "hold=%v deletes=%+v window=%s staleness=%s imported=%v", s.HoldConflicts, s.Deletes, s.ConsistencyWindow, s.MaxStaleness, imported)
+	fmt.Fprintf(&b, "hold=%v ask=%v deletes=%+v window=%s staleness=%s imported=%v", s.HoldConflicts, s.AskDrift, s.Deletes, s.ConsistencyWindow, s.MaxStaleness, imported)
 	for _, t := range simulate.Tables() {
 		for _, id := range append([]int64{0}, p.known(t.Name)...) {
 			named := id
 			if on == subject {
 				named = p.ofTable(t.Name).subject(id)
+			}
+			if s.Protection.Of(decide.RecordRef{Table: t.Name, ID: named}) {
+				fmt.Fprintf(&b, "\n    %s %d is protected", t.Name, id)
 			}
 			for _, column := range append([]string{""}, columnNames(t)...) {
 				if mode := s.Rules.Of(t.Name, named, column); mode != modes.Normal {

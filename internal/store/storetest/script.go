@@ -31,6 +31,7 @@ var actions = []action{
 	{"INSERT iasql_mode", 4, (*player).addRule},
 	{"DELETE iasql_mode", 2, (*player).dropRule},
 	{"UPDATE iasql_settings", 3, (*player).set},
+	{"iasql_protect", 3, (*player).protect},
 	{"iasql_begin", 4, (*player).openBatch},
 	{"close batch", 1, (*player).closeBatch},
 	{"iasql_rollback", 2, (*player).rollbackBatch},

@@ -50,6 +50,9 @@ type User interface {
 	AddRule(ctx context.Context, rule modes.Rule) (ok bool, err error)
 	// DropRule deletes the rule of the same target.
 	DropRule(ctx context.Context, rule modes.Rule) (ok bool, err error)
+	// Protect calls iasql_protect or iasql_unprotect; id 0 is the whole table. It
+	// returns whether the rule has changed.
+	Protect(ctx context.Context, table string, id int64, protected bool) (ok bool, err error)
 	// Set changes a row of iasql_settings.
 	Set(ctx context.Context, name, value string) (ok bool, err error)
 	// OpenBatch opens a batch of the slot's session, which has no transaction open;

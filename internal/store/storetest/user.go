@@ -240,7 +240,7 @@ func (p *player) rollback(*rand.Rand) {
 // addRule puts a rule of iasql_mode in force: for everything, a table, a record
 // or a column.
 func (p *player) addRule(rng *rand.Rand) {
-	r := modes.Rule{Mode: pick(rng, []modes.Mode{modes.Normal, modes.Enforce, modes.Track})}
+	r := modes.Rule{Mode: pick(rng, []modes.Mode{modes.Normal, modes.Enforce, modes.Track, modes.Pause})}
 	if chance(rng, 0.8) {
 		t := pick(rng, simulate.Tables())
 		r.Table = t.Name
@@ -286,9 +286,27 @@ func (p *player) dropRule(rng *rand.Rand) {
 	p.compare("deleted", mok, sok)
 }
 
+// protect protects a table or a record, or lifts that.
+func (p *player) protect(rng *rand.Rand) {
+	t, id, ok := p.someRecord(rng)
+	if !ok {
+		return
+	}
+	if chance(rng, 0.3) {
+		id = 0
+	}
+	protected := chance(rng, 0.6)
+	p.does("protect %s %d: %t", t.Name, id, protected)
+	mok, err := p.m.Protect(p.ctx, t.Name, id, protected)
+	p.must(err)
+	sok, err := p.s.Protect(p.ctx, t.Name, p.ofTable(t.Name).subject(id), protected)
+	p.must(err)
+	p.compare("changed", mok, sok)
+}
+
 func (p *player) set(rng *rand.Rand) {
 	setting := pick(rng, [][2]string{
-		{"conflict_policy", "hold"}, {"conflict_policy", "push"}, {"conflict_policy", "never"}, {"max_deletes", "3"}, {"max_deletes", "-1"},
+		{"conflict_policy", "hold"}, {"conflict_policy", "push"}, {"conflict_policy", "never"}, {"drift", "ask"}, {"drift", "pull"}, {"drift", "never"}, {"max_deletes", "3"}, {"max_deletes", "-1"},
 		{"max_delete_ratio", "0.25"}, {"max_delete_ratio", "2"}, {"delete_ratio_floor", "1"},
 	})
 	p.does("UPDATE iasql_settings %s = %s", setting[0], setting[1])

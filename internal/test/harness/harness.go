@@ -75,7 +75,8 @@ type World struct {
 	EngineURL string // the engines' login, a plain member of iasql_engine; made by Serve if empty
 	UserURL   string // a plain member of iasql_user
 	AWS       testaws.Account
-	Endpoint  string // where engines send AWS calls
+	Endpoint  string   // where engines send AWS calls
+	Args      []string // further arguments of "engine serve"
 }
 
 // NewWorld makes a world without an engine.
@@ -203,7 +204,7 @@ func (w *World) Serve() *Process {
 		}
 	}
 	before := w.Connected()
-	p := &Process{cmd: exec.Command(engineBinary, "serve", "--no-migrate"), log: &Buffer{}, done: make(chan struct{})}
+	p := &Process{cmd: exec.Command(engineBinary, append([]string{"serve", "--no-migrate"}, w.Args...)...), log: &Buffer{}, done: make(chan struct{})}
 	p.cmd.Env = slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, "AWS_") })
 	p.cmd.Env = append(p.cmd.Env, w.AWS.Env()...)
 	p.cmd.Env = append(p.cmd.Env, "DATABASE_URL="+w.EngineURL, "AWS_ENDPOINT_URL="+w.Endpoint)

@@ -9,6 +9,7 @@ func compute(endpoint string, took func(time.Duration) time.Duration) []Rule {
 		roles,
 		&Visibility{Hidden: took(time.Minute)},
 		&Network{Pending: took(time.Minute), Deleting: took(time.Minute), Endpoint: endpoint},
+		&NetworkACLs{Unseen: took(20 * time.Second)},
 		&Dependencies{Endpoint: endpoint, Interfaces: interfaces},
 		&Peerings{Initiating: took(10 * time.Second), Provisioning: took(20 * time.Second), Deleting: took(20 * time.Second), Lagging: took(20 * time.Second)},
 		&Instances{Pending: took(40 * time.Second), Stopping: took(time.Minute), ShuttingDown: took(time.Minute), Endpoint: endpoint},

@@ -2,6 +2,7 @@ package likeness
 
 import (
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"iasql/internal/test/faultproxy"
@@ -19,8 +20,13 @@ import (
 type Secrets struct {
 	// Listing is how late listings are.
 	Listing time.Duration
+	late    atomic.Bool
 	memory
 }
+
+// Late has listings stay as they are from now on, for the five minutes at most that they
+// may be late; or be up to date again.
+func (r *Secrets) Late(late bool) { r.late.Store(late) }
 
 // Apply implements [Rule].
 func (r *Secrets) Apply(c Call) faultproxy.Fault {
@@ -35,7 +41,11 @@ func (r *Secrets) Apply(c Call) faultproxy.Fault {
 	key := "deleted " + c.Region + " " + name
 	switch c.Action {
 	case "ListSecrets":
-		return faultproxy.Fault{Stale: r.Listing, Rewrite: document(func(answer map[string]any) {
+		stale := r.Listing
+		if r.late.Load() {
+			stale = 5 * time.Minute
+		}
+		return faultproxy.Fault{Stale: stale, Rewrite: document(func(answer map[string]any) {
 			all, _ := answer["SecretList"].([]any)
 			for _, one := range all {
 				owned(one)

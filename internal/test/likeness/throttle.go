@@ -1,6 +1,7 @@
 package likeness
 
 import (
+	"maps"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,7 +17,7 @@ type Rates struct {
 	lock    sync.Mutex
 	buckets map[string]*rate.Limiter
 	calls   atomic.Int64
-	refused atomic.Int64
+	refused map[string]int
 }
 
 // quota is a bucket's refill a second and its size, and who shares it.
@@ -42,7 +43,7 @@ var quotas = map[string]map[string]quota{
 		"CreateKey": {5, 5, ""}, "CreateAlias": {5, 5, ""}, "DeleteAlias": {15, 15, ""}, "ScheduleKeyDeletion": {15, 15, ""}, "TagResource": {10, 10, ""},
 		"UntagResource": {5, 5, ""}, "PutKeyPolicy": {15, 15, ""}, "EnableKeyRotation": {15, 15, ""}, "UpdateKeyDescription": {5, 5, ""},
 	},
-	"dynamodb": {"TagResource": {5, 5, ""}, "UntagResource": {5, 5, ""}, "ListTagsOfResource": {10, 10, ""}},
+	"dynamodb": {"TagResource": {5, 5, ""}, "UntagResource": {5, 5, ""}, "ListTagsOfResource": {10, 10, ""}, "DescribeContinuousBackups": {10, 10, ""}},
 	"logs": {
 		"DescribeLogGroups": {10, 10, ""}, "CreateLogGroup": {10, 10, ""}, "PutRetentionPolicy": {10, 10, ""}, "DeleteLogGroup": {10, 10, ""},
 		"AssociateKmsKey": {10, 10, ""}, "DisassociateKmsKey": {10, 10, ""}, "ListTagsForResource": {10, 10, ""},
@@ -106,7 +107,7 @@ func (r *Rates) Apply(c Call) faultproxy.Fault {
 	if bucket.Allow() {
 		return faultproxy.Fault{}
 	}
-	r.refused.Add(1)
+	r.refuse(key)
 	switch {
 	case c.Service == "ec2":
 		return refusal(503, "RequestLimitExceeded", "Request limit exceeded.")
@@ -118,8 +119,28 @@ func (r *Rates) Apply(c Call) faultproxy.Fault {
 	return refusal(400, "Throttling", "Rate exceeded")
 }
 
+func (r *Rates) refuse(key string) {
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	if r.refused == nil {
+		r.refused = map[string]int{}
+	}
+	r.refused[key]++
+}
+
+// Refused returns how many calls each bucket refused.
+func (r *Rates) Refused() map[string]int {
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	return maps.Clone(r.refused)
+}
+
 // Share returns how many calls there were, and which share of them was refused.
 func (r *Rates) Share() (calls int64, refused float64) {
 	calls = r.calls.Load()
-	return calls, float64(r.refused.Load()) / float64(max(1, calls))
+	sum := 0
+	for _, n := range r.Refused() {
+		sum += n
+	}
+	return calls, float64(sum) / float64(max(1, calls))
 }

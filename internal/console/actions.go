@@ -1,0 +1,122 @@
+package console
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+)
+
+// actionOf makes the action that a form asks for. Forms name an action and its
+// values; the statements are these and no others.
+func actionOf(r *http.Request) (action, error) {
+	table, column := r.PostFormValue("table"), r.PostFormValue("column")
+	id, err := strconv.ParseInt(r.PostFormValue("id"), 10, 64)
+	if r.PostFormValue("id") != "" && err != nil {
+		return action{}, fmt.Errorf("%q is no id", r.PostFormValue("id"))
+	}
+	switch name := r.PostFormValue("do"); name {
+	case "retry":
+		return retry(table, id), nil
+	case "sync":
+		return syncNow(table), nil
+	case "resolve database", "resolve cloud":
+		return resolve(id, strings.TrimPrefix(name, "resolve ")), nil
+	case "mode NORMAL", "mode ENFORCE", "mode TRACK", "mode PAUSE":
+		return setMode(table, id, column, strings.TrimPrefix(name, "mode ")), nil
+	case "no mode":
+		return dropMode(id), nil
+	case "protect", "unprotect", "forget":
+		return guardRecord(name, table, id), nil
+	case "install":
+		return install(r.PostFormValue("module")), nil
+	}
+	return batchAction(r)
+}
+
+func retry(table string, id int64) action {
+	return action{name: "retry", text: "Try again now", statement: statement{`SELECT iasql_retry($1::text, $2::bigint)`, []any{table, id}},
+		why: "Forgets that it failed, and tries at once."}
+}
+
+func syncNow(table string) action {
+	return action{name: "sync", text: "Look at the cloud now", statement: statement{`SELECT iasql_sync_now(VARIADIC $1::text[])`, []any{[]string{table}}},
+		why: "Lists the table in the cloud and pulls what has changed."}
+}
+
+func resolve(conflict int64, side string) action {
+	text := "Keep the database's value"
+	if side == "cloud" {
+		text = "Take the cloud's value"
+	}
+	return action{name: "resolve " + side, text: text, statement: statement{`UPDATE iasql_conflicts SET resolved = $2::text WHERE id = $1::bigint`, []any{conflict, side}}}
+}
+
+func setMode(table string, id int64, column, mode string) action {
+	a := action{name: "mode " + mode, text: mode}
+	switch mode {
+	case "NORMAL":
+		a.why = "Two-way: the audit log decides."
+	case "ENFORCE":
+		a.why = "The database wins: what the cloud changes is put back."
+	case "TRACK":
+		a.why = "The cloud wins: nothing is pushed."
+	case "PAUSE":
+		a.why = "Neither pushed nor pulled."
+	}
+	var col *string
+	if column != "" {
+		col = &column
+	}
+	a.statement = statement{`INSERT INTO iasql_mode (table_name, record_id, column_name, mode) VALUES ($1::text, $2::bigint, $3::text, $4::text)` +
+		` ON CONFLICT (table_name, record_id, column_name) DO UPDATE SET mode = excluded.mode`, []any{table, id, col, mode}}
+	return a
+}
+
+func dropMode(rule int64) action {
+	return action{name: "no mode", text: "Remove the rule", statement: statement{`DELETE FROM iasql_mode WHERE id = $1::bigint`, []any{rule}}}
+}
+
+func guardRecord(name, table string, id int64) action {
+	a := action{name: name, statement: statement{`SELECT iasql_` + name + `($1::text, $2::bigint)`, []any{table, id}}}
+	switch name {
+	case "protect":
+		a.text, a.why = "Protect", "Refuses to delete or replace it."
+	case "unprotect":
+		a.text, a.why, a.danger = "Unprotect", "Lets it be deleted and replaced.", true
+	case "forget":
+		a.text, a.why, a.danger = "Forget", "The record goes, its object stays.", true
+	}
+	return a
+}
+
+func install(module string) action {
+	return action{name: "install", text: "Install", statement: statement{`SELECT * FROM iasql_install(VARIADIC $1::text[])`, []any{[]string{module}}},
+		why: "Makes its tables and those it depends on, and imports what the cloud has."}
+}
+
+// button is a form with one button. It shows what it runs.
+func (v *visit) button(a action, fields ...string) g.Node {
+	class := "action"
+	if a.danger {
+		class += " danger"
+	}
+	hidden := []g.Node{
+		h.Input(h.Type("hidden"), h.Name("csrf"), h.Value(v.session.csrf)),
+		h.Input(h.Type("hidden"), h.Name("do"), h.Value(a.name)),
+		h.Input(h.Type("hidden"), h.Name("back"), h.Value(v.r.URL.RequestURI())),
+	}
+	for i := 0; i+1 < len(fields); i += 2 {
+		hidden = append(hidden, h.Input(h.Type("hidden"), h.Name(fields[i]), h.Value(fields[i+1])))
+	}
+	return h.Form(h.Method("post"), h.Action("/do"), h.Class(class),
+		g.Group(hidden),
+		h.Button(h.Type("submit"), g.Text(a.text)),
+		h.Span(h.Class("what"), g.If(a.why != "", h.Span(g.Text(a.why+" "))), h.Code(g.Text(a.statement.String()))),
+	)
+}
+
+func number(n int64) string { return strconv.FormatInt(n, 10) }

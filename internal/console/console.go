@@ -1,0 +1,133 @@
+package console
+
+import (
+	"context"
+	"crypto/tls"
+	"embed"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Options configure a console.
+type Options struct {
+	// DatabaseURL names the server and the database; its user and password serve
+	// to listen for events, and for nothing that a page shows.
+	DatabaseURL string
+	Version     string
+	Log         *slog.Logger
+	// TLS says that visitors come by TLS, so that cookies are sent over it only.
+	TLS bool
+	// Hosts are the names that visitors may address the console by; empty means
+	// any. A console of this machine alone has some, so that a page on the
+	// internet cannot have its own name point here.
+	Hosts []string
+	// TokenURL names the login of sessions that begin with a token, and its
+	// password; empty takes no tokens (token.go).
+	TokenURL string
+	// Throttled returns how often the cloud has throttled this engine lately, by
+	// service; nil is not shown.
+	Throttled func() map[string]int
+}
+
+// Console serves the pages.
+type Console struct {
+	options  Options
+	log      *slog.Logger
+	base     *pgx.ConnConfig // of the engine, without what only the engine is
+	sessions *sessions
+	attempts *attempts
+	visitors *limiters
+	events   *hub
+	handler  http.Handler
+}
+
+//go:embed static
+var static embed.FS
+
+// New makes a console that serves until ctx ends.
+func New(ctx context.Context, options Options) (*Console, error) {
+	base, err := pgx.ParseConfig(options.DatabaseURL)
+	if err != nil {
+		return nil, fmt.Errorf("database url: %w", err)
+	}
+	c := &Console{options: options, log: options.Log, base: base, attempts: newAttempts(), visitors: newLimiters(20, 200)}
+	if c.log == nil {
+		c.log = slog.Default()
+	}
+	c.sessions = newSessions()
+	c.events = newHub(base.Copy(), c.log)
+	go c.events.run(ctx)
+	go c.sessions.sweep(ctx)
+	c.handler = c.routes()
+	return c, nil
+}
+
+// ServeHTTP implements http.Handler.
+func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) { c.handler.ServeHTTP(w, r) }
+
+func (c *Console) routes() http.Handler {
+	mux := http.NewServeMux()
+	files, err := fs.Sub(static, "static")
+	if err != nil {
+		panic(err) // the folder is embedded
+	}
+	mux.Handle("GET /static/", http.StripPrefix("/static/", cached(http.FileServerFS(files))))
+	mux.HandleFunc("GET /signin", c.signInPage)
+	mux.HandleFunc("POST /signin", c.signIn)
+	mux.Handle("POST /signout", c.signedIn(c.signOut))
+	mux.Handle("GET /{$}", c.signedIn(c.overview))
+	mux.Handle("GET /records", c.signedIn(c.tables))
+	mux.Handle("GET /records/{table}", c.signedIn(c.records))
+	mux.Handle("GET /records/{table}/{id}", c.signedIn(c.record))
+	mux.Handle("GET /batches", c.signedIn(c.batches))
+	mux.Handle("GET /batches/{batch}", c.signedIn(c.batch))
+	mux.Handle("GET /map", c.signedIn(c.wholeMap))
+	mux.Handle("GET /map/{table}/{id}", c.signedIn(c.recordMap))
+	mux.Handle("GET /activity", c.signedIn(c.activity))
+	mux.Handle("GET /modules", c.signedIn(c.modules))
+	mux.Handle("GET /as-of", c.signedIn(c.asOf))
+	mux.Handle("POST /do", c.signedIn(c.do))
+	mux.Handle("GET /task/{task}", c.signedIn(c.task))
+	mux.Handle("GET /events", c.signedIn(c.stream))
+	return c.guard(mux)
+}
+
+// cached lets browsers keep what belongs to the binary for a while.
+func cached(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "public, max-age=300")
+		next.ServeHTTP(w, r)
+	})
+}
+
+// login returns how a role connects with a password: to the engine's server and
+// database, and with nothing else of the engine's. The server has to ask for the
+// password, and by SCRAM: where pg_hba.conf trusts this host, any password would
+// do otherwise.
+func (c *Console) login(role, password string) *pgx.ConnConfig {
+	config := c.base.Copy()
+	config.User, config.Password = role, password
+	config.RequireAuth = "scram-sha-256"
+	config.RuntimeParams = map[string]string{"application_name": "iasql console"}
+	config.OnPgError, config.OnNotice, config.OnNotification = nil, nil, nil
+	config.ValidateConnect, config.AfterConnect = nil, nil
+	config.ConnectTimeout = 10 * time.Second
+	withoutCertificate := func(t *tls.Config) *tls.Config {
+		if t == nil {
+			return nil
+		}
+		t = t.Clone()
+		t.Certificates, t.GetClientCertificate = nil, nil
+		return t
+	}
+	config.TLSConfig = withoutCertificate(config.TLSConfig)
+	for _, fallback := range config.Fallbacks {
+		fallback.TLSConfig = withoutCertificate(fallback.TLSConfig)
+	}
+	return config
+}

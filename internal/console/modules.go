@@ -1,0 +1,63 @@
+package console
+
+import (
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+)
+
+type moduleInfo struct {
+	name, version string
+	dependencies  []string
+	installed     bool
+}
+
+func (c *Console) modules(v *visit) {
+	var all []moduleInfo
+	var tables []*tableInfo
+	err := v.session.read(v.ctx(), func(tx pgx.Tx) error {
+		rows, err := tx.Query(v.ctx(), `
+			SELECT l.module_name, coalesce(i.module_version, l.module_version), coalesce(l.dependencies, '{}'), i.module_name IS NOT NULL
+			FROM public.iasql_modules_list() l LEFT JOIN public.iasql_modules_installed() i USING (module_name) ORDER BY i.module_name IS NULL, 1`)
+		if err != nil {
+			return err
+		}
+		if all, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (moduleInfo, error) {
+			var m moduleInfo
+			return m, row.Scan(&m.name, &m.version, &m.dependencies, &m.installed)
+		}); err != nil {
+			return err
+		}
+		tables, err = loadTables(v.ctx(), tx, false)
+		return err
+	})
+	if err != nil {
+		v.failed(err)
+		return
+	}
+	of := map[string][]g.Node{}
+	for _, t := range tables {
+		of[t.module] = append(of[t.module], h.A(h.Class("tag"), h.Href("/records/"+t.name), g.Text(t.name)))
+	}
+	var installed, others []g.Node
+	for _, m := range all {
+		body := []g.Node{h.H3(h.ID(m.name), g.Text(m.name), h.Span(h.Class("muted small"), g.Text(" version "+m.version)))}
+		if len(m.dependencies) > 0 {
+			body = append(body, h.P(h.Class("muted small"), g.Text("needs "+strings.Join(m.dependencies, ", "))))
+		}
+		body = append(body, h.P(h.Class("muted small"), g.Text("Documentation: docs/modules/"+m.name+".md")))
+		if m.installed {
+			body = append(body, h.P(h.Class("tags"), g.Group(of[m.name])))
+			installed = append(installed, h.Article(h.Class("card module"), g.Group(body)))
+		} else {
+			body = append(body, v.button(install(m.name), "module", m.name))
+			others = append(others, h.Article(h.Class("card module"), g.Group(body)))
+		}
+	}
+	v.live = true
+	v.page("Modules", "A module brings the tables of a service, filled with what the cloud has.",
+		g.If(len(installed) > 0, g.Group([]g.Node{h.H2(g.Text("Installed")), h.Div(h.Class("grid"), g.Group(installed))})),
+		g.If(len(others) > 0, g.Group([]g.Node{h.H2(g.Text("Can be installed")), h.Div(h.Class("grid"), g.Group(others))})))
+}

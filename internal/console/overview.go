@@ -1,0 +1,364 @@
+package console
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+)
+
+// concern is a record that is not as it should be.
+type concern struct {
+	table, state, message string
+	id                    int64
+	review                bool
+	since                 *time.Time
+	next                  *time.Time
+}
+
+// loadConcerns returns records that need a person, oldest first, or all that are
+// not settled. It looks at what is remembered of those alone.
+func loadConcerns(ctx context.Context, tx pgx.Tx, reviewOnly bool, limit int) ([]concern, error) {
+	rows, err := tx.Query(ctx, `
+		SELECT table_name, record_id, state, message, review, since, next_attempt_at FROM (
+			(SELECT s.table_name, s.record_id, s.state, s.message, s.review, s.since, CASE WHEN s.next_attempt_at < 'infinity' THEN s.next_attempt_at END AS next_attempt_at
+			 FROM iasql_internal.record_state s WHERE s.review OR NOT $1 ORDER BY s.review DESC, s.since LIMIT $2)
+			UNION ALL
+			(SELECT o.table_name, o.record_id, o.state, concat_ws(': ', 'its predecessor ' || o.key, nullif(o.message, '')), o.review, o.since, CASE WHEN o.next_attempt_at < 'infinity' THEN o.next_attempt_at END
+			 FROM iasql_internal.garbage o WHERE o.review OR NOT $1 ORDER BY o.review DESC, o.since LIMIT $2)) c
+		ORDER BY review DESC, since LIMIT $2`, reviewOnly, limit)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (concern, error) {
+		var c concern
+		return c, row.Scan(&c.table, &c.id, &c.state, &c.message, &c.review, &c.since, &c.next)
+	})
+}
+
+// stateCount is how many records of a table are in a state other than Present.
+type stateCount struct {
+	table, state string
+	n            int64
+}
+
+const mostStates = 20000
+
+// loadStates counts what is remembered of records that are not settled, up to a
+// bound; whole reports whether that was all.
+func loadStates(ctx context.Context, tx pgx.Tx) (counts []stateCount, whole bool, err error) {
+	rows, err := tx.Query(ctx, `
+		SELECT s.table_name, s.state, count(*) FROM (
+			SELECT table_name, state FROM iasql_internal.record_state LIMIT $1) s
+		GROUP BY 1, 2 ORDER BY 1, 2`, mostStates+1)
+	if err != nil {
+		return nil, false, err
+	}
+	total := int64(0)
+	counts, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (stateCount, error) {
+		var c stateCount
+		err := row.Scan(&c.table, &c.state, &c.n)
+		total += c.n
+		return c, err
+	})
+	return counts, total <= mostStates, err
+}
+
+type listing struct {
+	tables, denied int64
+	oldest         *time.Time
+}
+
+// overviewData is what the overview shows.
+type overviewData struct {
+	engines    []engineInfo
+	accounts   []accountInfo
+	concerns   []concern
+	errors     []errorInfo
+	conflicts  int64
+	tables     []*tableInfo
+	states     []stateCount
+	whole      bool
+	pending    int64
+	batches    []batchInfo
+	deniedIn   map[string]bool
+	everything bool // nothing is hidden from the visitor
+}
+
+type engineInfo struct{ name, version, doing string }
+
+type accountInfo struct {
+	name, kind, message string
+	started             *time.Time
+	ended               *time.Time
+	pushes, pulls, errs *int64
+}
+
+type errorInfo struct {
+	ts             *time.Time
+	table, message string
+}
+
+func (v *visit) loadOverview(tx pgx.Tx) (d overviewData, err error) {
+	ctx := v.ctx()
+	steps := []func() error{
+		func() error {
+			rows, err := tx.Query(ctx, `SELECT engine, version, doing FROM public.iasql_engines() LIMIT 50`)
+			if err != nil {
+				return err
+			}
+			d.engines, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (engineInfo, error) {
+				var e engineInfo
+				return e, row.Scan(&e.name, &e.version, &e.doing)
+			})
+			return err
+		},
+		func() error { // the newest cycle of each account, of the newest few
+			rows, err := tx.Query(ctx, `
+				SELECT DISTINCT ON (c.account) c.account, c.kind, c.started, c.ended, c.pushes, c.pulls, c.errors, coalesce(c.message, '')
+				FROM (SELECT * FROM public.iasql_cycles ORDER BY id DESC LIMIT 500) c ORDER BY c.account, c.id DESC`)
+			if err != nil {
+				return err
+			}
+			d.accounts, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (accountInfo, error) {
+				var a accountInfo
+				return a, row.Scan(&a.name, &a.kind, &a.started, &a.ended, &a.pushes, &a.pulls, &a.errs, &a.message)
+			})
+			return err
+		},
+		func() error { d.concerns, err = loadConcerns(ctx, tx, true, 21); return err },
+		func() error {
+			rows, err := tx.Query(ctx, `SELECT ts, coalesce(table_name, ''), message FROM iasql_internal.listing_errors ORDER BY ts DESC LIMIT 10`)
+			if err != nil {
+				return err
+			}
+			d.errors, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (errorInfo, error) {
+				var e errorInfo
+				return e, row.Scan(&e.ts, &e.table, &e.message)
+			})
+			return err
+		},
+		func() error {
+			return tx.QueryRow(ctx, `SELECT count(*) FROM (SELECT FROM public.iasql_conflicts WHERE resolved IS NULL LIMIT 1001) c`).Scan(&d.conflicts)
+		},
+		func() error { d.tables, err = loadTables(ctx, tx, true); return err },
+		func() error { d.states, d.whole, err = loadStates(ctx, tx); return err },
+		func() error {
+			return tx.QueryRow(ctx, `SELECT count(*) FROM (SELECT FROM public.iasql_audit_log WHERE NOT settled LIMIT 10001) l`).Scan(&d.pending)
+		},
+		func() error { d.batches, err = loadBatches(ctx, tx); return err },
+		func() error {
+			var denied []string
+			err := tx.QueryRow(ctx, `SELECT coalesce(array_agg(DISTINCT table_name), '{}') FROM public.iasql_listings WHERE denied IS NOT NULL`).Scan(&denied)
+			d.deniedIn = map[string]bool{}
+			for _, name := range denied {
+				d.deniedIn[name] = true
+			}
+			return err
+		},
+		func() error {
+			return tx.QueryRow(ctx, `SELECT iasql_internal.seen_accounts() IS NULL AND iasql_internal.restricted() = '{}'`).Scan(&d.everything)
+		},
+	}
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return d, err
+		}
+	}
+	return d, nil
+}
+
+func (c *Console) overview(v *visit) {
+	var d overviewData
+	if err := v.session.read(v.ctx(), func(tx pgx.Tx) (err error) { d, err = v.loadOverview(tx); return err }); err != nil {
+		v.failed(err)
+		return
+	}
+	v.live = true
+	v.page("Overview", "",
+		v.attention(d),
+		h.Div(h.Class("tiles"),
+			tile("Records", totalSize(d.tables), "/records"),
+			tile("Not settled yet", atMost(d.pending, 10000), "/activity?show=pending"),
+			tile("Open conflicts", atMost(d.conflicts, 1000), "/activity?show=conflicts"),
+			tile("Open batches", grouped(int64(len(openBatches(d.batches)))), "/batches"),
+		),
+		h.Div(h.Class("two"), v.nowCard(d), batchCard(d.batches)),
+		modulesCard(d),
+	)
+}
+
+func atMost(n, most int64) string {
+	if n > most {
+		return "over " + grouped(most)
+	}
+	return grouped(n)
+}
+
+func totalSize(tables []*tableInfo) string {
+	total, exact := int64(0), true
+	for _, t := range tables {
+		total += t.records
+		exact = exact && (t.exact || !t.readable)
+	}
+	if exact {
+		return grouped(total)
+	}
+	return "≈ " + grouped(total)
+}
+
+func tile(what, value, href string) g.Node {
+	return h.A(h.Class("tile"), h.Href(href), h.Span(h.Class("value"), g.Text(value)), h.Span(h.Class("muted"), g.Text(what)))
+}
+
+// attention comes first: what nobody but a person can mend.
+func (v *visit) attention(d overviewData) g.Node {
+	if len(d.engines) == 0 {
+		return h.Section(h.Class("card urgent"), h.H2(g.Text("No engine is connected")), h.P(g.Text("Nothing is pushed and nothing is pulled until one is. Start one: "), h.Code(g.Text("engine serve"))))
+	}
+	if len(d.concerns) == 0 && len(d.errors) == 0 && d.conflicts == 0 {
+		return h.Section(h.Class("card calm"), h.H2(g.Text("Nothing needs you")), h.P(h.Class("muted"), g.Text("No record has failed for good, no conflict is open, and the cloud could be read.")))
+	}
+	more := len(d.concerns) > 20
+	items := g.Map(d.concerns[:min(len(d.concerns), 20)], func(c concern) g.Node {
+		return h.Li(
+			h.Div(state(c.state, true), recordLink(c.table, c.id), h.Span(h.Class("muted small"), ago(c.since))),
+			h.P(h.Class("message"), g.Text(shorten(c.message, 300))))
+	})
+	failures := g.Map(d.errors, func(e errorInfo) g.Node {
+		return h.Li(h.Div(h.Span(h.Class("state bad"), g.Text("Unreadable")), g.If(e.table != "", h.A(h.Href("/records/"+e.table), g.Text(e.table))), h.Span(h.Class("muted small"), ago(e.ts))),
+			h.P(h.Class("message"), g.Text(shorten(e.message, 300))))
+	})
+	return h.Section(h.Class("card urgent"), h.H2(g.Text("Needs you")),
+		h.Ul(h.Class("concerns"), items, failures,
+			g.If(d.conflicts > 0, h.Li(h.Div(h.Span(h.Class("state bad"), g.Text("Conflict")), h.A(h.Href("/activity?show=conflicts"), g.Text(atMost(d.conflicts, 1000)+" open"))),
+				h.P(h.Class("message"), g.Text("Columns that moved on both sides wait for a decision."))))),
+		g.If(more, h.P(h.A(h.Href("/activity?show=failed"), g.Text("All that need you →")))))
+}
+
+func (v *visit) nowCard(d overviewData) g.Node {
+	var items []g.Node
+	for _, e := range d.engines {
+		items = append(items, h.Li(h.Strong(g.Text(e.name)), h.Span(h.Class("muted small"), g.Text(e.version)), h.P(h.Class("message"), g.Text(e.doing))))
+	}
+	var accounts []g.Node
+	for _, a := range d.accounts {
+		what := a.kind + " cycle"
+		took := h.Span(h.Class("state busy"), g.Text("running"))
+		if a.ended != nil && a.started != nil {
+			took = h.Span(h.Class("muted"), g.Text("took "+duration(a.ended.Sub(*a.started))))
+		}
+		accounts = append(accounts, h.Tr(h.Td(g.Text(a.name)), h.Td(g.Text(what)), h.Td(ago(a.started)), h.Td(took), h.Td(h.Class("num"), g.Text(optional(a.pushes))), h.Td(h.Class("num"), g.Text(optional(a.pulls))), h.Td(h.Class("num"), g.Text(optional(a.errs)))))
+	}
+	content := []g.Node{h.Ul(h.Class("plain"), g.Group(items))}
+	if len(accounts) > 0 {
+		content = append(content, rowsOf([]string{"Account", "Last", "Started", "", "Pushed", "Pulled", "Errors"}, accounts))
+	} else {
+		content = append(content, empty("No account has been looked at yet.", "SELECT * FROM iasql_install('aws_account');"))
+	}
+	if v.options.Throttled != nil && d.everything {
+		throttled := v.options.Throttled()
+		var names []string
+		for name, n := range throttled {
+			names = append(names, name+": "+grouped(int64(n)))
+		}
+		slices.Sort(names)
+		text := "The cloud has not throttled this engine in the last 15 minutes."
+		if len(names) > 0 {
+			text = "Throttled by the cloud in the last 15 minutes: " + strings.Join(names, ", ") + ". The engine slows down by itself."
+		}
+		content = append(content, h.P(h.Class("muted small"), g.Text(text)))
+	}
+	return section("Now", content...)
+}
+
+func optional(n *int64) string {
+	if n == nil {
+		return "–"
+	}
+	return grouped(*n)
+}
+
+func batchCard(batches []batchInfo) g.Node {
+	open := openBatches(batches)
+	if len(open) == 0 {
+		return section("Open batches", empty("None. A batch stages changes, shows what they would do, and does all of it or nothing.", "CALL iasql_begin();"))
+	}
+	return section("Open batches", h.Ul(h.Class("plain"), g.Map(open, func(b batchInfo) g.Node {
+		return h.Li(h.A(h.Href("/batches/"+b.path()), g.Text(b.title())), h.P(h.Class("muted small"), g.Text(b.owner+" "), ago(b.since)))
+	})))
+}
+
+func modulesCard(d overviewData) g.Node {
+	if len(d.tables) == 0 {
+		return section("Modules", empty("No module is installed. A module brings the tables of a service, filled with what the cloud has.", "SELECT * FROM iasql_install('aws_vpc');"), h.P(h.A(h.Href("/modules"), g.Text("Install one →"))))
+	}
+	type sum struct {
+		name    string
+		records int64
+		exact   bool
+		states  map[string]int64
+		oldest  *time.Time
+		never   bool
+		denied  bool
+	}
+	var names []string
+	sums := map[string]*sum{}
+	ofTable := map[string]string{}
+	for _, t := range d.tables {
+		s := sums[t.module]
+		if s == nil {
+			s = &sum{name: t.module, exact: true, states: map[string]int64{}}
+			sums[t.module] = s
+			names = append(names, t.module)
+		}
+		ofTable[t.name] = t.module
+		s.records += t.records
+		s.exact = s.exact && (t.exact || !t.readable)
+		s.denied = s.denied || d.deniedIn[t.name]
+		if t.lastSeen == nil {
+			s.never = true
+		} else if s.oldest == nil || t.lastSeen.Before(*s.oldest) {
+			s.oldest = t.lastSeen
+		}
+	}
+	for _, c := range d.states {
+		if s := sums[ofTable[c.table]]; s != nil {
+			s.states[c.state] += c.n
+		}
+	}
+	slices.Sort(names)
+	var rows []g.Node
+	for _, name := range names {
+		s := sums[name]
+		records := grouped(s.records)
+		if !s.exact {
+			records = "≈ " + records
+		}
+		var marks []g.Node
+		var states []string
+		for st := range s.states {
+			states = append(states, st)
+		}
+		slices.Sort(states)
+		for _, st := range states {
+			marks = append(marks, state(st+" "+grouped(s.states[st]), strings.HasSuffix(st, "Failed") || st == "Conflict"))
+		}
+		if len(marks) == 0 {
+			marks = append(marks, h.Span(h.Class("state ok"), g.Text("All present")))
+		}
+		if s.denied {
+			marks = append(marks, h.Span(h.Class("state bad"), g.Text("Listing denied")))
+		}
+		rows = append(rows, h.Tr(h.Td(h.A(h.Href(to("/records", "module", name)), g.Text(name))), h.Td(h.Class("num"), g.Text(records)), h.Td(g.Group(marks)), h.Td(ago(s.oldest))))
+	}
+	note := g.Node(nil)
+	if !d.whole {
+		note = h.P(h.Class("muted small"), g.Text("Over 20,000 records are not settled; the states count the first of them."))
+	}
+	return section("Modules", rowsOf([]string{"Module", "Records", "State", "Oldest look at the cloud"}, rows), note)
+}

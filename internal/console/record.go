@@ -1,0 +1,576 @@
+package console
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+)
+
+// recordState is what iasql_status says of a record. That view is about all
+// records at once; of a million it takes seconds, so that this asks for those
+// that a page shows, of the same tables and by the same rules.
+type recordState struct {
+	state, message   string
+	review           bool
+	attempts         int
+	next, since      *time.Time
+	pending, removed bool
+}
+
+func loadRecordStates(ctx context.Context, tx pgx.Tx, t string, ids []int64) (map[int64]recordState, error) {
+	states := map[int64]recordState{}
+	if len(ids) == 0 {
+		return states, nil
+	}
+	rows, err := tx.Query(ctx, `
+		WITH pending AS (
+			SELECT l.record_id, bool_or(l.change_type = 'INSERT') AS inserted, bool_or(l.change_type = 'DELETE') AS deleted, min(l.ts) AS since
+			FROM public.iasql_audit_log l
+			WHERE NOT l.settled AND l.table_name = $1 AND l.record_id = ANY ($2) AND l.change_type IN ('INSERT', 'UPDATE', 'DELETE')
+			GROUP BY l.record_id
+		), predecessors AS (
+			SELECT o.record_id, bool_or(o.review) AS review, max(o.state) FILTER (WHERE o.review OR o.state LIKE '%Failed') AS failed,
+				string_agg(concat_ws(': ', 'its predecessor ' || o.key, nullif(o.message, '')), E'\n' ORDER BY o.id) AS message
+			FROM iasql_internal.garbage o WHERE o.table_name = $1 AND o.record_id = ANY ($2) GROUP BY o.record_id
+		)
+		SELECT i.id, CASE WHEN s.state IS NOT NULL THEN s.state WHEN p.deleted THEN 'Removing' WHEN p.inserted THEN 'Creating' WHEN p.record_id IS NOT NULL THEN 'Updating'
+				WHEN o.failed IS NOT NULL THEN o.failed ELSE 'Present' END,
+			coalesce(s.review, false) OR coalesce(o.review, false),
+			concat_ws(E'\n', nullif(s.message, ''), CASE WHEN o.failed IS NOT NULL THEN o.message END), coalesce(s.attempts, 0),
+			CASE WHEN s.next_attempt_at < 'infinity' THEN s.next_attempt_at END, coalesce(s.since, p.since), p.record_id IS NOT NULL, coalesce(p.deleted, false)
+		FROM unnest($2::bigint[]) i (id)
+		LEFT JOIN iasql_internal.record_state s ON s.table_name = $1 AND s.record_id = i.id
+		LEFT JOIN pending p ON p.record_id = i.id
+		LEFT JOIN predecessors o ON o.record_id = i.id`, t, ids)
+	if err != nil {
+		return nil, err
+	}
+	var id int64
+	var s recordState
+	_, err = pgx.ForEachRow(rows, []any{&id, &s.state, &s.review, &s.message, &s.attempts, &s.next, &s.since, &s.pending, &s.removed}, func() error {
+		states[id] = s
+		return nil
+	})
+	return states, err
+}
+
+type conflictInfo struct {
+	id, record              int64
+	table                   string
+	column, db, cloud, base *string
+	at                      *time.Time
+	resolved, by            *string
+}
+
+type historyInfo struct {
+	ts      *time.Time
+	kind    string
+	by      *string
+	what    string
+	details map[string]any
+}
+
+type ruleInfo struct {
+	id            int64
+	table, column *string
+	record        *int64
+	mode          string
+}
+
+// recordData is what a record's page shows.
+type recordData struct {
+	t         *tableInfo
+	id        int64
+	columns   []*columnInfo
+	values    []*string // NULL pointers where the record is gone: see found
+	found     bool
+	state     recordState
+	cloud     map[string]*string // where a change is pending: what both sides last agreed on
+	conflicts []conflictInfo
+	history   []historyInfo
+	more      bool
+	mode      string
+	rule      *ruleInfo
+	columnSet []ruleInfo // rules for single columns
+	graph     graph
+	refers    map[string]string // columns that hold the id of a record: of which table
+	can       map[string]bool   // functions that this installation has
+}
+
+const mostHistory = 100
+
+func (c *Console) record(v *visit) {
+	id, err := strconv.ParseInt(v.r.PathValue("id"), 10, 64)
+	if err != nil {
+		v.problem(http.StatusNotFound, "There is nothing here", "A record is named by its id, which is a number.")
+		return
+	}
+	d := recordData{id: id}
+	if err := v.session.read(v.ctx(), func(tx pgx.Tx) error { return d.load(v.ctx(), tx, v.r.PathValue("table")) }); err != nil {
+		v.failed(err)
+		return
+	}
+	if !d.found && len(d.history) == 0 && d.state.state == "Present" {
+		v.failed(errNotThere("There is no record " + number(id) + " of " + d.t.name + ", or you may not see it."))
+		return
+	}
+	v.live = true
+	v.page(d.t.name+" "+number(id), d.title(),
+		v.stateCard(&d),
+		v.conflictCard(d.conflicts),
+		h.Div(h.Class("two wide"), d.valueCard(), v.sideCards(&d)),
+		d.timeline(),
+	)
+}
+
+func (d *recordData) load(ctx context.Context, tx pgx.Tx, name string) (err error) {
+	if d.t, err = findTable(ctx, tx, name); err != nil {
+		return err
+	}
+	if d.columns, err = loadColumns(ctx, tx, d.t); err != nil {
+		return err
+	}
+	if find(d.columns, "id") == nil {
+		return errNotThere("You may not read column id of " + d.t.name + ".")
+	}
+	steps := []func(context.Context, pgx.Tx) error{d.loadValues, d.loadState, d.loadPending, d.loadConflicts, d.loadHistory, d.loadModes, d.loadCan}
+	for _, step := range steps {
+		if err := step(ctx, tx); err != nil {
+			return err
+		}
+	}
+	if !d.found {
+		return nil
+	}
+	references, err := loadReferences(ctx, tx)
+	if err != nil {
+		return err
+	}
+	d.refers = map[string]string{}
+	for _, r := range references {
+		if r.from == d.t.name && r.keys[len(r.keys)-1] == "id" {
+			d.refers[r.column] = r.to
+		}
+	}
+	d.graph, err = neighbours(ctx, tx, references, d.t.name, d.id, 1, 8)
+	return err
+}
+
+func (d *recordData) loadValues(ctx context.Context, tx pgx.Tx) error {
+	list := make([]string, len(d.columns))
+	d.values = make([]*string, len(d.columns))
+	into := make([]any, len(d.columns))
+	for i, c := range d.columns {
+		list[i] = "left(t." + ident(c.name) + "::text, 20000)"
+		into[i] = &d.values[i]
+	}
+	err := tx.QueryRow(ctx, "SELECT "+strings.Join(list, ", ")+" FROM "+table(d.t.name)+" t WHERE t.id = $1", pgx.QueryExecModeExec, d.id).Scan(into...)
+	d.found = err == nil
+	if err == pgx.ErrNoRows {
+		err = nil
+	}
+	return err
+}
+
+func (d *recordData) loadState(ctx context.Context, tx pgx.Tx) error {
+	states, err := loadRecordStates(ctx, tx, d.t.name, []int64{d.id})
+	d.state = states[d.id]
+	return err
+}
+
+// loadPending reads what both sides last agreed on, of the columns with changes
+// that are not settled: of each the oldest original (design.md §3).
+func (d *recordData) loadPending(ctx context.Context, tx pgx.Tx) error {
+	d.cloud = map[string]*string{}
+	rows, err := tx.Query(ctx, `
+		SELECT DISTINCT ON (e.key) e.key, left(e.value, 20000)
+		FROM public.iasql_audit_log l CROSS JOIN LATERAL jsonb_each_text(l.change -> 'original') e
+		WHERE NOT l.settled AND l.table_name = $1 AND l.record_id = $2 AND l.change_type = 'UPDATE' AND jsonb_typeof(l.change -> 'original') = 'object'
+		ORDER BY e.key, l.id`, d.t.name, d.id)
+	if err != nil {
+		return err
+	}
+	var key string
+	var original *string
+	_, err = pgx.ForEachRow(rows, []any{&key, &original}, func() error {
+		d.cloud[key] = original
+		return nil
+	})
+	return err
+}
+
+const conflictColumns = `SELECT c.id, c.table_name, c.record_id, c.column_name, left(c.database_value::text, 4000), left(c.cloud_value::text, 4000), left(c.base::text, 4000), c.at, c.resolved, c.resolved_by FROM public.iasql_conflicts c `
+
+func scanConflict(row pgx.CollectableRow) (conflictInfo, error) {
+	var c conflictInfo
+	return c, row.Scan(&c.id, &c.table, &c.record, &c.column, &c.db, &c.cloud, &c.base, &c.at, &c.resolved, &c.by)
+}
+
+func (d *recordData) loadConflicts(ctx context.Context, tx pgx.Tx) error {
+	rows, err := tx.Query(ctx, conflictColumns+`WHERE c.table_name = $1 AND c.record_id = $2 AND c.resolved IS NULL ORDER BY c.id DESC LIMIT 20`, d.t.name, d.id)
+	if err != nil {
+		return err
+	}
+	d.conflicts, err = pgx.CollectRows(rows, scanConflict)
+	return err
+}
+
+func (d *recordData) loadHistory(ctx context.Context, tx pgx.Tx) error {
+	rows, err := tx.Query(ctx, `SELECT h.ts, h.kind, h."by", h.what, CASE WHEN length(h.details::text) < 20000 THEN h.details END FROM public.iasql_history($1, $2) h ORDER BY h.ts DESC LIMIT $3`, d.t.name, d.id, mostHistory+1)
+	if err != nil {
+		return err
+	}
+	d.history, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (historyInfo, error) {
+		var e historyInfo
+		return e, row.Scan(&e.ts, &e.kind, &e.by, &e.what, &e.details)
+	})
+	if len(d.history) > mostHistory {
+		d.history, d.more = d.history[:mostHistory], true
+	}
+	return err
+}
+
+func (d *recordData) loadModes(ctx context.Context, tx pgx.Tx) error {
+	if err := tx.QueryRow(ctx, `SELECT public.iasql_mode_of($1::text, $2::bigint, NULL::text)`, d.t.name, d.id).Scan(&d.mode); err != nil {
+		return err
+	}
+	scan := func(row pgx.CollectableRow) (ruleInfo, error) {
+		var r ruleInfo
+		return r, row.Scan(&r.id, &r.table, &r.record, &r.column, &r.mode)
+	}
+	rows, err := tx.Query(ctx, `SELECT m.id, m.table_name, m.record_id, m.column_name, m.mode FROM public.iasql_mode_explain($1::text, $2::bigint, NULL::text) m`, d.t.name, d.id)
+	if err != nil {
+		return err
+	}
+	rules, err := pgx.CollectRows(rows, scan)
+	if err != nil {
+		return err
+	}
+	if len(rules) > 0 {
+		d.rule = &rules[0]
+	}
+	rows, err = tx.Query(ctx, `SELECT m.id, m.table_name, m.record_id, m.column_name, m.mode FROM public.iasql_mode m
+		WHERE m.table_name = $1 AND (m.record_id IS NULL OR m.record_id = $2) AND m.column_name IS NOT NULL ORDER BY m.column_name, m.record_id NULLS LAST LIMIT 200`, d.t.name, d.id)
+	if err != nil {
+		return err
+	}
+	d.columnSet, err = pgx.CollectRows(rows, scan)
+	return err
+}
+
+func (d *recordData) loadCan(ctx context.Context, tx pgx.Tx) error {
+	d.can = map[string]bool{}
+	for _, name := range []string{"protect", "unprotect", "forget"} {
+		there, err := exists(ctx, tx, "procedure", "public.iasql_"+name+"(text,bigint)")
+		if err != nil {
+			return err
+		}
+		d.can[name] = there
+	}
+	return tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_constraint k WHERE k.conrelid = 'public.iasql_mode'::regclass AND pg_get_constraintdef(k.oid) LIKE '%PAUSE%')`).Scan(ptr(d.can, "pause"))
+}
+
+// ptr scans a boolean into a map.
+func ptr(m map[string]bool, key string) *mapBool { return &mapBool{m, key} }
+
+type mapBool struct {
+	m   map[string]bool
+	key string
+}
+
+// Scan implements sql.Scanner.
+func (b *mapBool) Scan(src any) error {
+	is, _ := src.(bool)
+	b.m[b.key] = is
+	return nil
+}
+
+// title is what people call the record.
+func (d *recordData) title() string {
+	for i, c := range d.columns {
+		if c.name == "tags" && d.values[i] != nil {
+			var tags map[string]string
+			if json.Unmarshal([]byte(*d.values[i]), &tags) == nil && tags["Name"] != "" {
+				return shorten(tags["Name"], 120)
+			}
+		}
+	}
+	for i, c := range d.columns {
+		if c.identity && d.values[i] != nil {
+			return shorten(*d.values[i], 120)
+		}
+	}
+	return ""
+}
+
+func (v *visit) stateCard(d *recordData) g.Node {
+	s := d.state
+	if !d.found && s.state == "Present" {
+		s.state = "Gone"
+	}
+	class := "card"
+	if s.review {
+		class += " urgent"
+	}
+	var text []g.Node
+	switch {
+	case s.review:
+		text = append(text, h.P(g.Text("It needs you: it will not heal by itself. Change the record, or mend the cause and try again.")))
+	case s.state == "Present":
+		text = append(text, h.P(h.Class("muted"), g.Text("The database and the cloud agree, as far as they have been compared.")))
+	case s.state == "Gone":
+		text = append(text, h.P(h.Class("muted"), g.Text("The record was deleted. Its history is below.")))
+	case s.next != nil && s.next.After(time.Now()):
+		text = append(text, h.P(h.Class("muted"), g.Text("Tried "+number(int64(s.attempts))+" times; again at "), when(s.next), g.Text(".")))
+	default:
+		text = append(text, h.P(h.Class("muted"), g.Text("Under way, or waiting for its turn.")))
+	}
+	return h.Section(h.Class(class),
+		h.Div(h.Class("row"), state(s.state, s.review), g.If(s.since != nil, h.Span(h.Class("muted"), g.Text("since "), ago(s.since)))),
+		g.If(s.message != "", h.Pre(h.Class("message"), g.Text(shorten(s.message, 5000)))),
+		g.Group(text),
+		g.If(s.review || strings.HasSuffix(s.state, "Failed") || s.next != nil && s.attempts > 0, v.button(retry(d.t.name, d.id), "table", d.t.name, "id", number(d.id))),
+	)
+}
+
+func (v *visit) conflictCard(conflicts []conflictInfo) g.Node {
+	if len(conflicts) == 0 {
+		return nil
+	}
+	return h.Section(h.Class("card urgent"), h.H2(g.Text("Changed on both sides")), g.Map(conflicts, v.conflict))
+}
+
+func (v *visit) conflict(c conflictInfo) g.Node {
+	column := "The record was changed here and deleted in the cloud"
+	if c.column != nil {
+		column = *c.column
+	}
+	return h.Div(h.Class("conflict"),
+		h.H3(recordLink(c.table, c.record), g.Text(" "+column), h.Span(h.Class("muted small"), g.Text(" "), ago(c.at))),
+		h.Dl(h.Class("sides"),
+			h.Div(h.Dt(g.Text("Both agreed on")), h.Dd(orNull(c.base))),
+			h.Div(h.Dt(g.Text("In the database")), h.Dd(orNull(c.db))),
+			h.Div(h.Dt(g.Text("In the cloud")), h.Dd(orNull(c.cloud)))),
+		g.If(c.resolved == nil, g.Group([]g.Node{
+			v.button(resolve(c.id, "database"), "id", number(c.id)),
+			v.button(resolve(c.id, "cloud"), "id", number(c.id))})),
+		g.If(c.resolved != nil, h.P(h.Class("muted"), g.Text("Resolved: "+deref(c.resolved)+" "+deref(c.by)))))
+}
+
+func deref(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+func orNull(s *string) g.Node {
+	if s == nil {
+		return h.Span(h.Class("null"), g.Text("NULL"))
+	}
+	return h.Code(g.Text(shorten(*s, 4000)))
+}
+
+func (d *recordData) valueCard() g.Node {
+	if !d.found {
+		return section("Values", empty("The row is not there any more. “As of” shows it as it was."), h.P(h.A(h.Href(to("/as-of", "table", d.t.name)), g.Text("As of →"))))
+	}
+	conflicted := map[string]*conflictInfo{}
+	for i := range d.conflicts {
+		if c := &d.conflicts[i]; c.column != nil && conflicted[*c.column] == nil {
+			conflicted[*c.column] = c
+		}
+	}
+	differ := len(d.cloud)+len(conflicted) > 0
+	var rows []g.Node
+	for i, c := range d.columns {
+		cells := []g.Node{h.Th(h.Scope("row"), g.Attr("title", c.doc), g.Text(c.name), d.columnMarks(c)), h.Td(d.shown(c, d.values[i]))}
+		if differ {
+			theirs, is := d.cloud[c.name]
+			if k := conflicted[c.name]; k != nil {
+				theirs, is = k.cloud, true
+			}
+			if is {
+				cells = append(cells, h.Td(h.Class("differs"), fullValue(c, theirs)))
+			} else {
+				cells = append(cells, h.Td(h.Class("muted"), g.Text("same")))
+			}
+		}
+		rows = append(rows, h.Tr(cells...))
+	}
+	header := []string{"Column", "Database"}
+	if differ {
+		header = append(header, "Cloud, as last known")
+	}
+	return section("Values", rowsOf(header, rows))
+}
+
+func (d *recordData) columnMarks(c *columnInfo) g.Node {
+	var marks []g.Node
+	mark := func(text, why string) {
+		marks = append(marks, h.Span(h.Class("mark"), g.Attr("title", why), g.Text(text)))
+	}
+	if c.assigned {
+		mark("cloud", "The cloud assigns it.")
+	}
+	if c.own {
+		mark("own", "A column of your own: it is never pushed.")
+	}
+	i := slices.IndexFunc(d.columnSet, func(r ruleInfo) bool { return r.column != nil && *r.column == c.name })
+	if i >= 0 {
+		mark(d.columnSet[i].mode, "Rule "+number(d.columnSet[i].id)+" of iasql_mode.")
+	}
+	return g.Group(marks)
+}
+
+// shown is a value, or the record that it names.
+func (d *recordData) shown(c *columnInfo, text *string) g.Node {
+	if to := d.refers[c.name]; to != "" && text != nil {
+		if id, err := strconv.ParseInt(*text, 10, 64); err == nil {
+			return recordLink(to, id)
+		}
+	}
+	return fullValue(c, text)
+}
+
+func fullValue(c *columnInfo, text *string) g.Node {
+	if text != nil && c.document() && c.name != "tags" {
+		return h.Pre(h.Class("doc"), g.Text(pretty(*text)))
+	}
+	return value(c, text, 20000)
+}
+
+func pretty(text string) string {
+	var v any
+	if json.Unmarshal([]byte(text), &v) != nil {
+		return text
+	}
+	b, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return text
+	}
+	return string(b)
+}
+
+func (v *visit) sideCards(d *recordData) g.Node {
+	which := "No rule is about it: NORMAL holds."
+	if d.rule != nil {
+		which = "Rule " + number(d.rule.id) + " of iasql_mode won: for " + scopeOf(d.rule) + "."
+	}
+	modes := []string{"NORMAL", "ENFORCE", "TRACK"}
+	if d.can["pause"] {
+		modes = append(modes, "PAUSE")
+	}
+	var buttons []g.Node
+	for _, mode := range modes {
+		if mode != d.mode {
+			buttons = append(buttons, v.button(setMode(d.t.name, d.id, "", mode), "table", d.t.name, "id", number(d.id)))
+		}
+	}
+	if d.rule != nil && d.rule.record != nil {
+		buttons = append(buttons, v.button(dropMode(d.rule.id), "id", number(d.rule.id)))
+	}
+	var guards []g.Node
+	for _, name := range []string{"protect", "unprotect", "forget"} {
+		if d.can[name] {
+			guards = append(guards, v.button(guardRecord(name, d.t.name, d.id), "table", d.t.name, "id", number(d.id)))
+		}
+	}
+	return h.Div(h.Class("stack"),
+		section("What it hangs on", g.If(len(d.graph.nodes) > 1, d.graph.draw()), g.If(len(d.graph.nodes) <= 1, empty("It refers to no record, and none refers to it.")),
+			g.If(len(d.graph.nodes) > 1, h.P(h.A(h.Href("/map/"+d.t.name+"/"+number(d.id)), g.Text("Larger map →"))))),
+		section("Mode", h.P(h.Span(h.Class("state mode"), g.Text(d.mode)), g.Text(" "+which)), h.Details(h.Summary(g.Text("Change it for this record")), g.Group(buttons))),
+		g.If(len(guards) > 0, section("Protect or let go", g.Group(guards))),
+	)
+}
+
+func scopeOf(r *ruleInfo) string {
+	switch {
+	case r.table == nil:
+		return "everything"
+	case r.record != nil:
+		return "this record"
+	}
+	return "table " + *r.table
+}
+
+// timeline shows a record's life, newest first.
+func (d *recordData) timeline() g.Node {
+	if len(d.history) == 0 {
+		return section("History", empty("Nothing has happened to it since the audit log begins."))
+	}
+	items := g.Map(d.history, func(e historyInfo) g.Node {
+		by := deref(e.by)
+		if by == "" {
+			by = "–"
+		}
+		return h.Li(h.Class("event "+e.kind),
+			h.Div(h.Class("row"), h.Span(h.Class("kind"), g.Text(e.kind)), h.Strong(g.Text(shorten(e.what, 300))), h.Span(h.Class("muted small"), g.Text("by "+by+" "), when(e.ts))),
+			changes(e.details))
+	})
+	return section("History", h.Ol(h.Class("timeline"), items), g.If(d.more, h.P(h.Class("muted small"), g.Text("The newest 100. All of it: "), h.Code(g.Text("SELECT * FROM iasql_history('"+d.t.name+"', "+number(d.id)+")")))))
+}
+
+// changes shows what an entry of the history says of columns.
+func changes(details map[string]any) g.Node {
+	var lines []g.Node
+	line := func(column string, from, to any) {
+		lines = append(lines, h.Li(h.Span(h.Class("col"), g.Text(column)), h.Del(g.Text(compact(from))), g.Text(" → "), h.Ins(g.Text(compact(to)))))
+	}
+	if columns, ok := details["columns"].(map[string]any); ok {
+		for _, name := range sortedKeys(columns) {
+			if c, ok := columns[name].(map[string]any); ok {
+				line(name, c["from"], c["to"])
+			}
+		}
+	} else {
+		original, _ := details["original"].(map[string]any)
+		change, _ := details["change"].(map[string]any)
+		if original != nil && change != nil {
+			for _, name := range sortedKeys(change) {
+				line(name, original[name], change[name])
+			}
+		}
+	}
+	more := len(lines) - 12
+	if more > 0 {
+		lines = append(lines[:12], h.Li(h.Class("muted"), g.Text("and "+number(int64(more))+" more columns")))
+	}
+	failure, _ := details["error"].(string)
+	message, _ := details["message"].(string)
+	return g.Group([]g.Node{
+		g.If(message != "", h.P(h.Class("message"), g.Text(shorten(message, 500)))),
+		g.If(failure != "", h.P(h.Class("message bad"), g.Text(shorten(failure, 1000)))),
+		g.If(len(lines) > 0, h.Ul(h.Class("changes"), g.Group(lines)))})
+}
+
+func sortedKeys(m map[string]any) []string {
+	keys := make([]string, 0, len(m))
+	for key := range m {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+func compact(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "NULL"
+	case string:
+		return shorten(v, 200)
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		return "?"
+	}
+	return shorten(string(b), 200)
+}

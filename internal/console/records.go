@@ -1,0 +1,427 @@
+package console
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+)
+
+// tables lists the managed tables.
+func (c *Console) tables(v *visit) {
+	var tables []*tableInfo
+	var states []stateCount
+	err := v.session.read(v.ctx(), func(tx pgx.Tx) (err error) {
+		if tables, err = loadTables(v.ctx(), tx, true); err != nil {
+			return err
+		}
+		states, _, err = loadStates(v.ctx(), tx)
+		return err
+	})
+	if err != nil {
+		v.failed(err)
+		return
+	}
+	only := v.r.FormValue("module")
+	unsettled := map[string]int64{}
+	for _, s := range states {
+		unsettled[s.table] += s.n
+	}
+	var rows []g.Node
+	for _, t := range tables {
+		if only != "" && t.module != only {
+			continue
+		}
+		mark := h.Span(h.Class("state ok"), g.Text("All present"))
+		if n := unsettled[t.name]; n > 0 {
+			mark = h.Span(h.Class("state busy"), g.Text(grouped(n)+" not settled"))
+		}
+		rows = append(rows, h.Tr(h.Td(h.A(h.Href("/records/"+t.name), g.Text(t.name))), h.Td(h.A(h.Class("muted"), h.Href(to("/records", "module", t.module)), g.Text(t.module))),
+			h.Td(h.Class("num"), g.Text(t.size())), h.Td(mark), h.Td(ago(t.lastSeen))))
+	}
+	v.live = true
+	if len(rows) == 0 {
+		v.page("Records", "", empty("No tables yet: install a module.", "SELECT * FROM iasql_install('aws_vpc');"), h.P(h.A(h.Href("/modules"), g.Text("Modules →"))))
+		return
+	}
+	lead := "Every managed table. Each is an ordinary table: SELECT, INSERT, UPDATE and DELETE are how one changes the cloud."
+	v.page("Records", lead, g.If(only != "", h.P(h.A(h.Class("chip"), h.Href("/records"), g.Text("module "+only+" ✕")))),
+		h.Div(h.Class("card"), rowsOf([]string{"Table", "Module", "Records", "State", "Last look at the cloud"}, rows)))
+}
+
+// condition is one filter of the records of a table.
+type condition struct{ column, operator, value string }
+
+var operators = []struct{ name, text, sql string }{
+	{"eq", "=", "="}, {"ne", "≠", "IS DISTINCT FROM"}, {"gt", ">", ">"}, {"lt", "<", "<"},
+	{"has", "contains", ""}, {"null", "is NULL", ""}, {"some", "is not NULL", ""},
+}
+
+// listQuery is a page of records as its address says.
+type listQuery struct {
+	conditions []condition
+	problems   bool // only those that are not settled
+	sort       string
+	descending bool
+	after      *cursor
+}
+
+// cursor is where the next page begins: the last row's value of the column that
+// is sorted by, and its id.
+type cursor struct {
+	Value *string `json:"v,omitempty"`
+	ID    int64   `json:"i"`
+}
+
+const pageSize = 50
+
+func (v *visit) listQuery(columns []*columnInfo) (q listQuery) {
+	form := v.r.URL.Query()
+	for i, column := range form["c"] {
+		if i >= len(form["o"]) || i >= len(form["v"]) || find(columns, column) == nil || i >= 5 {
+			break
+		}
+		if form["v"][i] == "" && form["o"][i] != "null" && form["o"][i] != "some" {
+			continue
+		}
+		q.conditions = append(q.conditions, condition{column, form["o"][i], form["v"][i]})
+	}
+	q.problems = form.Get("state") == "unsettled"
+	q.sort, q.descending = "id", form.Get("dir") == "desc"
+	if column := find(columns, form.Get("sort")); column != nil && column.sortable() {
+		q.sort = column.name
+	}
+	if text, err := base64.RawURLEncoding.DecodeString(form.Get("after")); err == nil && len(text) > 0 {
+		var at cursor
+		if json.Unmarshal(text, &at) == nil {
+			q.after = &at
+		}
+	}
+	return q
+}
+
+// address is the address of this list with something changed.
+func (q listQuery) address(t string, change func(*listQuery)) string {
+	q.conditions = slices.Clone(q.conditions)
+	q.after = nil
+	change(&q)
+	var pairs []string
+	for _, c := range q.conditions {
+		value := c.value
+		if value == "" {
+			value = "-" // kept in step with its column and operator
+		}
+		pairs = append(pairs, "c", c.column, "o", c.operator, "v", value)
+	}
+	if q.problems {
+		pairs = append(pairs, "state", "unsettled")
+	}
+	if q.sort != "id" {
+		pairs = append(pairs, "sort", q.sort)
+	}
+	if q.descending {
+		pairs = append(pairs, "dir", "desc")
+	}
+	if q.after != nil {
+		text, err := json.Marshal(q.after)
+		if err == nil {
+			pairs = append(pairs, "after", base64.RawURLEncoding.EncodeToString(text))
+		}
+	}
+	return to("/records/"+t, pairs...)
+}
+
+// build makes the query: names are identifiers of the catalog, values parameters.
+func (q listQuery) build(t *tableInfo, columns []*columnInfo, shown []*columnInfo) (sql string, args []any) {
+	add := func(value any) string {
+		args = append(args, value)
+		return "$" + strconv.Itoa(len(args))
+	}
+	var where []string
+	for _, c := range q.conditions {
+		col, column := "t."+ident(c.column), find(columns, c.column)
+		for _, o := range operators {
+			switch {
+			case o.name != c.operator:
+			case o.name == "null":
+				where = append(where, col+" IS NULL")
+			case o.name == "some":
+				where = append(where, col+" IS NOT NULL")
+			case o.name == "has":
+				where = append(where, "strpos(lower("+col+"::text), lower("+add(c.value)+"::text)) > 0")
+			default:
+				where = append(where, col+" "+o.sql+" "+add(c.value)+"::text::"+column.kind)
+			}
+		}
+	}
+	if q.problems {
+		name := add(t.name)
+		where = append(where, "t.id IN (SELECT s.record_id FROM iasql_internal.record_state s WHERE s.table_name = "+name+
+			" UNION SELECT l.record_id FROM public.iasql_audit_log l WHERE NOT l.settled AND l.table_name = "+name+")")
+	}
+	direction, beyond := "ASC", ">"
+	if q.descending {
+		direction, beyond = "DESC", "<"
+	}
+	col, kind := "t."+ident(q.sort), find(columns, q.sort).kind
+	if q.after != nil {
+		id := "t.id " + beyond + " " + add(q.after.ID)
+		switch {
+		case q.sort == "id":
+			where = append(where, id)
+		case q.after.Value == nil:
+			where = append(where, col+" IS NULL AND "+id)
+		default:
+			value := add(*q.after.Value) + "::text::" + kind
+			where = append(where, "("+col+" "+beyond+" "+value+" OR "+col+" = "+value+" AND "+id+" OR "+col+" IS NULL)")
+		}
+	}
+	list := []string{"t.id", col + "::text"}
+	for _, c := range shown {
+		list = append(list, "left(t."+ident(c.name)+"::text, 161)")
+	}
+	sql = "SELECT " + strings.Join(list, ", ") + " FROM " + table(t.name) + " t"
+	if len(where) > 0 {
+		sql += " WHERE " + strings.Join(where, " AND ")
+	}
+	sql += " ORDER BY "
+	if q.sort != "id" {
+		sql += col + " " + direction + " NULLS LAST, "
+	}
+	return sql + "t.id " + direction + " LIMIT " + strconv.Itoa(pageSize+1), args
+}
+
+// shownColumns are what a list shows of its records: what they are called by
+// first, then what fits.
+func shownColumns(columns []*columnInfo) (shown []*columnInfo) {
+	rank := func(c *columnInfo) int {
+		switch {
+		case c.name == "tags":
+			return 1
+		case c.identity || strings.HasSuffix(c.name, "_name") || c.name == "name":
+			return 0
+		case c.document():
+			return 5
+		case c.name == "account":
+			return 4
+		case c.assigned:
+			return 3
+		}
+		return 2
+	}
+	for _, c := range columns {
+		if c.name != "id" && !(c.document() && c.name != "tags") {
+			shown = append(shown, c)
+		}
+	}
+	slices.SortStableFunc(shown, func(a, b *columnInfo) int { return rank(a) - rank(b) })
+	return shown[:min(len(shown), 8)]
+}
+
+type listed struct {
+	id     int64
+	sorted *string
+	cells  []*string
+}
+
+func (c *Console) records(v *visit) {
+	var t *tableInfo
+	var columns, shown []*columnInfo
+	var q listQuery
+	var rows []listed
+	states := map[int64]recordState{}
+	err := v.session.read(v.ctx(), func(tx pgx.Tx) (err error) {
+		if t, err = findTable(v.ctx(), tx, v.r.PathValue("table")); err != nil {
+			return err
+		}
+		if columns, err = loadColumns(v.ctx(), tx, t); err != nil {
+			return err
+		}
+		if find(columns, "id") == nil {
+			return errNotThere("You may not read column id of " + t.name + ".")
+		}
+		shown = shownColumns(columns)
+		q = v.listQuery(columns)
+		if rows, err = q.load(v.ctx(), tx, t, columns, shown); err != nil {
+			return err
+		}
+		var ids []int64
+		for _, r := range rows {
+			ids = append(ids, r.id)
+		}
+		states, err = loadRecordStates(v.ctx(), tx, t.name, ids)
+		return err
+	})
+	if err != nil {
+		v.failed(err)
+		return
+	}
+	v.live = true
+	next := ""
+	if len(rows) > pageSize {
+		rows = rows[:pageSize]
+		last := rows[pageSize-1]
+		at := &cursor{Value: last.sorted, ID: last.id}
+		if q.sort == "id" {
+			at.Value = nil
+		}
+		if at.Value == nil || len(*at.Value) <= 2000 {
+			next = q.address(t.name, func(q *listQuery) { q.after = at })
+		}
+	}
+	v.page(t.name, "",
+		h.P(h.Class("muted"), g.Text("Module "), h.A(h.Href(to("/records", "module", t.module)), g.Text(t.module)), g.Text(" · last look at the cloud "), ago(t.lastSeen)),
+		v.filterForm(t, columns, q),
+		v.recordTable(t, shown, q, rows, states),
+		h.Nav(h.Class("pager"), g.Attr("aria-label", "Pages of the list"),
+			g.If(q.after != nil, h.A(h.Href(q.address(t.name, func(*listQuery) {})), g.Text("« First page"))),
+			g.If(next != "", h.A(h.Rel("next"), h.ID("next"), h.Href(next), g.Text("Next page ›")))),
+		v.button(syncNow(t.name), "table", t.name),
+	)
+}
+
+func (q listQuery) load(ctx context.Context, tx pgx.Tx, t *tableInfo, columns, shown []*columnInfo) ([]listed, error) {
+	sql, args := q.build(t, columns, shown)
+	// Exec: the text differs with the table, so that keeping its plan does not pay.
+	rows, err := tx.Query(ctx, sql, append([]any{pgx.QueryExecModeExec}, args...)...)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (listed, error) {
+		l := listed{cells: make([]*string, len(shown))}
+		into := []any{&l.id, &l.sorted}
+		for i := range l.cells {
+			into = append(into, &l.cells[i])
+		}
+		return l, row.Scan(into...)
+	})
+}
+
+func (v *visit) filterForm(t *tableInfo, columns []*columnInfo, q listQuery) g.Node {
+	var chips, hidden []g.Node
+	for i, c := range q.conditions {
+		text := c.column + " "
+		for _, o := range operators {
+			if o.name == c.operator {
+				text += o.text
+			}
+		}
+		if c.operator != "null" && c.operator != "some" {
+			text += " " + shorten(c.value, 60)
+		}
+		chips = append(chips, h.A(h.Class("chip"), g.Attr("title", "Remove this filter"), h.Href(q.address(t.name, func(q *listQuery) { q.conditions = slices.Delete(q.conditions, i, i+1) })), g.Text(text+" ✕")))
+		value := c.value
+		if value == "" {
+			value = "-"
+		}
+		hidden = append(hidden, h.Input(h.Type("hidden"), h.Name("c"), h.Value(c.column)), h.Input(h.Type("hidden"), h.Name("o"), h.Value(c.operator)), h.Input(h.Type("hidden"), h.Name("v"), h.Value(value)))
+	}
+	if q.sort != "id" {
+		hidden = append(hidden, h.Input(h.Type("hidden"), h.Name("sort"), h.Value(q.sort)))
+	}
+	if q.descending {
+		hidden = append(hidden, h.Input(h.Type("hidden"), h.Name("dir"), h.Value("desc")))
+	}
+	toggle := h.A(h.Class("chip"), h.Href(q.address(t.name, func(q *listQuery) { q.problems = true })), g.Text("only what is not settled"))
+	if q.problems {
+		toggle = h.A(h.Class("chip on"), h.Href(q.address(t.name, func(q *listQuery) { q.problems = false })), g.Text("only what is not settled ✕"))
+	}
+	return h.Form(h.Class("filter"), h.Method("get"), h.Action("/records/"+t.name), h.Role("search"),
+		g.Group(hidden),
+		h.Label(h.Class("hidden"), h.For("column"), g.Text("Column")),
+		h.Select(h.ID("column"), h.Name("c"), g.Map(columns, func(c *columnInfo) g.Node { return h.Option(h.Value(c.name), g.Text(c.name)) })),
+		h.Label(h.Class("hidden"), h.For("operator"), g.Text("Operator")),
+		h.Select(h.ID("operator"), h.Name("o"), g.Map(operators, func(o struct{ name, text, sql string }) g.Node { return h.Option(h.Value(o.name), g.Text(o.text)) })),
+		h.Label(h.Class("hidden"), h.For("value"), g.Text("Value")),
+		h.Input(h.ID("value"), h.Name("v"), h.Type("search"), h.Placeholder("value"), g.Attr("data-search", ""), h.MaxLength("1000")),
+		h.Button(h.Type("submit"), g.Text("Filter")),
+		h.Div(h.Class("chips"), g.Group(chips), toggle))
+}
+
+func (v *visit) recordTable(t *tableInfo, shown []*columnInfo, q listQuery, rows []listed, states map[int64]recordState) g.Node {
+	if len(rows) == 0 {
+		if len(q.conditions) > 0 || q.problems || q.after != nil {
+			return h.Div(h.Class("card"), empty("No record matches."))
+		}
+		return h.Div(h.Class("card"), empty("The table is empty: the cloud has nothing of it, or you see nothing of it. A row that you insert is created in the cloud.", "INSERT INTO "+t.name+" (…) VALUES (…);"))
+	}
+	head := func(c *columnInfo, name, text string) g.Node {
+		if c != nil && !c.sortable() {
+			return h.Th(h.Scope("col"), g.Text(text))
+		}
+		arrow, order := "", ""
+		if q.sort == name {
+			arrow, order = " ↑", "ascending"
+			if q.descending {
+				arrow, order = " ↓", "descending"
+			}
+		}
+		return h.Th(h.Scope("col"), g.If(order != "", g.Attr("aria-sort", order)), h.A(h.Href(q.address(t.name, func(q *listQuery) {
+			q.descending = q.sort == name && !q.descending
+			q.sort = name
+		})), g.Text(text+arrow)))
+	}
+	header := []g.Node{head(nil, "id", "id"), h.Th(h.Scope("col"), g.Text("State"))}
+	for _, c := range shown {
+		header = append(header, head(c, c.name, c.name))
+	}
+	body := g.Map(rows, func(r listed) g.Node {
+		s := states[r.id]
+		cells := []g.Node{h.Td(h.A(h.Href(recordPath(t.name, r.id)), g.Text(number(r.id)))), h.Td(state(s.state, s.review))}
+		for i, cell := range r.cells {
+			cells = append(cells, h.Td(value(shown[i], cell, 80)))
+		}
+		return h.Tr(cells...)
+	})
+	return h.Div(h.Class("card"), h.Div(h.Class("scroll list"), g.Attr("tabindex", "0"), h.Table(h.THead(h.Tr(header...)), h.TBody(body))))
+}
+
+// value shows a value of a column, shortened.
+func value(c *columnInfo, text *string, most int) g.Node {
+	if text == nil {
+		return h.Span(h.Class("null"), g.Text("NULL"))
+	}
+	if c.name == "tags" {
+		var tags map[string]string
+		if json.Unmarshal([]byte(*text), &tags) == nil && len(tags) > 0 {
+			names := make([]string, 0, len(tags))
+			for name := range tags {
+				names = append(names, name)
+			}
+			slices.SortFunc(names, func(a, b string) int {
+				if (a == "Name") != (b == "Name") {
+					if a == "Name" {
+						return -1
+					}
+					return 1
+				}
+				return strings.Compare(a, b)
+			})
+			var chips []g.Node
+			for i, name := range names {
+				if i == 3 && most < 1000 {
+					chips = append(chips, h.Span(h.Class("muted"), g.Text(fmt.Sprintf("+%d", len(names)-3))))
+					break
+				}
+				label := name + "=" + tags[name]
+				if name == "Name" {
+					label = tags[name]
+				}
+				chips = append(chips, h.Span(h.Class("tag"), g.Text(shorten(label, most))))
+			}
+			return g.Group(chips)
+		}
+	}
+	class := "value"
+	if c.category == "N" || c.identity || c.document() {
+		class += " mono"
+	}
+	return h.Span(h.Class(class), g.Text(shorten(*text, most)))
+}

@@ -1,0 +1,67 @@
+// What the pages do better with a script. All of them can be read without it.
+"use strict";
+(function () {
+  // Times in the reader's zone.
+  const full = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
+  const zone = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "long" });
+  function ago(then) {
+    const s = Math.max(0, (Date.now() - then) / 1000);
+    if (s < 60) return Math.floor(s) + " s ago";
+    if (s < 3600) return Math.floor(s / 60) + " min ago";
+    if (s < 172800) return Math.floor(s / 3600) + " h ago";
+    return Math.floor(s / 86400) + " days ago";
+  }
+  function times(root) {
+    for (const t of root.querySelectorAll("time[datetime]")) {
+      const then = new Date(t.dateTime);
+      if (isNaN(then)) continue;
+      const text = t.classList.contains("ago") ? ago(then) : full.format(then);
+      if (t.textContent !== text) t.textContent = text;
+      t.title = zone.format(then);
+    }
+  }
+  times(document);
+  setInterval(function () { times(document); }, 10000);
+  document.addEventListener("htmx:afterSettle", function () { times(document); });
+
+  // The page asks anew when something has happened, unless somebody is typing.
+  const light = document.getElementById("listening");
+  if (light) {
+    const source = new EventSource("/events");
+    source.onopen = function () { light.textContent = "live"; light.classList.add("on"); };
+    source.onerror = function () { light.textContent = "offline"; light.classList.remove("on"); };
+    source.addEventListener("ended", function () { source.close(); location.reload(); });
+    source.onmessage = function () {
+      const at = document.activeElement;
+      if (at && at.closest && at.closest("#live form")) return;
+      if (document.querySelector("#live details[open]:not(.step)")) return;
+      document.body.dispatchEvent(new CustomEvent("iasql"));
+    };
+    window.addEventListener("pagehide", function () { source.close(); });
+  }
+
+  // Keys: / searches, g and a letter goes to a page, j and k walk a list.
+  let going = false;
+  document.addEventListener("keydown", function (e) {
+    if (e.ctrlKey || e.metaKey || e.altKey || /^(INPUT|SELECT|TEXTAREA)$/.test(e.target.tagName)) return;
+    if (going) {
+      going = false;
+      const link = document.querySelector('nav a[data-key="' + CSS.escape(e.key) + '"]');
+      if (link) { e.preventDefault(); link.click(); }
+      return;
+    }
+    if (e.key === "g") { going = true; setTimeout(function () { going = false; }, 1500); return; }
+    if (e.key === "/") {
+      const search = document.querySelector("[data-search]");
+      if (search) { e.preventDefault(); search.focus(); }
+      return;
+    }
+    if (e.key === "j" || e.key === "k") {
+      const links = Array.from(document.querySelectorAll("#live tbody tr td:first-child a"));
+      const here = links.indexOf(document.activeElement);
+      const next = links[e.key === "j" ? here + 1 : Math.max(0, here - 1)];
+      if (next) { e.preventDefault(); next.focus(); }
+    }
+  });
+  document.documentElement.dataset.ready = "yes";
+})();

@@ -1,0 +1,145 @@
+package metrics
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// fresh is how long what was read is told again: many may scrape, or somebody may
+// do so very often.
+const fresh = 5 * time.Second
+
+// gauge is a metric whose values a query gives: labels first, the value last.
+type gauge struct {
+	desc  *prometheus.Desc
+	query string
+	n     int // labels
+}
+
+// installation reads what every engine of a database would tell alike.
+type installation struct {
+	pool   *pgxpool.Pool
+	gauges []gauge
+	lock   sync.Mutex
+	at     time.Time
+	last   []prometheus.Metric
+}
+
+func newInstallation(pool *pgxpool.Pool) *installation {
+	g := func(name, help, query string, labels ...string) gauge {
+		return gauge{prometheus.NewDesc(name, help, labels, nil), query, len(labels)}
+	}
+	return &installation{pool: pool, gauges: []gauge{
+		g("iasql_queue_jobs", "Jobs of the queue that wait or run, by queue and state; at most 100000 are counted.",
+			`SELECT queue, state::text, count(*) FROM (SELECT queue, state FROM iasql_river.river_job WHERE state IN ('available', 'running', 'retryable', 'pending', 'scheduled') LIMIT 100000) j GROUP BY 1, 2`, "queue", "state"),
+		g("iasql_pending_changes", "Changes by users that have not reached the cloud; at most 100000 are counted.",
+			`SELECT count(*) FROM (SELECT FROM public.iasql_audit_log WHERE NOT settled LIMIT 100000) l`),
+		g("iasql_records_unsettled", "Records in a state other than Present that the engine remembers, by state and whether they need a person; at most 100000 are counted.",
+			`SELECT state, review::text, count(*) FROM (SELECT state, review FROM iasql_internal.record_state LIMIT 100000) s GROUP BY 1, 2`, "state", "review"),
+		g("iasql_records_needing_review", "Records that need a person; at most 100000 are counted.",
+			`SELECT count(*) FROM (SELECT FROM iasql_internal.record_state WHERE review LIMIT 100000) s`),
+		g("iasql_conflicts_open", "Columns that changed on both sides and wait for a decision; at most 100000 are counted.",
+			`SELECT count(*) FROM (SELECT FROM public.iasql_conflicts WHERE resolved IS NULL LIMIT 100000) c`),
+		g("iasql_table_staleness_seconds", "How long ago the least recent listing of a table in the cloud began, over its regions.",
+			`SELECT account, table_name, extract(epoch FROM clock_timestamp() - min(listed))::double precision FROM iasql_internal.listing GROUP BY 1, 2 HAVING min(listed) IS NOT NULL`, "account", "table"),
+		g("iasql_listings_denied", "Listings that the cloud does not permit, by account and table.",
+			`SELECT account, table_name, count(*) FROM iasql_internal.listing WHERE denied IS NOT NULL GROUP BY 1, 2`, "account", "table"),
+		g("iasql_max_staleness_seconds", "The setting max_staleness.",
+			`SELECT extract(epoch FROM iasql_internal.setting('max_staleness')::interval)::double precision`),
+		g("iasql_engines_connected", "Engines that are connected now.",
+			`SELECT count(*) FROM iasql_internal.engine e WHERE iasql_internal.engine_alive(e)`),
+		g("iasql_lease_held", "1 for the engine that runs the cycles of an account now.",
+			`SELECT account, engine, 1 FROM iasql_internal.lease WHERE pid IS NOT NULL`, "account", "engine"),
+		g("iasql_batches_open", "Batches that are open.",
+			`SELECT count(*) FROM iasql_internal.batch WHERE closed_at IS NULL`),
+		g("iasql_batch_oldest_seconds", "How long the oldest open batch has been open; 0 if none is.",
+			`SELECT coalesce(extract(epoch FROM clock_timestamp() - min(opened_at)), 0)::double precision FROM iasql_internal.batch WHERE closed_at IS NULL`),
+		g("iasql_batch_timeout_seconds", "The setting batch_timeout.",
+			`SELECT extract(epoch FROM iasql_internal.setting('batch_timeout')::interval)::double precision`),
+		g("iasql_cycle_last_end_timestamp_seconds", "When the last full cycle of an account ended that did not fail as a whole.",
+			`SELECT a.name, extract(epoch FROM c.ended)::double precision FROM iasql_internal.account a
+			 CROSS JOIN LATERAL (SELECT c.ended FROM public.iasql_cycles c WHERE c.account = a.name AND c.kind = 'full' AND c.ended IS NOT NULL AND c.message IS NULL ORDER BY c.ended DESC LIMIT 1) c`, "account"),
+	}}
+}
+
+// Describe implements prometheus.Collector.
+func (i *installation) Describe(to chan<- *prometheus.Desc) {
+	for _, g := range i.gauges {
+		to <- g.desc
+	}
+}
+
+// Collect implements prometheus.Collector. Where one query fails its metric is
+// missing, and the scrape says so; the others are told.
+func (i *installation) Collect(to chan<- prometheus.Metric) {
+	i.lock.Lock()
+	defer i.lock.Unlock()
+	if time.Since(i.at) > fresh {
+		i.last, i.at = i.read(), time.Now()
+	}
+	for _, m := range i.last {
+		to <- m
+	}
+}
+
+func (i *installation) read() (metrics []prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	for _, g := range i.gauges {
+		got, err := g.read(ctx, i.pool)
+		if err != nil {
+			metrics = append(metrics, prometheus.NewInvalidMetric(g.desc, err))
+			continue
+		}
+		metrics = append(metrics, got...)
+	}
+	return metrics
+}
+
+func (g gauge) read(ctx context.Context, pool *pgxpool.Pool) (metrics []prometheus.Metric, err error) {
+	rows, err := pool.Query(ctx, g.query)
+	if err != nil {
+		return nil, err
+	}
+	labels := make([]string, g.n)
+	var value float64
+	into := make([]any, 0, g.n+1)
+	for i := range labels {
+		into = append(into, &labels[i])
+	}
+	_, err = pgx.ForEachRow(rows, append(into, &value), func() error {
+		metrics = append(metrics, prometheus.MustNewConstMetric(g.desc, prometheus.GaugeValue, value, labels...))
+		return nil
+	})
+	return metrics, err
+}
+
+// poolCollector tells of an engine's connections.
+type poolCollector struct{ pool *pgxpool.Pool }
+
+var (
+	poolConnections = prometheus.NewDesc("iasql_database_connections", "The engine's connections to the database, by what they are doing.", []string{"state"}, nil)
+	poolMost        = prometheus.NewDesc("iasql_database_connections_max", "The most connections that the engine opens.", nil, nil)
+	poolWaited      = prometheus.NewDesc("iasql_database_connection_wait_seconds_total", "How long the engine has waited for a free connection.", nil, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (p poolCollector) Describe(to chan<- *prometheus.Desc) {
+	to <- poolConnections
+	to <- poolMost
+	to <- poolWaited
+}
+
+// Collect implements prometheus.Collector.
+func (p poolCollector) Collect(to chan<- prometheus.Metric) {
+	stat := p.pool.Stat()
+	to <- prometheus.MustNewConstMetric(poolConnections, prometheus.GaugeValue, float64(stat.AcquiredConns()), "used")
+	to <- prometheus.MustNewConstMetric(poolConnections, prometheus.GaugeValue, float64(stat.IdleConns()), "idle")
+	to <- prometheus.MustNewConstMetric(poolMost, prometheus.GaugeValue, float64(stat.MaxConns()))
+	to <- prometheus.MustNewConstMetric(poolWaited, prometheus.CounterValue, stat.AcquireDuration().Seconds())
+}

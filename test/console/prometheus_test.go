@@ -1,0 +1,165 @@
+package console
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"iasql/internal/test/harness"
+)
+
+const rulesFile = "../../deploy/prometheus/iasql.rules.yml"
+
+func program(t *testing.T, name string) string {
+	t.Helper()
+	for _, path := range []string{name, "../../.venv/bin/" + name} {
+		if found, err := exec.LookPath(path); err == nil {
+			return found
+		}
+	}
+	t.Fatalf("there is no %s: make deps installs it", name)
+	return ""
+}
+
+// The alert rules are well formed, and what they and the dashboard name is there.
+func TestRules(t *testing.T) {
+	promtool := program(t, "promtool")
+	for _, args := range [][]string{{"check", "rules", rulesFile}, {"check", "config", "../../deploy/prometheus/prometheus.yml"}, {"test", "rules", "testdata/rules_test.yml"}} {
+		if out, err := exec.Command(promtool, args...).CombinedOutput(); err != nil {
+			t.Errorf("promtool %s: %v\n%s", strings.Join(args, " "), err, out)
+		}
+	}
+}
+
+var metricName = regexp.MustCompile(`\biasql_[a-z_]+`)
+
+// prometheus is a server that scrapes an engine.
+type prometheus struct {
+	w    *harness.World
+	base string
+}
+
+// newPrometheus starts Debian's Prometheus with the rules of deploy, whose alerts
+// wait for nothing.
+func newPrometheus(w *harness.World, target string) *prometheus {
+	w.Helper()
+	dir := w.TempDir()
+	rules, err := os.ReadFile(rulesFile)
+	if err != nil {
+		w.Fatal(err)
+	}
+	atOnce := regexp.MustCompile(`for: \S+`).ReplaceAllString(string(rules), "for: 0s")
+	config := fmt.Sprintf("global: {scrape_interval: 1s, evaluation_interval: 1s}\nrule_files: [rules.yml]\nscrape_configs:\n  - job_name: iasql\n    static_configs: [{targets: ['%s']}]\n", strings.TrimPrefix(target, "http://"))
+	for name, text := range map[string]string{"rules.yml": atOnce, "prometheus.yml": config} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			w.Fatal(err)
+		}
+	}
+	log := &harness.Buffer{}
+	cmd := exec.Command(program(w.T, "prometheus"), "--config.file="+filepath.Join(dir, "prometheus.yml"), "--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address=127.0.0.1:0", "--log.level=info")
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Start(); err != nil {
+		w.Fatal(err)
+	}
+	w.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		if w.Failed() {
+			w.Logf("prometheus said:\n%s", log)
+		}
+	})
+	p := &prometheus{w: w}
+	listening := regexp.MustCompile(`address=(127\.0\.0\.1:\d+)`)
+	w.Eventually(patience, "prometheus listens", func() bool {
+		if m := listening.FindStringSubmatch(log.String()); m != nil {
+			p.base = "http://" + m[1]
+		}
+		return p.base != ""
+	})
+	return p
+}
+
+// ask calls Prometheus' API and decodes what it answers.
+func (p *prometheus) ask(path string, into any) bool {
+	answer, err := http.Get(p.base + path)
+	if err != nil {
+		return false
+	}
+	defer answer.Body.Close()
+	return json.NewDecoder(answer.Body).Decode(into) == nil
+}
+
+// fires waits until an alert is firing.
+func (p *prometheus) fires(name string) {
+	p.w.Helper()
+	p.w.Eventually(patience, "alert "+name+" fires", func() bool {
+		var said struct {
+			Data struct {
+				Alerts []struct {
+					State  string
+					Labels map[string]string
+				}
+			}
+		}
+		if !p.ask("/api/v1/alerts", &said) {
+			return false
+		}
+		for _, a := range said.Data.Alerts {
+			if a.Labels["alertname"] == name && a.State == "firing" {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// knows waits until a query has an answer.
+func (p *prometheus) knows(query string) {
+	p.w.Helper()
+	p.w.Eventually(patience, "prometheus knows "+query, func() bool {
+		var said struct{ Data struct{ Result []any } }
+		return p.ask("/api/v1/query?query="+url.QueryEscape(query), &said) && len(said.Data.Result) > 0
+	})
+}
+
+// testPrometheus has a real Prometheus scrape the engine, and real faults fire the
+// alerts.
+func testPrometheus(t *testing.T, world *harness.World, engine *harness.Process, base string) {
+	there := *world
+	w := &there
+	w.T = t
+	p := newPrometheus(w, base)
+	p.knows("iasql_engines_connected == 1")
+	// What rules and dashboard name is there; some only once there is such a case.
+	for _, file := range []string{rulesFile, "../../deploy/grafana/iasql.json"} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(file, ".json") && !json.Valid(text) {
+			t.Errorf("%s is no JSON", file)
+		}
+		for _, name := range metricName.FindAllString(string(text), -1) {
+			switch name {
+			case "iasql_cloud_throttled_total", "iasql_records_unsettled", "iasql_listings_denied", "iasql_get_errors", "iasql_status", "iasql_listings", "iasql_rollback", "iasql_cycles", "iasql_queue_jobs":
+				continue
+			}
+			p.knows(name)
+		}
+	}
+	w.PSQL(`INSERT INTO subnet (vpc_id, cidr_block) SELECT id, '172.30.2.0/24' FROM vpc WHERE cidr_block = '10.9.0.0/16'`)
+	p.fires("IasqlNeedsPerson")
+	w.PSQL(`DELETE FROM subnet WHERE cidr_block = '172.30.2.0/24'`)
+	w.PSQL(`UPDATE iasql_settings SET value = '1 second' WHERE name = 'batch_timeout'`, `CALL iasql_begin()`, `SELECT pg_sleep(0)`)
+	p.fires("IasqlBatchAbandoned")
+	w.PSQL(`CALL iasql_rollback(true)`, `UPDATE iasql_settings SET value = '1 hour' WHERE name = 'batch_timeout'`)
+	engine.Stop()
+	p.fires("IasqlNoEngine")
+}
