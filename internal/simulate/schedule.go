@@ -31,6 +31,10 @@ const (
 	Retry       Do = "Retry"
 	Wait        Do = "Wait"
 
+	BatchBegin    Do = "BatchBegin"    // by the session of Slot
+	BatchCommit   Do = "BatchCommit"   // of that session's batch; goes on where an earlier one was cut off
+	BatchRollback Do = "BatchRollback" // likewise
+
 	Cycle   Do = "Cycle"
 	Preview Do = "Preview"
 
@@ -60,6 +64,9 @@ type Action struct {
 	Region        string
 	Inject        []Action
 	At            int
+
+	batch    int64 // that the cycle is of, 0 for none
+	reviewed bool
 }
 
 // Schedule is a world's settings and all that happens in it.
@@ -87,6 +94,9 @@ func NewSchedule(seed uint64) *Schedule {
 	g.rules = pick(rng, 0, 0, 0.05, 0.15)
 	g.open = pick(rng, 0, 0.1, 0.4)
 	g.only = rng.IntN(len(tables) * 2)
+	if rng.IntN(3) == 0 {
+		g.batches = pick(rng, 0.1, 0.25)
+	}
 	s.Constrained = rng.IntN(6) == 0
 	if rng.IntN(6) == 0 {
 		s.MaxDeletes = 1 + rng.IntN(3)
@@ -109,9 +119,9 @@ func NewSchedule(seed uint64) *Schedule {
 func pick[T any](rng *rand.Rand, list ...T) T { return list[rng.IntN(len(list))] }
 
 type generator struct {
-	rng                                                *rand.Rand
-	faults, stale, kills, inside, rules, open, removes float64
-	only                                               int
+	rng                                                         *rand.Rand
+	faults, stale, kills, inside, rules, open, removes, batches float64
+	only                                                        int
 }
 
 func (g *generator) next(depth int) Action {
@@ -124,6 +134,9 @@ func (g *generator) next(depth int) Action {
 	switch n := rng.IntN(100); {
 	case rng.Float64() < g.rules:
 		a.Do = pick(rng, Rule, Rule, Rule, Unrule, Protect, Protect)
+	case g.batches > 0 && rng.Float64() < g.batches:
+		a.Do = pick(rng, BatchBegin, BatchBegin, BatchCommit, BatchCommit, BatchRollback)
+		a.Seed, a.Faults, a.Stale = rng.Uint64(), g.faults, g.stale
 	case rng.Float64() < g.removes:
 		a.Do = Remove
 	case n < 14:

@@ -17,10 +17,10 @@ type tx struct {
 	shared map[decide.RecordRef]bool        // FOR KEY SHARE
 	// taken are the identities that it has given to records, also those it has taken
 	// away again: a unique index has them until the transaction ends.
-	taken map[uniqueKey]bool
-	audit []*auditRow
-	// inBatch: it has edited while a batch was open.
-	inBatch bool
+	taken    map[uniqueKey]bool
+	audit    []*auditRow
+	batch    int64 // that its changes belong to, 0 for none
+	stagings []staging
 	// allowReplace: iasql.allow_replace is on.
 	allowReplace bool
 }
@@ -34,7 +34,7 @@ type uniqueKey struct {
 
 func (db *database) tx(slot int) *tx {
 	if db.txs[slot] == nil {
-		db.txs[slot] = &tx{over: map[decide.RecordRef]modules.Row{}, shared: map[decide.RecordRef]bool{}, taken: map[uniqueKey]bool{}}
+		db.txs[slot] = &tx{over: map[decide.RecordRef]modules.Row{}, shared: map[decide.RecordRef]bool{}, taken: map[uniqueKey]bool{}, batch: db.batchOf(slot)}
 	}
 	return db.txs[slot]
 }
@@ -100,10 +100,11 @@ func (db *database) insert(tx *tx, t *modules.Table, id int64, vals modules.Row)
 			vals[c.Name] = modules.Null // what it stands for is not known here
 		}
 	}
-	if !db.allowed(tx, t, id, vals) {
+	if !db.allowed(tx, t, id, vals) || !db.mayWrite(tx, t, id, vals) {
 		return false
 	}
 	db.userWrite(tx, at, vals)
+	db.stage(tx, t, id, nil, vals)
 	db.audit(tx, &auditRow{Entry: auditlog.Entry{RecordID: id, Type: "INSERT"}, table: t, change: vals})
 	return true
 }
@@ -142,7 +143,11 @@ func (db *database) update(tx *tx, t *modules.Table, id int64, set modules.Row) 
 	if _, moves := change[modules.ColumnRegion]; moves && (db.named(tx, at) || db.sharedByOther(tx, at)) {
 		return false
 	}
+	if !db.mayWrite(tx, t, id, vals) {
+		return false
+	}
 	db.userWrite(tx, at, vals)
+	db.stage(tx, t, id, old, vals)
 	db.audit(tx, &auditRow{Entry: auditlog.Entry{RecordID: id, Type: "UPDATE", Original: masked(t, original)}, table: t, change: change, key: key, scope: t.Scope(old)})
 	return true
 }
@@ -154,11 +159,12 @@ func (db *database) remove(tx *tx, t *modules.Table, id int64) bool {
 	if !ok || db.heldByOther(tx, at) || modes.New(db.rules).Of(t.Name, id, "") == modes.Track {
 		return false
 	}
-	if db.sharedByOther(tx, at) || db.named(tx, at) || db.protection.Of(at) && db.hasObject(tx, at) {
+	if db.sharedByOther(tx, at) || db.named(tx, at) || db.protection.Of(at) && db.hasObject(tx, at) || !db.mayWrite(tx, t, id, nil) {
 		return false
 	}
 	key, _ := t.Key(old)
 	db.userWrite(tx, at, nil)
+	db.stage(tx, t, id, old, nil)
 	db.audit(tx, &auditRow{Entry: auditlog.Entry{RecordID: id, Type: "DELETE", Original: masked(t, old)}, table: t, key: key, scope: t.Scope(old)})
 	return true
 }
@@ -269,9 +275,8 @@ func (db *database) userWrite(tx *tx, at decide.RecordRef, vals modules.Row) {
 
 func (db *database) audit(tx *tx, a *auditRow) {
 	db.nextAudit++
-	a.ID, a.at = db.nextAudit, db.w.now
+	a.ID, a.at, a.batch = db.nextAudit, db.w.now, tx.batch
 	tx.audit = append(tx.audit, a)
-	tx.inBatch = tx.inBatch || db.batch != 0
 }
 
 // commit makes what a transaction wrote visible, with audit ids that may be
@@ -282,6 +287,11 @@ func (db *database) commit(slot int) {
 		return
 	}
 	delete(db.txs, slot)
+	db.commitTx(tx)
+}
+
+func (db *database) commitTx(tx *tx) {
+	db.commitStagings(tx)
 	refs := make([]decide.RecordRef, 0, len(tx.over))
 	for at := range tx.over {
 		refs = append(refs, at)
@@ -304,7 +314,11 @@ func (db *database) commit(slot int) {
 		if a.Type == "DELETE" {
 			db.logDeletion(at, a.ID, a.key)
 		}
-		db.w.check.committed(at, a)
+		if b := db.batches[a.batch]; b != nil && b.phase == "open" {
+			b.waiting = append(b.waiting, a)
+		} else {
+			db.w.check.committed(at, a)
+		}
 	}
 }
 

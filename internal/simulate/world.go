@@ -139,6 +139,14 @@ func (w *world) do(a *Action) {
 		}
 	case Wait:
 		w.now += a.For
+	case BatchBegin:
+		if w.db.txs[a.Slot] == nil {
+			w.trace("   batch %d", w.db.openBatch(a.Slot))
+		}
+	case BatchCommit:
+		w.batchCommit(a)
+	case BatchRollback:
+		w.batchRollback(a)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 // changes, states, deposed objects. With all false those that back off are left
 // out, and those always about which nothing can be decided in this cycle.
 func (c *cycle) snapshot(ctx context.Context, all bool) ([]*decide.Subject, error) {
-	refs, err := c.Store.Due(ctx, c.lease.Account)
+	refs, err := c.Store.Due(ctx, c.lease.Account, c.lease.Batch)
 	if err != nil {
 		return nil, fmt.Errorf("read pending changes: %w", err)
 	}
@@ -34,7 +34,7 @@ func (c *cycle) snapshot(ctx context.Context, all bool) ([]*decide.Subject, erro
 			loaded = append(loaded, found...)
 		}
 	}
-	deposed, err := c.Store.Deposed(ctx, c.lease.Account)
+	deposed, err := c.Store.Deposed(ctx, c.lease.Account, c.lease.Batch)
 	if err != nil {
 		return nil, fmt.Errorf("read deposed objects: %w", err)
 	}
@@ -47,13 +47,17 @@ func (c *cycle) snapshot(ctx context.Context, all bool) ([]*decide.Subject, erro
 	}
 	var subjects []*decide.Subject
 	for _, s := range loaded {
-		if (all || s.Due()) && !c.doubts.undecidable(s) {
+		if (all || s.Due()) && !c.held(s) && !c.doubts.undecidable(s) {
 			c.complete(s)
 			subjects = append(subjects, s)
 		}
 	}
 	return subjects, nil
 }
+
+// held reports whether a batch that this cycle is not about has the record staged:
+// nothing is done about it then, in either direction (R21).
+func (c *cycle) held(s *decide.Subject) bool { return s.Batch != 0 && s.Batch != c.lease.Batch }
 
 // leftFor notes that something is to be done with a table that is left out. A
 // batch is committed as a whole or not at all.

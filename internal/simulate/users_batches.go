@@ -1,0 +1,242 @@
+package simulate
+
+import (
+	"slices"
+	"time"
+
+	"iasql/internal/decide"
+	"iasql/internal/store"
+)
+
+// What people do with batches, and the engine for them.
+
+// batchOfSession returns the batch that the session of an action works in, unless
+// somebody is editing in it.
+func (w *world) batchOfSession(a *Action) *batchRow {
+	b := w.db.batches[w.db.sessions[a.Slot]]
+	if b == nil {
+		return nil
+	}
+	for _, tx := range w.db.txs {
+		if tx.batch == b.id {
+			return nil
+		}
+	}
+	return b
+}
+
+// busy reports whether a cycle of the batch is under way.
+func (w *world) busy(b *batchRow) bool {
+	return slices.ContainsFunc(w.runs, func(r *run) bool { return r.lease.Batch == b.id })
+}
+
+// batchCommit is iasql_commit. If a cycle is under way, only the batch's phase
+// changes, as if the engine that is to commit it ended then.
+func (w *world) batchCommit(a *Action) {
+	b := w.batchOfSession(a)
+	if b == nil || b.phase == "reverting" || w.busy(b) {
+		return
+	}
+	w.beginCommit(b)
+	w.trace("   %s", b)
+	if len(w.runs) == 0 && w.carryOut(b, a, 4) {
+		w.trace("   committed")
+		w.db.closeBatch(b)
+	}
+}
+
+// beginCommit closes a batch to edits.
+func (w *world) beginCommit(b *batchRow) {
+	if b.phase != "open" {
+		return
+	}
+	b.phase = "committing"
+	for _, row := range b.waiting {
+		row.committed = w.now
+		w.check.committed(ref(row.table, row.RecordID), row)
+	}
+	b.waiting = nil
+}
+
+// batchRollback is iasql_rollback.
+func (w *world) batchRollback(a *Action) {
+	b := w.batchOfSession(a)
+	switch {
+	case b == nil || w.busy(b):
+		return
+	case b.phase == "open":
+		w.trace("   %s rolled back: %v", b, w.db.rollbackBatch(b))
+		return
+	case b.phase == "committing":
+		if w.db.referredFrom(b.id) || w.anyLocked(b) {
+			return
+		}
+		w.db.restoreBatch(b)
+	}
+	w.trace("   %s", b)
+	if len(w.runs) == 0 && w.carryOut(b, a, 4) {
+		w.trace("   rolled back")
+		w.db.closeBatch(b)
+	}
+}
+
+// anyLocked reports whether an open transaction holds a record of the batch.
+func (w *world) anyLocked(b *batchRow) bool {
+	for at, s := range w.db.staged {
+		if s.batch == b.id && w.db.locked(at) {
+			return true
+		}
+	}
+	return false
+}
+
+// carryOut runs cycles of the batch. It reports whether nothing of the batch is left
+// to be done.
+func (w *world) carryOut(b *batchRow, a *Action, most int) bool {
+	for n := range most {
+		if err := w.cycle(&Action{Do: Cycle, Push: true, Seed: a.Seed + uint64(n), Faults: a.Faults, Stale: a.Stale, batch: b.id, reviewed: b.phase == "reverting"}, 0); err != nil || w.failed != nil {
+			return false
+		}
+		if len(w.db.unsettledOf(b.id)) == 0 {
+			return true
+		}
+		w.now += 30 * time.Second
+	}
+	return false
+}
+
+// endBatches ends all batches, faults having stopped. Before, others' changes must
+// have been dealt with as if there were no batches (R21).
+func (w *world) endBatches() {
+	if len(w.db.batches) == 0 {
+		return
+	}
+	w.settleDown("while batches are open")
+	w.retryAll()
+	w.settleDown("while batches are open, after retry")
+	for at := range w.db.pending {
+		if w.failed == nil && w.db.staged[at].batch == 0 {
+			if why := w.explained(at); why != "" {
+				w.violate("R21", "%v: a change that is not staged is held up by batches (%s)", at, why)
+			}
+		}
+	}
+	for round := 0; len(w.db.batches) > 0 && w.failed == nil; round++ {
+		var ids []int64
+		for id := range w.db.batches {
+			ids = append(ids, id)
+		}
+		slices.Sort(ids)
+		for _, id := range ids {
+			w.endBatch(w.db.batches[id], round)
+		}
+		if round > 4 {
+			w.violate("R21", "%d batches cannot be ended", len(w.db.batches))
+		}
+	}
+}
+
+// endBatch commits a batch or rolls it back.
+func (w *world) endBatch(b *batchRow, round int) {
+	quiet := &Action{Seed: 2}
+	if b.phase == "open" && b.id%2 == 0 && round < 3 {
+		w.beginCommit(b)
+		w.trace("%s in the end", b)
+	}
+	if b.phase == "open" {
+		w.trace("%s rolled back in the end: %v", b, w.db.rollbackBatch(b))
+		return
+	}
+	for b.phase == "committing" {
+		if w.carryOutFor(b, quiet) || b.id%3 == 0 || w.db.referredFrom(b.id) { // or keep
+			w.db.closeBatch(b)
+			return
+		}
+		if w.failed != nil {
+			return
+		}
+		w.db.restoreBatch(b)
+		w.trace("%s in the end", b)
+	}
+	w.carryOutFor(b, quiet)
+	w.db.closeBatch(b)
+}
+
+// carryOutFor does so for as long as something may heal.
+func (w *world) carryOutFor(b *batchRow, a *Action) bool {
+	for range enough {
+		w.now += 7 * time.Minute
+		if w.carryOut(b, a, 1) {
+			return true
+		}
+		if w.failed != nil {
+			return false
+		}
+	}
+	return false
+}
+
+// What the checker says of batches.
+
+// elsewhere reports whether a batch that the cycle is not of has the record staged.
+func (c *checker) elsewhere(r *run, at decide.RecordRef) bool {
+	return at.ID != 0 && c.w.db.stagedElsewhere(at, r.lease.Batch)
+}
+
+// begun: the entry of a call is in the intent log.
+func (c *checker) begun(r *run, call *decide.Intent) {
+	if c == nil {
+		return
+	}
+	if c.elsewhere(r, call.Record) {
+		c.w.violate("R21", "%v: a call for a record that another batch has staged: %s", call.Record, call.Kind)
+	}
+	if b := c.w.db.batches[c.w.db.staged[call.Record].batch]; b != nil && b.phase == "open" {
+		c.w.violate("R21", "%v: a call for a record whose batch nobody has committed: %s", call.Record, call.Kind)
+	}
+	if call.Record.ID == 0 && c.w.db.keyElsewhere(uniqueKey{call.Record.Table, call.Scope, call.Key}, r.lease.Batch) {
+		c.w.violate("R21", "%s: a call for an object of a name that a batch has staged: %s", call.Key, call.Kind)
+	}
+}
+
+// pulled: the engine writes to a record what it has found in the cloud.
+func (c *checker) pulled(p store.Pull) {
+	if c != nil && c.elsewhere(c.run(), p.Subject.Ref()) {
+		c.w.violate("R21", "%v: a pull into a record that another batch has staged: %s", p.Subject.Ref(), p.Action)
+	}
+}
+
+// settledIn: the engine marks audit rows as dealt with.
+func (c *checker) settledIn(at decide.RecordRef, now []*auditRow) {
+	if c == nil || c.run() == nil {
+		return
+	}
+	for _, a := range now {
+		if c.w.db.batches[a.batch] != nil && a.batch != c.run().lease.Batch {
+			c.w.violate("R21", "%v: a cycle that is not the batch's settled what the batch has staged", at)
+		}
+	}
+}
+
+// rolledBack: a batch that had not reached the cloud was rolled back. Its records are
+// as they were, but for what the cloud has assigned meanwhile, and secrets.
+func (c *checker) rolledBack(batch int64) {
+	if c == nil {
+		return
+	}
+	for at, s := range c.w.db.staged {
+		if s.batch != batch {
+			continue
+		}
+		t, r := registry.Table(at.Table), c.w.db.rows[at.Table][at.ID]
+		if (r == nil) != (s.before == nil) {
+			c.w.violate("R21", "%v: after a rollback it is there: %v, and was before the batch: %v", at, r != nil, s.before != nil)
+			continue
+		}
+		for i := range t.Columns {
+			if col := &t.Columns[i]; r != nil && !col.Assigned && !col.WriteOnly && r.vals[col.Name] != s.before[col.Name] {
+				c.w.violate("R21", "%v: after a rollback %s is %q, and was %q", at, col.Name, r.vals[col.Name], s.before[col.Name])
+			}
+		}
+	}
+}
