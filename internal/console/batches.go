@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -32,10 +33,15 @@ type batchInfo struct {
 
 // path is the last part of the batch's address: its id, or else its name.
 func (b batchInfo) path() string {
+	return url.PathEscape(b.key())
+}
+
+// key is what iasql_join takes: not every batch has a name.
+func (b batchInfo) key() string {
 	if b.id != "" {
-		return url.PathEscape(b.id)
+		return b.id
 	}
-	return url.PathEscape(b.name)
+	return b.name
 }
 
 func (b batchInfo) title() string {
@@ -80,8 +86,12 @@ func loadBatches(ctx context.Context, tx pgx.Tx) ([]batchInfo, error) {
 		}
 		text := func(names ...string) string {
 			for _, name := range names {
-				if m[name] != nil {
-					return fmt.Sprint(m[name])
+				switch value := m[name].(type) {
+				case nil:
+				case float64: // not 1e+06
+					return strconv.FormatFloat(value, 'f', -1, 64)
+				default:
+					return fmt.Sprint(value)
 				}
 			}
 			return ""
@@ -282,7 +292,7 @@ func (c *Console) batch(v *visit) {
 	}
 	title, lead, join := "Everything that is pending", "What would happen now, with all changes that have not reached the cloud.", ""
 	if found != nil {
-		title, lead, join = found.title(), "Opened by "+found.owner+".", found.name
+		title, lead, join = found.title(), "Opened by "+found.owner+".", found.key()
 	}
 	if v.r.FormValue("preview") == "" {
 		// The preview asks the cloud. The page is there at once, and the preview comes.
@@ -411,14 +421,14 @@ func (v *visit) batchButtons(b *batchInfo, p plan) g.Node {
 	if b == nil {
 		return h.P(h.Class("muted"), g.Text("No batch is reviewed here: each change is pushed by itself, in a moment."))
 	}
-	fields := []string{"batch", b.name, "hash", p.hash, "id", b.id}
+	fields := []string{"batch", b.key(), "hash", p.hash, "id", b.id}
 	cancel := ""
 	if p.can["cancel"] {
 		cancel = "1"
 	}
 	commitForm := h.Form(h.Method("post"), h.Action("/do"), h.Class("action commit"),
 		h.Input(h.Type("hidden"), h.Name("csrf"), h.Value(v.session.csrf)), h.Input(h.Type("hidden"), h.Name("do"), h.Value("commit")),
-		h.Input(h.Type("hidden"), h.Name("back"), h.Value(v.r.URL.Path)), h.Input(h.Type("hidden"), h.Name("batch"), h.Value(b.name)),
+		h.Input(h.Type("hidden"), h.Name("back"), h.Value(v.r.URL.Path)), h.Input(h.Type("hidden"), h.Name("batch"), h.Value(b.key())),
 		h.Input(h.Type("hidden"), h.Name("hash"), h.Value(p.hash)), h.Input(h.Type("hidden"), h.Name("cancel"), h.Value(cancel)),
 		h.Label(h.For("message"), g.Text("Why")),
 		h.Input(h.ID("message"), h.Name("message"), h.MaxLength("1000"), h.Placeholder("what the audit log shall say")),
@@ -429,7 +439,7 @@ func (v *visit) batchButtons(b *batchInfo, p plan) g.Node {
 			h.Code(g.Text("CALL iasql_commit(…, preview_hash => "+literal(shorten(p.hash, 16))+", …)"))))
 	force := b.owner != v.session.role
 	return section("Decide",
-		g.If(p.can["approve"] && b.id != "", v.button(approve(b.name, b.id, p.hash), fields...)),
+		g.If(p.can["approve"] && b.id != "", v.button(approve(b.key(), b.id, p.hash), fields...)),
 		commitForm,
-		v.button(rollback(b.name, force), fields...))
+		v.button(rollback(b.key(), force), fields...))
 }
