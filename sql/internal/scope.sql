@@ -28,13 +28,13 @@ END
 $$;
 COMMENT ON FUNCTION iasql_internal.refuse_scope(text, bigint, text) IS 'Raises if a reference of a record is to another account or region.';
 
-CREATE OR REPLACE FUNCTION iasql_internal.other_scope("table" text, ids bigint[], columns text[], "found" boolean, moved bigint[]) RETURNS void
+CREATE OR REPLACE FUNCTION iasql_internal.other_scope("table" text, ids bigint[], columns text[], there boolean, moved bigint[]) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     id bigint;
     n  integer := 0;
 BEGIN
-    IF "found" THEN
+    IF there THEN
         FOREACH id IN ARRAY ids LOOP
             n := n + 1;
             IF NOT id = ANY (moved) THEN

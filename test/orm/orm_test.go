@@ -104,7 +104,7 @@ func scope(t *testing.T, w *harness.World) {
 	for _, refused := range []struct{ statement, message string }{
 		{`INSERT INTO subnet (account, region, cidr_block, vpc_id) VALUES ('orm', 'us-east-1', '10.2.1.0/24', 1002)`, "is in us-east-1, and its vpc_id refers to record 1002 of vpc, which is in eu-west-1"},
 		{`UPDATE subnet SET vpc_id = 1002 WHERE id = 2001`, "record 2001 of subnet is in us-east-1, and its vpc_id refers to record 1002"},
-		{`BEGIN; UPDATE subnet SET vpc_id = 1002 WHERE id = 2001; SELECT 'not reached'; COMMIT`, "record 2001 of subnet"},
+		{`BEGIN; UPDATE subnet SET vpc_id = 1002 WHERE id = 2001; DO $$ BEGIN RAISE EXCEPTION 'not reached'; END $$; COMMIT`, "record 2001 of subnet"},
 		{`UPDATE vpc SET region = 'eu-west-1' WHERE id = 1001`, "record 2001 of subnet is in us-east-1, and its vpc_id refers to record 1001 of vpc, which is in eu-west-1"},
 		{`UPDATE subnet SET region = 'eu-west-1' WHERE id = 2001`, "record 2001 of subnet is in eu-west-1"},
 		{`BEGIN; UPDATE vpc SET region = 'eu-west-1' WHERE id = 1001; UPDATE subnet SET region = 'eu-west-1' WHERE id = 2001; COMMIT`, "record 2002 of subnet"},
