@@ -258,6 +258,7 @@ func (w *world) report(o *outsider, k *killer) {
 	for _, why := range w.list(`SELECT kind || ' ' || count(*) || ': ' || left(message, 120) FROM iasql_cycles WHERE message <> '' GROUP BY kind, left(message, 120) ORDER BY count(*) DESC LIMIT 20`) {
 		w.t.Logf("ended early, %s", why)
 	}
+	w.t.Logf("%s records were deleted because their objects had gone", w.scalar(`SELECT count(*) FROM iasql_audit_log WHERE change_type = 'DELETE' AND origin = 'engine'`))
 	w.t.Logf("%s objects at the end", w.scalar(`SELECT count(*) FROM chaos.object WHERE NOT gone`))
 	w.t.Logf("kill points:\n%s", k)
 }

@@ -50,17 +50,29 @@ func newOutsider(w *world) *outsider {
 		vpcs: map[string]*outsideVPC{}, queues: map[string]*outsideQueue{}, shared: map[string]map[string]string{}}
 }
 
+// act edits until it is told to stop. The last it does before each lull is to delete, so
+// that there is something which the full cycles of the lull have to notice.
 func (o *outsider) act(random *rand.Rand, stop <-chan struct{}) {
+	resting := false
 	for pause(stop, time.Duration(50+random.IntN(400))*time.Millisecond) {
-		if o.w.lull() {
+		edits := []func(context.Context, *rand.Rand) (bool, error){o.edit}
+		switch lull := o.w.lull(); {
+		case lull && resting:
 			continue
+		case lull:
+			edits = []func(context.Context, *rand.Rand) (bool, error){o.deleteVPC, o.deleteQueue}
+			resting = true
+		default:
+			resting = false
 		}
-		done, err := o.edit(context.Background(), random)
-		if err != nil {
-			o.w.t.Logf("outsider: %v", err)
-		}
-		if done {
-			o.edits++
+		for _, edit := range edits {
+			done, err := edit(context.Background(), random)
+			if err != nil {
+				o.w.t.Logf("outsider: %v", err)
+			}
+			if done {
+				o.edits++
+			}
 		}
 	}
 }
