@@ -12,7 +12,6 @@ import (
 
 	"iasql/internal/auditlog"
 	"iasql/internal/decide"
-	"iasql/internal/modes"
 	"iasql/internal/modules"
 	"iasql/internal/store"
 )
@@ -26,6 +25,7 @@ type Database struct {
 	intents intentLog
 	clocks  clocks
 	entries entryCache
+	rules   ruleCache
 	held    held
 	// lockWait is pullLockWait in tests that make many pulls wait.
 	lockWait time.Duration
@@ -62,25 +62,14 @@ func (d *Database) Regions(ctx context.Context, provider, account string) ([]str
 	return nil, nil
 }
 
-// Policy implements [store.Store].
+// Settings implements [store.Store].
 func (d *Database) Settings(ctx context.Context, account string) (store.Settings, error) {
 	s := store.Settings{Imported: map[string]bool{}}
 	batch := &pgx.Batch{}
 	// First the version: rules that come up in between are those of a later one.
-	batch.Queue(`SELECT iasql_internal.rules_version()`).QueryRow(func(row pgx.Row) error { return row.Scan(&s.Version) })
-	batch.Queue(`SELECT id, coalesce(table_name, ''), coalesce(record_id, 0), coalesce(column_name, ''), mode FROM public.iasql_mode`).
-		Query(func(rows pgx.Rows) error {
-			rules, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (modes.Rule, error) {
-				var r modes.Rule
-				return r, row.Scan(&r.ID, &r.Table, &r.RecordID, &r.Column, &r.Mode)
-			})
-			s.Rules = modes.New(rules)
-			return err
-		})
-	queueProtection(batch, account, &s)
+	queueVersion(batch, &s.Version)
 	batch.Queue(`
 		SELECT (SELECT value FROM public.iasql_settings WHERE name = 'conflict_policy') = 'hold',
-		       (SELECT value FROM public.iasql_settings WHERE name = 'drift') = 'ask',
 		       (SELECT value FROM public.iasql_settings WHERE name = 'max_deletes')::integer,
 		       (SELECT value FROM public.iasql_settings WHERE name = 'max_delete_ratio')::double precision,
 		       (SELECT value FROM public.iasql_settings WHERE name = 'delete_ratio_floor')::integer,
@@ -88,7 +77,7 @@ func (d *Database) Settings(ctx context.Context, account string) (store.Settings
 		       extract(epoch FROM (SELECT value FROM public.iasql_settings WHERE name = 'max_staleness')::interval)::double precision`).
 		QueryRow(func(row pgx.Row) error {
 			var window, staleness float64
-			err := row.Scan(&s.HoldConflicts, &s.AskDrift, &s.Deletes.Max, &s.Deletes.Ratio, &s.Deletes.Floor, &window, &staleness)
+			err := row.Scan(&s.HoldConflicts, &s.Deletes.Max, &s.Deletes.Ratio, &s.Deletes.Floor, &window, &staleness)
 			s.ConsistencyWindow, s.MaxStaleness = duration(window), duration(staleness)
 			return err
 		})
@@ -100,7 +89,10 @@ func (d *Database) Settings(ctx context.Context, account string) (store.Settings
 			}
 			return err
 		})
-	return s, d.Pool.SendBatch(ctx, batch).Close()
+	if err := d.Pool.SendBatch(ctx, batch).Close(); err != nil {
+		return s, err
+	}
+	return s, d.rules.read(ctx, d, account, &s)
 }
 
 // duration returns a number of seconds as a duration.

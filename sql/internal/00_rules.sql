@@ -1,12 +1,68 @@
--- Part of rules_version (R19): a cycle that was decided by other rules begins anew.
-CREATE OR REPLACE FUNCTION iasql_internal.protection_version() RETURNS text
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+-- The version of the rules (R19): a cycle that was decided by other rules begins anew.
+--
+-- It is asked for several times in each push cycle, and there may be many thousands of rules, so that they are not read for it. Each
+-- statement that changes rules notes by how much it changes the sum of their hashes: a version that was there before is the same
+-- again. A counter would be one row that transactions of users wait for each other at; rows of their own they only add.
+DROP FUNCTION IF EXISTS iasql_internal.protection_version();
+
+CREATE OR REPLACE FUNCTION iasql_internal.rule_hash("table" text, rule jsonb) RETURNS bigint
+LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp
+RETURN hashtextextended(concat("table", ' ', rule - ARRAY['id', 'by', 'at']), 0);
+COMMENT ON FUNCTION iasql_internal.rule_hash(text, jsonb) IS 'What a row adds to the version of the rules.';
+
+CREATE OR REPLACE FUNCTION iasql_internal.note_rules() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    change numeric := 0;
+    gone   numeric;
 BEGIN
-    RETURN (SELECT coalesce(sum(hashtextextended((p.table_name, p.record_id, p.protected)::text, 0)), 0) FROM public.iasql_protection p)
-        || ':' || (SELECT coalesce(sum(hashtextextended((i.table_name, i.match)::text, 0)), 0) FROM public.iasql_ignore i)
-        || ':' || (SELECT coalesce(sum(hashtextextended((f.table_name, f.account, f.region, f.key)::text, 0)), 0) FROM iasql_internal.forgotten f)
-        || ':' || (SELECT coalesce(sum(hashtextextended((a.table_name, a.key)::text, 0)), 0) FROM iasql_internal.adopted a)
-        || ':' || iasql_internal.setting('drift');
+    IF TG_OP IN ('INSERT', 'UPDATE') THEN
+        change := (SELECT coalesce(sum(iasql_internal.rule_hash(TG_TABLE_NAME, to_jsonb(n))), 0) FROM new_rows n);
+    END IF;
+    IF TG_OP IN ('DELETE', 'UPDATE') THEN
+        change := change - (SELECT coalesce(sum(iasql_internal.rule_hash(TG_TABLE_NAME, to_jsonb(o))), 0) FROM old_rows o);
+    ELSIF TG_OP = 'TRUNCATE' THEN
+        EXECUTE format('SELECT coalesce(sum(iasql_internal.rule_hash(%L, to_jsonb(o))), 0) FROM %I.%I o', TG_TABLE_NAME, TG_TABLE_SCHEMA, TG_TABLE_NAME) INTO gone;
+        change := -gone;
+    END IF;
+    IF change <> 0 THEN
+        INSERT INTO iasql_internal.rules_change (delta) VALUES (change);
+    END IF;
+    RETURN NULL;
 END
 $$;
-COMMENT ON FUNCTION iasql_internal.protection_version() IS 'Changes whenever what is protected, ignored, forgotten or asked for does.';
+COMMENT ON FUNCTION iasql_internal.note_rules() IS 'Statement trigger of the tables that have rules: notes how their version changes.';
+
+-- ALWAYS: in sessions of replication and restoring, too (manual, ALTER TABLE).
+DO $triggers$
+DECLARE
+    rules text;
+BEGIN
+    FOREACH rules IN ARRAY ARRAY['public.iasql_mode', 'public.iasql_protection', 'public.iasql_ignore', 'iasql_internal.forgotten', 'iasql_internal.adopted'] LOOP
+        EXECUTE format('CREATE OR REPLACE TRIGGER iasql_rules_insert AFTER INSERT ON %s REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION iasql_internal.note_rules()', rules);
+        EXECUTE format('CREATE OR REPLACE TRIGGER iasql_rules_update AFTER UPDATE ON %s REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION iasql_internal.note_rules()', rules);
+        EXECUTE format('CREATE OR REPLACE TRIGGER iasql_rules_delete AFTER DELETE ON %s REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION iasql_internal.note_rules()', rules);
+        EXECUTE format('CREATE OR REPLACE TRIGGER iasql_rules_truncate BEFORE TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION iasql_internal.note_rules()', rules);
+        EXECUTE format('ALTER TABLE %s ENABLE ALWAYS TRIGGER iasql_rules_insert, ENABLE ALWAYS TRIGGER iasql_rules_update, ENABLE ALWAYS TRIGGER iasql_rules_delete, ENABLE ALWAYS TRIGGER iasql_rules_truncate', rules);
+    END LOOP;
+END
+$triggers$;
+
+-- In PL/pgSQL: a function in SQL would be planned anew each time.
+CREATE OR REPLACE FUNCTION iasql_internal.rules_version() RETURNS text
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN (SELECT coalesce(sum(c.delta), 0) || ':' || (SELECT s.value FROM public.iasql_settings s WHERE s.name = 'drift') FROM iasql_internal.rules_change c);
+END
+$$;
+COMMENT ON FUNCTION iasql_internal.rules_version() IS 'Changes whenever the rules do by which the engine decides: modes, what is protected, ignored, forgotten or asked for, and the setting drift.';
+
+CREATE OR REPLACE FUNCTION iasql_internal.fold_rules_changes() RETURNS void
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+BEGIN ATOMIC
+    WITH folded AS (
+        DELETE FROM iasql_internal.rules_change c WHERE (SELECT count(*) > 100 FROM iasql_internal.rules_change) RETURNING c.delta
+    )
+    INSERT INTO iasql_internal.rules_change (delta) SELECT sum(f.delta) FROM folded f HAVING count(*) > 0;
+END;
+COMMENT ON FUNCTION iasql_internal.fold_rules_changes() IS 'Makes many rows of rules_change one; the version stays.';

@@ -1,14 +1,4 @@
 DROP FUNCTION IF EXISTS iasql_internal.hold_lease(text, bigint);
--- In PL/pgSQL: three times in each push cycle it is asked, and a function in SQL would be planned anew each time.
-CREATE OR REPLACE FUNCTION iasql_internal.rules_version() RETURNS text
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-    RETURN (SELECT count(*) || ':' || coalesce(sum(hashtextextended((m.table_name, m.record_id, m.column_name, m.mode)::text, 0)), 0) || ':' || iasql_internal.protection_version()
-            FROM public.iasql_mode m);
-END
-$$;
-COMMENT ON FUNCTION iasql_internal.rules_version() IS 'Changes whenever the rules do by which the engine decides.';
-
 CREATE OR REPLACE FUNCTION iasql_internal.hold_rules(rules text, batch bigint) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN

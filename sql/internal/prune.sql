@@ -52,6 +52,7 @@ BEGIN
     full_ := full_ OR n = most;
     -- Permits that their transaction has not used; nobody else can use them.
     DELETE FROM iasql_internal.permit p WHERE p.xid <> pg_current_xact_id();
+    PERFORM iasql_internal.fold_rules_changes();
     UPDATE iasql_internal.pruning p SET last_run = CASE WHEN full_ THEN '-infinity' ELSE clock_timestamp() END;
     RETURN total;
 END

@@ -1,0 +1,114 @@
+package postgres
+
+import (
+	"context"
+	gosync "sync"
+
+	"github.com/jackc/pgx/v5"
+
+	"iasql/internal/decide"
+	"iasql/internal/modes"
+	"iasql/internal/modules"
+	"iasql/internal/store"
+)
+
+// ruleCache keeps the rules as they were read last, by account. While their version is
+// the same, so are they: there may be many thousands, and a cycle begins for every edit.
+type ruleCache struct {
+	lock      gosync.Mutex
+	byAccount map[string]rules
+}
+
+// rules are what people have said about what is theirs. Nobody changes them in place.
+type rules struct {
+	version    string
+	modes      modes.Rules
+	protection decide.Protection
+	letting    decide.Letting
+	askDrift   bool
+}
+
+// read fills in the rules of the settings' version; if there are newer ones by now,
+// those and their version.
+func (c *ruleCache) read(ctx context.Context, d *Database, account string, s *store.Settings) error {
+	c.lock.Lock()
+	known, ok := c.byAccount[account]
+	c.lock.Unlock()
+	if !ok || known.version != s.Version {
+		// Of one snapshot: what is kept under a version must be that version's.
+		err := d.snapshot(ctx, func(tx pgx.Tx) error {
+			var err error
+			known, err = readRules(ctx, tx, account)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		c.lock.Lock()
+		if c.byAccount == nil {
+			c.byAccount = map[string]rules{}
+		}
+		c.byAccount[account] = known
+		c.lock.Unlock()
+	}
+	s.Version, s.Rules, s.Protection, s.Letting, s.AskDrift = known.version, known.modes, known.protection, known.letting, known.askDrift
+	return nil
+}
+
+// queueVersion queues the read of the rules' version.
+func queueVersion(batch *pgx.Batch, into *string) {
+	batch.Queue(`SELECT iasql_internal.rules_version()`).QueryRow(func(row pgx.Row) error { return row.Scan(into) })
+}
+
+func readRules(ctx context.Context, tx pgx.Tx, account string) (rules, error) {
+	var r rules
+	batch := &pgx.Batch{}
+	queueVersion(batch, &r.version)
+	batch.Queue(`SELECT id, coalesce(table_name, ''), coalesce(record_id, 0), coalesce(column_name, ''), mode FROM public.iasql_mode`).
+		Query(func(rows pgx.Rows) error {
+			list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (modes.Rule, error) {
+				var m modes.Rule
+				return m, row.Scan(&m.ID, &m.Table, &m.RecordID, &m.Column, &m.Mode)
+			})
+			r.modes = modes.New(list)
+			return err
+		})
+	batch.Queue(`SELECT table_name, coalesce(record_id, 0), protected FROM public.iasql_protection`).Query(func(rows pgx.Rows) error {
+		var ref decide.RecordRef
+		var protected bool
+		r.protection = decide.Protection{}
+		_, err := pgx.ForEachRow(rows, []any{&ref.Table, &ref.ID, &protected}, func() error {
+			r.protection[ref] = protected
+			return nil
+		})
+		return err
+	})
+	batch.Queue(`SELECT id, coalesce(table_name, ''), match::text FROM public.iasql_ignore ORDER BY id`).Query(func(rows pgx.Rows) error {
+		var id int64
+		var table, match string
+		_, err := pgx.ForEachRow(rows, []any{&id, &table, &match}, func() error {
+			rule, err := decide.ParseIgnoreRule(id, table, []byte(match))
+			r.letting.Rules = append(r.letting.Rules, rule)
+			return err
+		})
+		return err
+	})
+	batch.Queue(`SELECT table_name, region, key FROM iasql_internal.forgotten WHERE account = $1`, account).
+		Query(names(&r.letting.Forgotten, account))
+	batch.Queue(`SELECT table_name, '', key FROM iasql_internal.adopted`).Query(names(&r.letting.Adopted, ""))
+	batch.Queue(`SELECT value = 'ask' FROM public.iasql_settings WHERE name = 'drift'`).QueryRow(func(row pgx.Row) error { return row.Scan(&r.askDrift) })
+	return r, tx.SendBatch(ctx, batch).Close()
+}
+
+// names reads names of objects, by table, region and key.
+func names(into *map[decide.ObjectName]bool, account string) func(pgx.Rows) error {
+	return func(rows pgx.Rows) error {
+		*into = map[decide.ObjectName]bool{}
+		var table, region, key string
+		_, err := pgx.ForEachRow(rows, []any{&table, &region, &key}, func() error {
+			(*into)[decide.ObjectName{Table: table, Scope: modules.Scope{Account: account, Region: region}, Key: key}] = true
+			return nil
+		})
+		return err
+	}
+}
