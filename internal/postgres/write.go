@@ -403,9 +403,11 @@ func (d *Database) Listed(ctx context.Context, lease store.Lease, listings, gone
 		left[i], nowhere[i] = gone[i].Table, gone[i].Scope.Region
 	}
 	return d.fencedBatch(ctx, lease, nil, func(batch *pgx.Batch) error {
-		batch.Queue(`
-			DELETE FROM iasql_internal.listing l USING unnest($2::text[], $3::text[]) g (name, region)
-			WHERE l.account = $1 AND l.table_name = g.name AND l.region = g.region`, lease.Account, left, nowhere)
+		if len(gone) > 0 {
+			batch.Queue(`
+				DELETE FROM iasql_internal.listing l USING unnest($2::text[], $3::text[]) g (name, region)
+				WHERE l.account = $1 AND l.table_name = g.name AND l.region = g.region`, lease.Account, left, nowhere)
+		}
 		batch.Queue(`
 			INSERT INTO iasql_internal.listing AS known (account, table_name, region, tried, listed, changed, objects, rules, denied, partly)
 			SELECT $1, l.name, l.region, l.began, CASE WHEN l.complete THEN l.began END, CASE WHEN l.news THEN l.began END,
