@@ -107,6 +107,7 @@ type columnInfo struct {
 	identity        bool
 	assigned        bool
 	own             bool // the user's own
+	indexed         bool // an index has the table in this column's order
 }
 
 // sortable reports whether rows can be paged by the column.
@@ -120,7 +121,9 @@ func (c *columnInfo) document() bool {
 func loadColumns(ctx context.Context, tx pgx.Tx, t *tableInfo) ([]*columnInfo, error) {
 	rows, err := tx.Query(ctx, `
 		SELECT a.attname, format_type(a.atttypid, NULL), coalesce(col_description(a.attrelid, a.attnum), ''), y.typcategory::text,
-			a.attname = ANY (m.identity), a.attname = ANY (m.assigned), NOT a.attname = ANY (m.columns || '{id,account,region}'::text[])
+			a.attname = ANY (m.identity), a.attname = ANY (m.assigned), NOT a.attname = ANY (m.columns || '{id,account,region}'::text[]),
+			EXISTS (SELECT FROM pg_index i JOIN pg_class x ON x.oid = i.indexrelid JOIN pg_am w ON w.oid = x.relam
+			        WHERE i.indrelid = a.attrelid AND i.indisvalid AND i.indpred IS NULL AND i.indkey[0] = a.attnum AND w.amname = 'btree')
 		FROM pg_attribute a
 		JOIN pg_type y ON y.oid = a.atttypid
 		JOIN iasql_internal.managed_table m ON m.name = $2
@@ -131,7 +134,7 @@ func loadColumns(ctx context.Context, tx pgx.Tx, t *tableInfo) ([]*columnInfo, e
 	}
 	columns, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (*columnInfo, error) {
 		c := &columnInfo{}
-		return c, row.Scan(&c.name, &c.kind, &c.doc, &c.category, &c.identity, &c.assigned, &c.own)
+		return c, row.Scan(&c.name, &c.kind, &c.doc, &c.category, &c.identity, &c.assigned, &c.own, &c.indexed)
 	})
 	if err == nil && len(columns) == 0 {
 		return nil, errNotThere("You may not read table " + t.name + ".")

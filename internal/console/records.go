@@ -70,6 +70,7 @@ type listQuery struct {
 	problems   bool // only those that are not settled
 	sort       string
 	descending bool
+	anyway     bool // sort by it, however long it takes
 	after      *cursor
 }
 
@@ -81,6 +82,29 @@ type cursor struct {
 }
 
 const pageSize = 50
+
+// A page of a table with more records than this looks at as many of them at most, in
+// the order of their ids, for conditions that no index answers; and does not sort by
+// a column without an index unless it is told to.
+const lookedAt = 100_000
+
+// big reports whether a table has more records than a page may look at.
+func (t *tableInfo) big() bool { return t.estimate > lookedAt }
+
+// unindexed returns the column that the list would have to sort all records by, or nil.
+func (q listQuery) unindexed(t *tableInfo, columns []*columnInfo) *columnInfo {
+	if c := find(columns, q.sort); t.big() && q.sort != "id" && !c.indexed {
+		return c
+	}
+	return nil
+}
+
+// bounded reports whether a page looks at some of the records only: it is in the order
+// of ids, and may have to look at many before it has enough.
+func (q listQuery) bounded(t *tableInfo, columns []*columnInfo) bool {
+	indexed := func(c condition) bool { return c.operator == "eq" && find(columns, c.column).indexed }
+	return t.big() && q.sort == "id" && len(q.conditions) > 0 && !q.problems && !slices.ContainsFunc(q.conditions, indexed)
+}
 
 func (v *visit) listQuery(columns []*columnInfo) (q listQuery) {
 	form := v.r.URL.Query()
@@ -98,6 +122,7 @@ func (v *visit) listQuery(columns []*columnInfo) (q listQuery) {
 	if column := find(columns, form.Get("sort")); column != nil && column.sortable() {
 		q.sort = column.name
 	}
+	q.anyway = form.Get("anyway") != ""
 	if text, err := base64.RawURLEncoding.DecodeString(form.Get("after")); err == nil && len(text) > 0 {
 		var at cursor
 		if json.Unmarshal(text, &at) == nil {
@@ -128,6 +153,9 @@ func (q listQuery) address(t string, change func(*listQuery)) string {
 	}
 	if q.descending {
 		pairs = append(pairs, "dir", "desc")
+	}
+	if q.anyway {
+		pairs = append(pairs, "anyway", "1")
 	}
 	if q.after != nil {
 		text, err := json.Marshal(q.after)
@@ -187,7 +215,19 @@ func (q listQuery) build(t *tableInfo, columns []*columnInfo, shown []*columnInf
 	for _, c := range shown {
 		list = append(list, "left(t."+ident(c.name)+"::text, 161)")
 	}
-	sql = "SELECT " + strings.Join(list, ", ") + " FROM " + table(t.name) + " t"
+	from := table(t.name)
+	if q.bounded(t, columns) {
+		some := ""
+		if q.after != nil { // the condition that is on all of them is on these
+			some = " WHERE s.id " + beyond + " " + add(q.after.ID)
+		}
+		readable := make([]string, len(columns)) // the visitor may not read others
+		for i, c := range columns {
+			readable[i] = "s." + ident(c.name)
+		}
+		from = fmt.Sprintf("(SELECT %s FROM %s s%s ORDER BY s.id %s LIMIT %d)", strings.Join(readable, ", "), from, some, direction, lookedAt)
+	}
+	sql = "SELECT " + strings.Join(list, ", ") + " FROM " + from + " t"
 	if len(where) > 0 {
 		sql += " WHERE " + strings.Join(where, " AND ")
 	}
@@ -237,6 +277,8 @@ func (c *Console) records(v *visit) {
 	var q listQuery
 	var rows []listed
 	states := map[int64]recordState{}
+	var slow *columnInfo // what is not sorted by
+	var rest *int64      // where the search goes on
 	err := v.session.read(v.ctx(), func(tx pgx.Tx) (err error) {
 		if t, err = findTable(v.ctx(), tx, v.r.PathValue("table")); err != nil {
 			return err
@@ -249,8 +291,18 @@ func (c *Console) records(v *visit) {
 		}
 		shown = shownColumns(columns)
 		q = v.listQuery(columns)
+		if slow = q.unindexed(t, columns); slow != nil && !q.anyway {
+			q.sort, q.after = "id", nil
+		} else {
+			slow = nil
+		}
 		if rows, err = q.load(v.ctx(), tx, t, columns, shown); err != nil {
 			return err
+		}
+		if len(rows) <= pageSize && q.bounded(t, columns) {
+			if rest, err = q.rest(v.ctx(), tx, t); err != nil {
+				return err
+			}
 		}
 		var ids []int64
 		for _, r := range rows {
@@ -276,12 +328,18 @@ func (c *Console) records(v *visit) {
 			next = q.address(t.name, func(q *listQuery) { q.after = at })
 		}
 	}
+	further := ""
+	if rest != nil {
+		further = q.address(t.name, func(q *listQuery) { q.after = &cursor{ID: *rest} })
+	}
 	v.page(t.name, "",
 		h.P(h.Class("muted"), g.Text("Module "), h.A(h.Href(to("/records", "module", t.module)), g.Text(t.module)), g.Text(" · last look at the cloud "), ago(t.lastSeen)),
 		v.filterForm(t, columns, q),
+		unsorted(t, q, slow),
 		v.recordTable(t, shown, q, rows, states),
 		h.Nav(h.Class("pager"), g.Attr("aria-label", "Pages of the list"),
 			g.If(q.after != nil, h.A(h.Href(q.address(t.name, func(*listQuery) {})), g.Text("« First page"))),
+			g.If(further != "", h.Span(h.Class("muted"), g.Text("Looked at "+grouped(lookedAt)+" records. "), h.A(h.Rel("next"), h.ID("next"), h.Href(further), g.Text("Search on ›")))),
 			g.If(next != "", h.A(h.Rel("next"), h.ID("next"), h.Href(next), g.Text("Next page ›")))),
 		v.button(syncNow(t.name), "table", t.name),
 	)
@@ -302,6 +360,39 @@ func (q listQuery) load(ctx context.Context, tx pgx.Tx, t *tableInfo, columns, s
 		}
 		return l, row.Scan(into...)
 	})
+}
+
+// rest returns the id after which a bounded search goes on; nil if it has seen all.
+func (q listQuery) rest(ctx context.Context, tx pgx.Tx, t *tableInfo) (*int64, error) {
+	direction, condition, args := "ASC", "", []any{pgx.QueryExecModeExec}
+	if q.descending {
+		direction = "DESC"
+	}
+	if q.after != nil {
+		condition, args = " WHERE s.id > $1", append(args, q.after.ID)
+		if q.descending {
+			condition = " WHERE s.id < $1"
+		}
+	}
+	var ids []int64
+	rows, err := tx.Query(ctx, fmt.Sprintf("SELECT s.id FROM %s s%s ORDER BY s.id %s OFFSET %d LIMIT 2", table(t.name), condition, direction, lookedAt-1), args...)
+	if err == nil {
+		ids, err = pgx.CollectRows(rows, pgx.RowTo[int64])
+	}
+	if err != nil || len(ids) < 2 { // 1: that was the last one
+		return nil, err
+	}
+	return &ids[0], nil
+}
+
+// unsorted says why a list is not sorted as it was asked to be.
+func unsorted(t *tableInfo, q listQuery, by *columnInfo) g.Node {
+	if by == nil {
+		return nil
+	}
+	return h.Div(h.Class("alert busy"), h.P(g.Text("Not sorted by "+by.name+": no index has it, and the whole table would have to be sorted for each page. With one it takes no time:")),
+		h.Pre(h.Class("sql"), g.Text("CREATE INDEX CONCURRENTLY ON "+ident(t.name)+" ("+ident(by.name)+");")),
+		h.P(h.A(h.Href(q.address(t.name, func(q *listQuery) { q.sort, q.anyway = by.name, true })), g.Text("Sort anyway"))))
 }
 
 func (v *visit) filterForm(t *tableInfo, columns []*columnInfo, q listQuery) g.Node {

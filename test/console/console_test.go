@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"html"
 	"io"
 	"net/http"
 	"net/http/cookiejar"
@@ -150,6 +151,7 @@ func TestConsole(t *testing.T) {
 	t.Run("token", func(t *testing.T) { testToken(t, w, base) })
 	t.Run("forged", func(t *testing.T) { testForged(t, w, base) })
 	t.Run("every table", func(t *testing.T) { testEveryTable(t, w, base) })
+	t.Run("big table", func(t *testing.T) { testBigTable(t, w, base) })
 	t.Run("many", func(t *testing.T) { testMany(t, w, base) })
 	t.Run("prometheus", func(t *testing.T) { testPrometheus(t, w, engine, base) }) // ends the engine
 }
@@ -476,6 +478,44 @@ func testEveryTable(t *testing.T, w *harness.World, base string) {
 		if id := w.PSQL(`SELECT min(id) FROM ` + name); id != "" {
 			v.get("/records/" + name + "/" + id)
 		}
+	}
+}
+
+// A page of a big table looks at a bounded number of records, and says how to go on.
+func testBigTable(t *testing.T, w *harness.World, base string) {
+	v := newVisitor(t, base)
+	if status := v.signIn(w.UserURL); status != http.StatusSeeOther {
+		t.Fatalf("signing in: %d", status)
+	}
+	// The engine does not look at them: no cycle is due, and nothing of them is pending.
+	w.PSQL(`UPDATE iasql_settings SET value = '1 day' WHERE name = 'sync_interval'`, `SELECT iasql_sync_now()`)
+	w.Settled()
+	w.Admin(`SET session_replication_role = replica`, `INSERT INTO queue (account, region, name) SELECT account, region, 'big-' || i FROM generate_series(1, 250000) i, (SELECT account, region FROM queue LIMIT 1) q`, `ANALYZE queue`)
+	defer func() {
+		w.Admin(`SET session_replication_role = replica`, `DELETE FROM queue WHERE name LIKE 'big-%'`)
+		w.PSQL(`UPDATE iasql_settings SET value = '1 minute' WHERE name = 'sync_interval'`)
+	}()
+	next := regexp.MustCompile(`id="next" href="([^"]+)"`)
+	pages, page := 1, v.get("/records/queue?c=name&o=has&v=g-249999")
+	for ; !strings.Contains(page, ">big-249999<"); pages++ {
+		link := next.FindStringSubmatch(page)
+		if link == nil || !strings.Contains(page, "Looked at 100,000 records") {
+			t.Fatalf("page %d of the search does not say how to go on:\n%s", pages, page)
+		}
+		page = v.get(html.UnescapeString(link[1]))
+	}
+	if pages != 3 || next.MatchString(page) {
+		t.Errorf("the record was found on page %d, and there are more: %v", pages, next.MatchString(page))
+	}
+	if page := v.get("/records/queue?c=name&o=has&v=g-249999&dir=desc"); !strings.Contains(page, ">big-249999<") {
+		t.Error("the search from the end does not find the last record at once")
+	}
+	page = v.get("/records/queue?sort=visibility_timeout")
+	if !strings.Contains(page, "CREATE INDEX CONCURRENTLY ON &#34;queue&#34; (&#34;visibility_timeout&#34;);") {
+		t.Errorf("the page does not say what would help to sort:\n%s", page)
+	}
+	if page := v.get("/records/queue?sort=visibility_timeout&anyway=1"); strings.Contains(page, "CREATE INDEX") || !strings.Contains(page, "anyway=1") {
+		t.Error("the page is not sorted anyway")
 	}
 }
 
