@@ -35,11 +35,12 @@ func main() {
 	}
 }
 
-func logger(level string, asJSON bool) *slog.Logger {
+// logger writes to standard error: one line a message, or one JSON object.
+func logger(level, format string) *slog.Logger {
 	var l slog.Level
 	_ = l.UnmarshalText([]byte(level)) // newOneOf has checked it
 	options := &slog.HandlerOptions{Level: l}
-	if asJSON {
+	if format == "json" {
 		return slog.New(slog.NewJSONHandler(os.Stderr, options))
 	}
 	return slog.New(slog.NewTextHandler(os.Stderr, options))

@@ -153,7 +153,7 @@ func (c *cycle) note(r *running) {
 		if s.RecordID == 0 {
 			err = &StrayError{Object: spelled(s), Err: err}
 		}
-		c.report.fail(s.Ref(), s.Scope, err)
+		c.report.failIn(out.IDs, s.Ref(), s.Scope, err)
 	}
 	// What a creation in doubt made is for recovery to find out.
 	if out.Result == decide.ResultOK || out.Result == decide.ResultUnknown && r.Kind != decide.OpCreate {

@@ -215,7 +215,7 @@ func (c *cycle) repeatCreation(ctx context.Context, t *modules.Table, intent dec
 		c.doubts.undecided(intent.Record, intent.Scope)
 	}
 	if out.Err != nil {
-		c.report.fail(intent.Record, intent.Scope, out.Err)
+		c.report.failIn(out.IDs, intent.Record, intent.Scope, out.Err)
 	}
 	if err := c.Store.Finish(ctx, c.lease, []store.Outcome{*out}); err != nil {
 		return fmt.Errorf("record outcomes: %w", err)
