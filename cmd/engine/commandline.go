@@ -67,6 +67,7 @@ func engineCommand(log **slog.Logger) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "engine",
 		Short:         "Keeps a cloud account and the tables of a PostgreSQL database equal, in both directions.",
+		Version:       described(),
 		SilenceErrors: true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			if err := environment(cmd.Flags(), os.Getenv); err != nil {
@@ -134,11 +135,4 @@ func (f *engineFlags) declare(flags *pflag.FlagSet) {
 	fromEnv(flags, "accounts", "IASQL_ACCOUNTS")
 	flags.IntVar(&f.Concurrency, "concurrency", 16, "Operations of one cycle under way at once.")
 	fromEnv(flags, "concurrency", "IASQL_CONCURRENCY")
-}
-
-func versionCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "version", Short: "Print the version.", Args: cobra.NoArgs,
-		Run: func(cmd *cobra.Command, _ []string) { fmt.Fprintln(cmd.OutOrStdout(), version) },
-	}
 }

@@ -15,10 +15,9 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/spf13/cobra"
-)
 
-// version is set by the linker.
-var version = "devel"
+	"iasql/internal/tracing"
+)
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -41,9 +40,9 @@ func logger(level, format string) *slog.Logger {
 	_ = l.UnmarshalText([]byte(level)) // newOneOf has checked it
 	options := &slog.HandlerOptions{Level: l}
 	if format == "json" {
-		return slog.New(slog.NewJSONHandler(os.Stderr, options))
+		return slog.New(tracing.Log(slog.NewJSONHandler(os.Stderr, options)))
 	}
-	return slog.New(slog.NewTextHandler(os.Stderr, options))
+	return slog.New(tracing.Log(slog.NewTextHandler(os.Stderr, options)))
 }
 
 // oneLine prints an error for people: one line, with what to do about the
