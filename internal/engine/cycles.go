@@ -163,7 +163,7 @@ func (e *Engine) runCycle(ctx context.Context, account string, kind store.Kind, 
 			return store.Report{}, errors.Join(err, lease.Release(store.Report{}, err))
 		}
 	}
-	cycle := &sync.Engine{Store: e.database, Registry: e.registry, Concurrency: e.options.Concurrency}
+	cycle := &sync.Engine{Store: e.database, Registry: e.registry, Concurrency: e.options.Concurrency, Tracer: e.options.Tracer}
 	cycle.Sparing, cycle.Only = options.Batch == 0 && (!options.Waited || options.Sparing), options.Only
 	if kind == store.Full && cycle.Sparing && !options.Waited {
 		if cycle.Rest, err = e.database.Rest(ctx, account); err != nil {
@@ -181,8 +181,10 @@ func (e *Engine) runCycle(ctx context.Context, account string, kind store.Kind, 
 		cycle.Preempt, asked = e.turns.list(account)
 	}
 	log := e.log.With("account", account, "cycle", lease.Cycle)
+	ctx, end := e.cycleSpan(ctx, lease.Lease, options.Kind)
 	began := time.Now()
 	report, failure := e.underLease(ctx, lease, cycle, kind)
+	defer func() { end(failure) }()
 	took := time.Since(began)
 	if e.options.Observe != nil {
 		e.options.Observe(Observation{Account: account, Kind: options.Kind, Took: took, Report: report, Err: failure})

@@ -18,6 +18,8 @@ import (
 // It reports whether any call was made; without one, another pass would only
 // meet the same refusals.
 func (c *cycle) apply(ctx context.Context, plan decide.Plan) (anyCalled bool, err error) {
+	ctx, end := c.span(ctx, "apply", &err)
+	defer end()
 	ops := make(map[*decide.Op]*running, len(plan.Ops))
 	for _, op := range plan.Ops {
 		ops[op] = &running{Op: op, done: make(chan struct{})}
