@@ -5,6 +5,11 @@ VERSION     := $(shell git describe --always --dirty --tags 2>/dev/null || echo 
 GOSEC       := github.com/securego/gosec/v2/cmd/gosec@v2.22.4
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+HELM        := helm.sh/helm/v3/cmd/helm@v3.18.6
+# Newer ones need a newer Go.
+GORELEASER  := github.com/goreleaser/goreleaser/v2@v2.16.0
+CYCLONEDX   := github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.9.0
+COMMIT      := $(shell git rev-parse HEAD 2>/dev/null)
 # What `go vet` looks at is for lint: done once more by every test, it takes minutes from a cold cache.
 TESTFLAGS   ?= -timeout 25m -vet=off
 
@@ -15,11 +20,11 @@ export PATH := $(PATH):$(CURDIR)/.venv/bin
 
 .PHONY: help
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## Build bin/engine
-	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-X main.version=$(VERSION)' -o bin/engine ./cmd/engine
+	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-X main.version=$(VERSION) -X main.commit=$(COMMIT)' -o bin/engine ./cmd/engine
 
 .PHONY: deps
 deps: ## Install what is missing: PostgreSQL 15+, pg_cron, psql, moto_server, aws, Chromium, Prometheus
@@ -46,7 +51,7 @@ generate: ## Make generated files anew
 
 .PHONY: clean
 clean: ## Remove what was built and downloaded into the checkout
-	rm -rf bin .venv .cache
+	rm -rf bin dist .venv .cache
 
 SEEDS ?= 20000
 
@@ -70,6 +75,26 @@ chaos: deps ## Let everything go wrong for FOR (default 10m) and check that noth
 .PHONY: bench
 bench: deps ## Measure what docs/performance speaks of, and write it there
 	go run ./test/bench -n 1000,10000,100000,1000000 -out docs/performance
+
+# What follows checks how the engine is shipped. It is not part of test: the tools are
+# compiled first, images and packages are built, and some of it takes root.
+
+.PHONY: systemd-check
+systemd-check: ## Check deploy/systemd: the unit, its user, and how little it may do
+	@scripts/systemd-check.sh
+
+.PHONY: helm-check
+helm-check: ## Check deploy/helm: lint it, render it with and without every option, and compare its alerts
+	@HELM="go run $(HELM)" scripts/helm-check.sh
+
+.PHONY: release-check
+release-check: ## Check .goreleaser.yaml: build a snapshot, and install its .deb on a bare Debian (as root)
+	@GOBIN=$(CURDIR)/.cache/bin go install $(CYCLONEDX)
+	@PATH=$(CURDIR)/.cache/bin:$$PATH GORELEASER="go run $(GORELEASER)" scripts/release-check.sh
+
+.PHONY: compose-check
+compose-check: deps ## Check docker-compose.yml: build it, bring it up, use it, take it down (as root)
+	@VERSION=$(VERSION) scripts/compose-check.sh
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FOR (default 30s) each

@@ -8,9 +8,11 @@ COPY internal internal
 COPY migrations migrations
 COPY sql sql
 ARG VERSION=dev
-RUN CGO_ENABLED=0 go build -trimpath -ldflags "-X main.version=$VERSION" -o /engine ./cmd/engine
+ARG COMMIT=
+RUN CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "-s -w -X main.version=$VERSION -X main.commit=$COMMIT" -o /engine ./cmd/engine
 
 FROM gcr.io/distroless/static-debian12:nonroot
 COPY --from=build /engine /engine
+EXPOSE 8787
 ENTRYPOINT ["/engine"]
 CMD ["serve"]

@@ -62,18 +62,22 @@ func (o *oneOf) Set(word string) error {
 
 // engineCommand returns the command line. log is set before a command runs.
 func engineCommand(log **slog.Logger) *cobra.Command {
-	var level string
+	var level, format string
 	var asJSON bool
 	root := &cobra.Command{
 		Use:           "engine",
 		Short:         "Keeps a cloud account and the tables of a PostgreSQL database equal, in both directions.",
+		Version:       described(),
 		SilenceErrors: true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			if err := environment(cmd.Flags(), os.Getenv); err != nil {
 				return err
 			}
 			cmd.SilenceUsage = true // what fails from now on is not the command line
-			*log = logger(level, asJSON)
+			if asJSON {
+				format = "json"
+			}
+			*log = logger(level, format)
 			slog.SetDefault(*log)
 			return nil
 		},
@@ -81,7 +85,9 @@ func engineCommand(log **slog.Logger) *cobra.Command {
 	flags := root.PersistentFlags()
 	flags.Var(newOneOf(&level, "info", "debug", "warn", "error"), "log-level", "Least severe messages to log.")
 	fromEnv(flags, "log-level", "IASQL_LOG_LEVEL")
-	flags.BoolVar(&asJSON, "log-json", false, "Log as JSON rather than text.")
+	flags.Var(newOneOf(&format, "text", "json"), "log-format", "How to log: text for people, json for machines, one object a line.")
+	fromEnv(flags, "log-format", "IASQL_LOG_FORMAT")
+	flags.BoolVar(&asJSON, "log-json", false, "The same as --log-format=json.")
 	fromEnv(flags, "log-json", "IASQL_LOG_JSON")
 	root.AddCommand(devCommand(log), serveCommand(log), migrateCommand(log), statusCommand(), versionCommand(), doctorCommand(log), iamPolicyCommand(), docsCommand())
 	flags.SortFlags = false
@@ -129,11 +135,4 @@ func (f *engineFlags) declare(flags *pflag.FlagSet) {
 	fromEnv(flags, "accounts", "IASQL_ACCOUNTS")
 	flags.IntVar(&f.Concurrency, "concurrency", 16, "Operations of one cycle under way at once.")
 	fromEnv(flags, "concurrency", "IASQL_CONCURRENCY")
-}
-
-func versionCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "version", Short: "Print the version.", Args: cobra.NoArgs,
-		Run: func(cmd *cobra.Command, _ []string) { fmt.Fprintln(cmd.OutOrStdout(), version) },
-	}
 }

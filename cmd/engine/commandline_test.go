@@ -44,7 +44,7 @@ func TestCommandLine(t *testing.T) {
 		env  map[string]string
 		want string // flags and values, then arguments
 	}{
-		{"serve --database-url=x", nil, "database-url=x migrate=true no-migrate=false accounts=16 concurrency=16 aws-endpoint= log-level=info log-json=false"},
+		{"serve --database-url=x", nil, "database-url=x migrate=true no-migrate=false accounts=16 concurrency=16 aws-endpoint= log-level=info log-format=text log-json=false"},
 		{"--log-level error serve --no-migrate", map[string]string{"DATABASE_URL": "y", "IASQL_ACCOUNTS": "3", "AWS_ENDPOINT_URL": "http://z"},
 			"database-url=y no-migrate=true accounts=3 aws-endpoint=http://z log-level=error"},
 		{"serve --log-json --accounts 5 --migrate", map[string]string{"DATABASE_URL": "y", "IASQL_ACCOUNTS": "3", "IASQL_MIGRATE": "false", "IASQL_LOG_LEVEL": "warn", "IASQL_CONCURRENCY": ""},
@@ -52,6 +52,8 @@ func TestCommandLine(t *testing.T) {
 		{"serve", map[string]string{"DATABASE_URL": "y", "IASQL_MIGRATE": "false"}, "migrate=false"},
 		{"dev --aws real --pg-port=0", map[string]string{"IASQL_AWS_PORT": "7"}, "aws=real pg-port=0 aws-port=7"},
 		{"dev", nil, "aws=moto pg-port=5433"},
+		{"dev --log-format json", nil, "log-format=json"},
+		{"dev", map[string]string{"IASQL_LOG_FORMAT": "json"}, "log-format=json"},
 		{"iam-policy aws_vpc --read-only aws_ec2 --assume-role a,b --assume-role c", nil, "read-only=true assume-role=[a,b,c] aws_vpc aws_ec2"},
 		{"docs -- -a b", nil, "-a b"},
 		{"doctor", nil, "database-url= only=all regions=[] modules=[] sample=20 deadline=5m0s json=false accounts=16"},
@@ -87,6 +89,7 @@ func TestCommandLineRefused(t *testing.T) {
 		"version 7":                `unknown command "7"`,
 		"docs a":                   "accepts 2 arg(s), received 1",
 		"--log-level loud version": "must be one of info, debug, warn, error",
+		"--log-format xml version": "must be one of text, json",
 		"dev --pg-port x":          `invalid argument "x" for "--pg-port"`,
 		"dev --aws":                "flag needs an argument: --aws",
 		"doctor --only cloud":      "must be one of",

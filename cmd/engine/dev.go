@@ -112,8 +112,13 @@ func (c *devCmd) run(ctx context.Context, log *slog.Logger) (err error) {
 		return err
 	}
 	defer site.close()
+	tracer, stopTracing, err := startTracing(ctx, log)
+	if err != nil {
+		return err
+	}
+	defer stopTracing()
 	m := metricsFor(site)
-	e, err := engine.Start(work, engineOptions(pg.ServiceURL(), endpoint, c.engineFlags, log, m))
+	e, err := engine.Start(work, engineOptions(pg.ServiceURL(), endpoint, c.engineFlags, log, m, tracer))
 	if err != nil {
 		return err
 	}

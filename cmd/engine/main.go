@@ -15,10 +15,9 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/spf13/cobra"
-)
 
-// version is set by the linker.
-var version = "devel"
+	"iasql/internal/tracing"
+)
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -35,14 +34,15 @@ func main() {
 	}
 }
 
-func logger(level string, asJSON bool) *slog.Logger {
+// logger writes to standard error: one line a message, or one JSON object.
+func logger(level, format string) *slog.Logger {
 	var l slog.Level
 	_ = l.UnmarshalText([]byte(level)) // newOneOf has checked it
 	options := &slog.HandlerOptions{Level: l}
-	if asJSON {
-		return slog.New(slog.NewJSONHandler(os.Stderr, options))
+	if format == "json" {
+		return slog.New(tracing.Log(slog.NewJSONHandler(os.Stderr, options)))
 	}
-	return slog.New(slog.NewTextHandler(os.Stderr, options))
+	return slog.New(tracing.Log(slog.NewTextHandler(os.Stderr, options)))
 }
 
 // oneLine prints an error for people: one line, with what to do about the

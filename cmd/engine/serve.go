@@ -53,6 +53,11 @@ func (c *serveCmd) run(ctx context.Context, log *slog.Logger) error {
 		return err
 	}
 	defer site.close()
+	tracer, stopTracing, err := startTracing(ctx, log)
+	if err != nil {
+		return err
+	}
+	defer stopTracing()
 	// First, so that nothing is done with a login that would be refused later.
 	if err := platform.CheckLogin(ctx, c.DatabaseURL); err != nil {
 		return err
@@ -63,7 +68,7 @@ func (c *serveCmd) run(ctx context.Context, log *slog.Logger) error {
 		}
 	}
 	m := metricsFor(site)
-	e, err := engine.Start(ctx, engineOptions(c.DatabaseURL, c.AWSEndpoint, c.engineFlags, log, m))
+	e, err := engine.Start(ctx, engineOptions(c.DatabaseURL, c.AWSEndpoint, c.engineFlags, log, m, tracer))
 	if err != nil {
 		return err
 	}

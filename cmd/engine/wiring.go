@@ -1,9 +1,13 @@
 package main
 
 import (
+	"context"
 	"log/slog"
+	"os"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+	"go.opentelemetry.io/otel/trace"
 
 	"iasql/internal/aws"
 	"iasql/internal/engine"
@@ -11,6 +15,7 @@ import (
 	"iasql/internal/modules"
 	"iasql/internal/modules/all"
 	"iasql/internal/modules/awsaccount"
+	"iasql/internal/tracing"
 )
 
 // allModules checks the modules and returns them.
@@ -23,8 +28,23 @@ func descriptions() (*modules.Registry, error) {
 	return allModules(aws.New(aws.Options{}))
 }
 
-// engineOptions has the engine tell m, which may be nil, what it does.
-func engineOptions(url, endpoint string, flags engineFlags, log *slog.Logger, m *metrics.Metrics) engine.Options {
+// startTracing has traces sent, if the environment asks for it, until stop is called.
+func startTracing(ctx context.Context, log *slog.Logger) (tracer trace.Tracer, stop func(), err error) {
+	t, err := tracing.Start(ctx, os.Getenv, version, log)
+	if err != nil {
+		return nil, nil, err
+	}
+	return t.Tracer(), func() {
+		limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		defer cancel()
+		if err := t.Stop(limit); err != nil {
+			log.Warn("the last traces could not be sent", "error", err)
+		}
+	}, nil
+}
+
+// engineOptions has the engine tell m and tracer, which may be nil, what it does.
+func engineOptions(url, endpoint string, flags engineFlags, log *slog.Logger, m *metrics.Metrics, tracer trace.Tracer) engine.Options {
 	var calls func(aws.Attempt)
 	var cycles func(engine.Observation)
 	if m != nil {
@@ -42,12 +62,13 @@ func engineOptions(url, endpoint string, flags engineFlags, log *slog.Logger, m 
 	return engine.Options{
 		DatabaseURL: url,
 		Registry: func(pool *pgxpool.Pool) (*modules.Registry, error) {
-			return allModules(aws.New(aws.Options{Accounts: awsaccount.LoadCredentials(pool), ReadShare: awsaccount.LoadReadShare(pool), Endpoint: endpoint, Logger: log, Observe: calls}))
+			return allModules(aws.New(aws.Options{Accounts: awsaccount.LoadCredentials(pool), ReadShare: awsaccount.LoadReadShare(pool), Endpoint: endpoint, Logger: log, Tracer: tracer, Observe: calls}))
 		},
 		Version:     version,
 		Log:         log,
 		Accounts:    flags.Accounts,
 		Concurrency: flags.Concurrency,
+		Tracer:      tracer,
 		Observe:     cycles,
 	}
 }

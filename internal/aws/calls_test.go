@@ -497,7 +497,7 @@ func TestRetryAfterStopsCalls(t *testing.T) {
 	if err := ec2Mutation(modules.WithMutations(t.Context(), &journal{}), c); err != nil {
 		t.Error(err)
 	}
-	if !strings.Contains(log.String(), "EC2:DescribeVpcs in test/us-east-1") {
+	if !strings.Contains(log.String(), "account=test region=us-east-1 service=EC2 action=DescribeVpcs") {
 		t.Errorf("logged %s", log.String())
 	}
 }

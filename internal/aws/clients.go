@@ -23,6 +23,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/aws/smithy-go/logging"
 	"github.com/aws/smithy-go/middleware"
+	"go.opentelemetry.io/otel/trace"
 
 	"iasql/internal/modules"
 )
@@ -47,6 +48,8 @@ type Options struct {
 	// Observe is told of every attempt of a call, as [WithObserver] has it; nil is
 	// not. It is called by many at once.
 	Observe func(Attempt)
+	// Tracer is told of every call, with its attempts; nil is not.
+	Tracer trace.Tracer
 	// Concurrency bounds the calls under way at the same time per account; 0
 	// means 32.
 	Concurrency int

@@ -161,7 +161,7 @@ func (l *limit) throttled(sent time.Time, after time.Duration) {
 	l.cut = now
 	l.bucket.SetBurstAt(now, 0) // what was saved up here AWS does not have
 	l.set(now, max(min(leastRate, l.most), l.rate/2))
-	l.logger.Info("aws throttles", "calls", l.key.String(), "rate", l.rate, "retry_after", after)
+	l.logger.Info("aws throttles", "account", l.key.account, "region", l.key.region, "service", l.key.service, "action", l.key.action, "rate", l.rate, "retry_after", after)
 }
 
 func (l *limit) recover(now time.Time) {

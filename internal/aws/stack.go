@@ -42,9 +42,10 @@ type operation struct {
 	mutates                 bool
 	began                   time.Time
 	attempts                int
-	turn                    time.Time   // when the last attempt went out
-	unsure                  bool        // an attempt ended without telling whether it had its effect
-	sent                    atomic.Bool // the attempt under way may have reached AWS
+	waited                  time.Duration // for its turn, of all attempts
+	turn                    time.Time     // when the last attempt went out
+	unsure                  bool          // an attempt ended without telling whether it had its effect
+	sent                    atomic.Bool   // the attempt under way may have reached AWS
 }
 
 type operationKey struct{}
@@ -93,8 +94,10 @@ func (s *stack) classify(ctx context.Context, in middleware.InitializeInput, nex
 		return middleware.InitializeOutput{}, middleware.Metadata{}, &modules.Error{Class: modules.Invalid, Code: "UnnamedOperation",
 			Message: "the AWS SDK does not say which operation this is: the version of the service's package is not one this engine knows"}
 	}
+	ctx, end := s.span(ctx, op)
 	out, metadata, err := next.HandleInitialize(context.WithValue(ctx, operationKey{}, op), in)
 	if err == nil {
+		end(metadata, nil)
 		return out, metadata, nil
 	}
 	// What has not been classified yet did not come from an attempt: nothing
@@ -107,6 +110,7 @@ func (s *stack) classify(ctx context.Context, in middleware.InitializeInput, nex
 	if isCredentialCode(e.Code) {
 		s.account.distrust()
 	}
+	end(metadata, e)
 	return out, metadata, e
 }
 
@@ -143,6 +147,7 @@ func (s *stack) attempt(ctx context.Context, in middleware.FinalizeInput, next m
 	}
 	e := s.clean(Classify(err, op.mutates, op.sent.Load()))
 	s.observed(ctx, op, began, metadata, e)
+	s.tried(ctx, op, began, e)
 	switch {
 	case e.Class == modules.MayHaveHappened:
 		op.unsure = true
@@ -177,6 +182,7 @@ func (s *stack) send(ctx context.Context, in middleware.FinalizeInput, next midd
 	if op == nil {
 		return next.HandleFinalize(ctx, in)
 	}
+	asked := time.Now()
 	for _, l := range s.limits(op) {
 		if err := l.wait(ctx); err != nil {
 			return out, metadata, err
@@ -192,6 +198,7 @@ func (s *stack) send(ctx context.Context, in middleware.FinalizeInput, next midd
 		return out, metadata, &modules.Error{Class: modules.Throttled, Code: codeLate, Message: "not called: " + op.service + ":" + op.action + " waited for its turn for too long"}
 	}
 	op.turn = time.Now()
+	op.waited += op.turn.Sub(asked)
 	// A request can only have been sent on a connection that was got. Not
 	// having got one is the proof that nothing happened; WroteRequest would
 	// come too late, being reported after the last byte.

@@ -32,7 +32,7 @@ func (commitArgs) Kind() string { return "commit" }
 // workCommit carries out a deferred commit.
 func (e *Engine) workCommit(ctx context.Context, job *river.Job[commitArgs]) error {
 	if _, err := e.commit(ctx, job.Args); err != nil {
-		e.log.Error("deferred commit failed", "batch", job.Args.Batch, "error", err)
+		e.log.ErrorContext(ctx, "deferred commit failed", withCycle(err, "batch", job.Args.Batch)...)
 		_, logErr := e.pool.Exec(context.WithoutCancel(ctx), `
 			INSERT INTO public.iasql_audit_log ("user", change_type, change, message, transaction_id, settled, settled_at)
 			VALUES (current_user, 'ERROR', '{}', $2, $1, true, clock_timestamp())`, job.Args.Batch, err.Error())

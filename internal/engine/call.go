@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 
+	"go.opentelemetry.io/otel/attribute"
+
 	"iasql/internal/modules"
 	"iasql/internal/platform"
 )
@@ -48,7 +50,10 @@ func (e *Engine) call(ctx context.Context, request int64, raw json.RawMessage) (
 		}
 		ctx = modules.WithMutations(ctx, &callJournal{engine: e, request: request, table: f.Table, scope: scope})
 	}
-	rows, err := f.Call(ctx, scope, given)
+	below, end := e.span(ctx, "function "+f.Name, attribute.String("iasql.account", scope.Account), attribute.String("cloud.region", scope.Region),
+		attribute.String("iasql.table", f.Table), attribute.Int64("iasql.request", request))
+	rows, err := f.Call(below, scope, given)
+	end(err)
 	if err != nil {
 		return nil, callError(f, err)
 	}

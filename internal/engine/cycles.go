@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime/debug"
 	gosync "sync"
 	"time"
@@ -73,7 +74,7 @@ func (e *Engine) workCycle(ctx context.Context, account string, kind store.Kind)
 		case errors.Is(err, errBatchOpen), errors.Is(err, errAsked), errors.Is(err, postgres.ErrNoAccount):
 			return nil
 		case err != nil:
-			e.log.Error("cycle failed", "account", account, "kind", kind, "error", err)
+			e.log.ErrorContext(ctx, "cycle failed", withCycle(err, "account", account, "kind", kind)...)
 			if lockTimedOut(err) && !again { // the next finds out who has the lock, and does without the table
 				again = true
 				continue
@@ -162,7 +163,7 @@ func (e *Engine) runCycle(ctx context.Context, account string, kind store.Kind, 
 			return store.Report{}, errors.Join(err, lease.Release(store.Report{}, err))
 		}
 	}
-	cycle := &sync.Engine{Store: e.database, Registry: e.registry, Concurrency: e.options.Concurrency}
+	cycle := &sync.Engine{Store: e.database, Registry: e.registry, Concurrency: e.options.Concurrency, Tracer: e.options.Tracer}
 	cycle.Sparing, cycle.Only = options.Batch == 0 && (!options.Waited || options.Sparing), options.Only
 	if kind == store.Full && cycle.Sparing && !options.Waited {
 		if cycle.Rest, err = e.database.Rest(ctx, account); err != nil {
@@ -179,32 +180,73 @@ func (e *Engine) runCycle(ctx context.Context, account string, kind store.Kind, 
 	if kind == store.Full && options.Batch == 0 {
 		cycle.Preempt, asked = e.turns.list(account)
 	}
+	log := e.log.With("account", account, "cycle", lease.Cycle)
+	ctx, end := e.cycleSpan(ctx, lease.Lease, options.Kind)
 	began := time.Now()
 	report, failure := e.underLease(ctx, lease, cycle, kind)
+	defer func() { end(failure) }()
+	took := time.Since(began)
 	if e.options.Observe != nil {
-		e.options.Observe(Observation{Account: account, Kind: options.Kind, Took: time.Since(began), Report: report, Err: failure})
+		e.options.Observe(Observation{Account: account, Kind: options.Kind, Took: took, Report: report, Err: failure})
 	}
 	if asked() || report.More { // who asked may have come too late for this cycle
 		if _, err := e.pool.Exec(context.WithoutCancel(ctx), `SELECT iasql_internal.enqueue('push', $1)`, account); err != nil {
 			e.log.Error("could not queue another cycle", "account", account, "error", err)
 		}
 	}
-	e.tell(account, report)
+	e.tell(ctx, log, account, report)
+	if failure != nil {
+		failure = &cycleError{failure, lease.Cycle}
+	}
+	level := slog.LevelInfo
+	if failure == nil && report.Calls+report.Pulled+report.Settled == 0 { // as most do
+		level = slog.LevelDebug
+	}
+	log.Log(ctx, level, "cycle ended", "kind", options.Kind, "took", took.Round(time.Millisecond), "batch", options.Batch,
+		"calls", report.Calls, "pushed", report.Pushed, "pulled", report.Pulled, "settled", report.Settled, "failed", report.Failed)
 	return report, failure
 }
 
 // tell logs what went wrong in a cycle.
-func (e *Engine) tell(account string, report store.Report) {
+func (e *Engine) tell(ctx context.Context, log *slog.Logger, account string, report store.Report) {
 	for _, problem := range report.Errors {
 		var locked *sync.LockedError
 		if errors.As(problem.Err, &locked) && !e.said.news(account+" "+locked.Table) {
 			continue
 		}
-		e.log.Warn("failed", "account", account, "table", problem.Record.Table, "record", problem.Record.ID, "scope", problem.Scope.String(), "error", problem.Err)
+		about := []any{"table", problem.Record.Table}
+		if problem.Record.ID != 0 {
+			about = append(about, "record", problem.Record.ID)
+		}
+		if problem.Scope.Region != "" {
+			about = append(about, "region", problem.Scope.Region)
+		}
+		if problem.Operation != 0 {
+			about = append(about, "operation", problem.Operation)
+		}
+		log.WarnContext(ctx, "failed", append(about, "error", problem.Err)...)
 	}
 	if report.Stopped != "" {
-		e.log.Warn("cycle stopped for review", "account", account, "why", report.Stopped)
+		log.WarnContext(ctx, "cycle stopped for review", "why", report.Stopped)
 	}
+}
+
+// cycleError is the error of a cycle as a whole, which knows which one it was.
+type cycleError struct {
+	error
+	cycle int64
+}
+
+func (e *cycleError) Unwrap() error { return e.error }
+
+// withCycle adds to the fields of a message the cycle that an error is of, if it came
+// to one.
+func withCycle(err error, fields ...any) []any {
+	var of *cycleError
+	if errors.As(err, &of) {
+		fields = append(fields, "cycle", of.cycle)
+	}
+	return append(fields, "error", err)
 }
 
 // underLease runs a cycle and gives the lease back, come what may: a panic ends
@@ -213,10 +255,10 @@ func (e *Engine) underLease(ctx context.Context, lease *postgres.Lease, cycle *s
 	defer func() {
 		if p := recover(); p != nil {
 			failure = fmt.Errorf("the engine has a defect: %v", p)
-			e.log.Error("cycle panicked", "account", lease.Account, "panic", p, "stack", string(debug.Stack()))
+			e.log.Error("cycle panicked", "account", lease.Account, "cycle", lease.Cycle, "panic", p, "stack", string(debug.Stack()))
 		}
 		if err := lease.Release(report, failure); err != nil {
-			e.log.Warn("cycle could not be closed", "account", lease.Account, "kind", kind, "error", err)
+			e.log.Warn("cycle could not be closed", "account", lease.Account, "cycle", lease.Cycle, "kind", kind, "error", err)
 		}
 	}()
 	return cycle.Cycle(ctx, lease.Lease, kind)

@@ -20,6 +20,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+	"go.opentelemetry.io/otel/trace"
 
 	"iasql/internal/modules"
 	"iasql/internal/platform"
@@ -41,6 +42,9 @@ type Options struct {
 	// Concurrency bounds the operations of one cycle under way at once; 0
 	// means 16.
 	Concurrency int
+	// Tracer is told of cycles, their steps and operations, and of calls of modules'
+	// functions; nil is not.
+	Tracer trace.Tracer
 	// Observe is told of every cycle that has ended; nil is not.
 	Observe func(Observation)
 }

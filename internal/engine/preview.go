@@ -53,12 +53,14 @@ func (e *Engine) preview(ctx context.Context, own *postgres.OwnEdits, batch int6
 		if err != nil {
 			return nil, err
 		}
-		cycle := &sync.Engine{Registry: e.registry, Concurrency: e.options.Concurrency, ReadOnly: true}
+		cycle := &sync.Engine{Registry: e.registry, Concurrency: e.options.Concurrency, Tracer: e.options.Tracer, ReadOnly: true}
 		cycle.Store = &postgres.Overlay{Database: e.database, Own: own}
 		if batch != 0 {
 			cycle.Store = &postgres.Bound{Database: e.database, Batch: batch}
 		}
-		report, failure := e.underLease(ctx, lease, cycle, store.Full)
+		below, end := e.cycleSpan(ctx, lease.Lease, "preview")
+		report, failure := e.underLease(below, lease, cycle, store.Full)
+		end(failure)
 		if failure != nil {
 			return nil, failure
 		}

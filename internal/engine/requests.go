@@ -53,7 +53,7 @@ func (e *Engine) workRequest(ctx context.Context, job *river.Job[requestArgs]) e
 		}
 	}
 	if failure != nil {
-		e.log.Warn("request failed", "request", kind, "error", failure)
+		e.log.WarnContext(ctx, "request failed", withCycle(failure, "request", job.Args.Request, "kind", kind)...)
 		if problem, err = json.Marshal(describe(failure)); err != nil {
 			return err
 		}

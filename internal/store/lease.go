@@ -56,4 +56,7 @@ type RecordError struct {
 	Record decide.RecordRef
 	Scope  modules.Scope
 	Err    error
+	// Operation is the entry of the intent log that failed, the last one if there are
+	// several; 0 if no call was made.
+	Operation int64
 }

@@ -18,6 +18,8 @@ import (
 // It reports whether any call was made; without one, another pass would only
 // meet the same refusals.
 func (c *cycle) apply(ctx context.Context, plan decide.Plan) (anyCalled bool, err error) {
+	ctx, end := c.span(ctx, "apply", &err)
+	defer end()
 	ops := make(map[*decide.Op]*running, len(plan.Ops))
 	for _, op := range plan.Ops {
 		ops[op] = &running{Op: op, done: make(chan struct{})}
@@ -153,7 +155,7 @@ func (c *cycle) note(r *running) {
 		if s.RecordID == 0 {
 			err = &StrayError{Object: spelled(s), Err: err}
 		}
-		c.report.fail(s.Ref(), s.Scope, err)
+		c.report.failIn(out.IDs, s.Ref(), s.Scope, err)
 	}
 	// What a creation in doubt made is for recovery to find out.
 	if out.Result == decide.ResultOK || out.Result == decide.ResultUnknown && r.Kind != decide.OpCreate {

@@ -67,7 +67,7 @@ func (c *cycle) call(ctx context.Context, r *running, ops map[*decide.Op]*runnin
 	// Half of the window in which it is to have its effect (see
 	// [decide.Intent.Expired]) is for sending it.
 	ctx = modules.SendWithin(modules.WithMutations(ctx, j), max(c.settings.ConsistencyWindow/2, leastToSend))
-	object, err := c.send(ctx, r, ops, j.intent)
+	object, err := c.traced(ctx, j, func(ctx context.Context) (modules.Row, error) { return c.send(ctx, r, ops, j.intent) })
 	if err != nil && j.err != nil && len(j.ids) == 0 && (errors.Is(j.err, store.ErrRefused) || errors.Is(j.err, store.ErrLeaseLost)) {
 		r.ending = refused
 		return
@@ -80,6 +80,16 @@ func (c *cycle) call(ctx context.Context, r *running, ops map[*decide.Op]*runnin
 	}
 	r.unlogged = j.err != nil
 	c.fail(r, err)
+}
+
+// traced sends within a span of the operation.
+func (c *cycle) traced(ctx context.Context, j *journal, send func(context.Context) (modules.Row, error)) (object modules.Row, err error) {
+	in := &j.intent
+	ctx, end := c.span(ctx, string(in.Kind)+" "+in.Record.Table, &err, append(ofPlace(in.Record.Table, in.Scope), attrRecord.Int64(in.Record.ID))...)
+	defer end()
+	object, err = send(ctx)
+	c.annotate(ctx, attrOperation.Int64Slice(j.ids))
+	return object, err
 }
 
 // send makes the operation's calls, and returns what a creation has made.

@@ -14,7 +14,9 @@ import (
 // identity they have, or are to be renamed. The latter lose the object: a user
 // has adopted with another record what was created for this one, or has given
 // another record the name this one is to give up.
-func (c *cycle) claim(ctx context.Context, subjects []*decide.Subject) error {
+func (c *cycle) claim(ctx context.Context, subjects []*decide.Subject) (err error) {
+	ctx, end := c.span(ctx, "claim", &err)
+	defer end()
 	named := map[place][]*decide.Subject{}
 	var order []place
 	for _, s := range subjects {

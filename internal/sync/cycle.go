@@ -104,6 +104,8 @@ func (c *cycle) run(ctx context.Context) error {
 // pass deals once with what is due, and with the steps of a listing. It reports
 // whether anything was written, so that another pass is worth while.
 func (c *cycle) pass(ctx context.Context, n int, listed []decide.Step) (progressed bool, err error) {
+	ctx, end := c.span(ctx, "pass", &err, attrPass.Int(n))
+	defer end()
 	due, err := c.snapshot(ctx, c.kind == store.Full && n == 1)
 	if err != nil {
 		return false, err
@@ -146,7 +148,9 @@ func (c *cycle) pass(ctx context.Context, n int, listed []decide.Step) (progress
 // follow adds to steps the records that have to follow a record that is replaced,
 // because they name its object by a column that is fixed at creation (they are
 // replaced too) or not (they are updated), until no more are found.
-func (c *cycle) follow(ctx context.Context, steps []decide.Step) ([]decide.Step, error) {
+func (c *cycle) follow(ctx context.Context, steps []decide.Step) (_ []decide.Step, err error) {
+	ctx, end := c.span(ctx, "follow", &err)
+	defer end()
 	f := c.newFollowers(steps)
 	for {
 		replaced := f.replaced()
@@ -180,7 +184,9 @@ func newest(steps []decide.Step, due []*decide.Subject) []decide.Step {
 // pushMeanwhile does what a push cycle does, under the lease of this cycle and
 // between two pages of its listing. It is called with the gate of the preemption
 // locked.
-func (c *cycle) pushMeanwhile(ctx context.Context) error {
+func (c *cycle) pushMeanwhile(ctx context.Context) (err error) {
+	ctx, end := c.span(ctx, "push meanwhile", &err)
+	defer end()
 	// What was read before anything is written now.
 	for l := range c.preempt.listings {
 		if err := l.match(ctx); err != nil {
@@ -192,7 +198,7 @@ func (c *cycle) pushMeanwhile(ctx context.Context) error {
 	push := newCycle(&engine, c.lease, store.Push)
 	defer c.memo.Empty()
 	push.destroyed = c.destroyed // it is one cycle to those who limit it (R7)
-	err := push.run(ctx)
+	err = push.run(ctx)
 	c.report.add(&push.report.Report)
 	if err != nil {
 		return fmt.Errorf("push what was changed meanwhile: %w", err)

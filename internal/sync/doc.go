@@ -44,13 +44,14 @@
 //	doubt.go     creations in doubt, which nothing is decided about
 //	catalog.go   the tables of the cycle, and the locked ones that it does without
 //	report.go    what the cycle did
+//	span.go      what traces are told of it
 //	engine.go    the settings of an engine
 //
 // Calls run forward in the order
 //
 //	cycle, prepare, recover, list, cadence, preempt, match, snapshot, claim, observe, decide,
 //	follow, pull, plan, guard, apply, call, outcome, settle, subject, doubt, catalog,
-//	report, engine
+//	report, span, engine
 //
 // with one exception that is meant: a preemption runs a push cycle within a full one
 // (cycle.pushMeanwhile).

@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"iasql/internal/decide"
 	"iasql/internal/modules"
 	"iasql/internal/store"
@@ -37,6 +39,9 @@ type Engine struct {
 	// Only, if not empty, are the tables that a full cycle lists, besides those that
 	// they refer to.
 	Only []string
+	// Tracer is told of the steps and operations of cycles, below the span of the
+	// context that a cycle is given; nil is not.
+	Tracer trace.Tracer
 	// Preempt, if not nil, asks a full cycle that is listing to push what users
 	// have committed since. It may be left unread: who asks has to look at it when
 	// the cycle has ended.

@@ -10,6 +10,8 @@ import (
 
 // guard is R7 before the first operation of a plan.
 func (c *cycle) guard(ctx context.Context, plan decide.Plan) (stop bool, err error) {
+	ctx, end := c.span(ctx, "guard", &err)
+	defer end()
 	if c.lease.Reviewed {
 		return false, nil
 	}

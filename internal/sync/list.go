@@ -18,7 +18,9 @@ import (
 // list lists every table in every scope, pulls what changed in the cloud, and
 // returns the steps that push. Records with pending changes or states are left
 // to the snapshot, which reads them directly.
-func (c *cycle) list(ctx context.Context) ([]decide.Step, error) {
+func (c *cycle) list(ctx context.Context) (_ []decide.Step, err error) {
+	ctx, end := c.span(ctx, "list", &err)
+	defer end()
 	if err := c.readListings(ctx); err != nil {
 		return nil, err
 	}
@@ -178,12 +180,14 @@ func (e *listingError) Error() string { return e.err.Error() }
 
 // listScope lists one table in one scope. It returns what cannot be done page
 // by page: pushes and deletions of records.
-func (c *cycle) listScope(ctx context.Context, t *modules.Table, scope modules.Scope) ([]decide.Step, error) {
+func (c *cycle) listScope(ctx context.Context, t *modules.Table, scope modules.Scope) (_ []decide.Step, err error) {
+	ctx, end := c.span(ctx, "list table", &err, ofPlace(t.Name, scope)...)
+	defer end()
 	l, begun := &listing{c: c, table: t, scope: scope, seen: newSighting()}, time.Now()
 	c.preempt.begin(l)
 	defer c.preempt.end(l)
 	listed := modules.WithKnown(modules.WithMemo(ctx, &c.memo), c.known(ctx, t, scope))
-	err := c.Registry.Resource(t.Name).List(listed, scope, func(rows []modules.Row) error { return l.add(ctx, rows, 1000) })
+	err = c.Registry.Resource(t.Name).List(listed, scope, func(rows []modules.Row) error { return l.add(ctx, rows, 1000) })
 	var unread *modules.Unread
 	if errors.As(err, &unread) {
 		err = nil

@@ -17,7 +17,9 @@ import (
 // observe reads the subjects' objects directly, all of one table and scope in
 // one call of Get. A subject that names no object has none; one whose read
 // fails stays Unknown (R5).
-func (c *cycle) observe(ctx context.Context, subjects []*decide.Subject) error {
+func (c *cycle) observe(ctx context.Context, subjects []*decide.Subject) (err error) {
+	ctx, end := c.span(ctx, "observe", &err)
+	defer end()
 	index := map[place][]*decide.Subject{}
 	var order []place
 	for _, s := range subjects {

@@ -10,7 +10,9 @@ import (
 
 // plan puts the operations that may be tried now in order, and remembers of others
 // what they wait for.
-func (c *cycle) plan(ctx context.Context, steps []decide.Step) (decide.Plan, error) {
+func (c *cycle) plan(ctx context.Context, steps []decide.Step) (_ decide.Plan, err error) {
+	ctx, end := c.span(ctx, "plan", &err)
+	defer end()
 	var pushes []decide.Step
 	for _, step := range steps {
 		if step.Decision.Action.Pushes() && c.pushable(step.Subject) {

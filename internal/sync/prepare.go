@@ -9,7 +9,9 @@ import (
 )
 
 // prepare reads what holds for the whole cycle.
-func (c *cycle) prepare(ctx context.Context) error {
+func (c *cycle) prepare(ctx context.Context) (err error) {
+	ctx, end := c.span(ctx, "prepare", &err)
+	defer end()
 	installed, err := c.Store.Tables(ctx)
 	if err != nil {
 		return fmt.Errorf("read installed tables: %w", err)

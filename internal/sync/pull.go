@@ -13,6 +13,8 @@ import (
 // as settled, and remembers or forgets states. It reports whether any record or
 // change was written.
 func (c *cycle) pull(ctx context.Context, steps []decide.Step) (wrote bool, err error) {
+	ctx, end := c.span(ctx, "pull", &err)
+	defer end()
 	var pulls []pullStep
 	var rest []store.Settlement
 	for _, step := range steps {

@@ -20,7 +20,9 @@ import (
 //   - Updates and other deletions are derived anew from what is observed.
 //
 // It reports whether the intent log may say something else now.
-func (c *cycle) recover(ctx context.Context) (bool, error) {
+func (c *cycle) recover(ctx context.Context) (_ bool, err error) {
+	ctx, end := c.span(ctx, "recover", &err)
+	defer end()
 	doubtful, err := c.Store.InDoubt(ctx, c.lease.Account)
 	if err != nil {
 		return false, fmt.Errorf("read the intent log: %w", err)
@@ -215,7 +217,7 @@ func (c *cycle) repeatCreation(ctx context.Context, t *modules.Table, intent dec
 		c.doubts.undecided(intent.Record, intent.Scope)
 	}
 	if out.Err != nil {
-		c.report.fail(intent.Record, intent.Scope, out.Err)
+		c.report.failIn(out.IDs, intent.Record, intent.Scope, out.Err)
 	}
 	if err := c.Store.Finish(ctx, c.lease, []store.Outcome{*out}); err != nil {
 		return fmt.Errorf("record outcomes: %w", err)

@@ -69,10 +69,23 @@ func (r *report) pass() (n int) {
 
 // fail notes an error that belongs to one record or one listing.
 func (r *report) fail(ref decide.RecordRef, scope modules.Scope, err error) {
+	r.failed(store.RecordError{Record: ref, Scope: scope, Err: err})
+}
+
+// failIn notes an error of an operation, with the entries of the intent log that it has.
+func (r *report) failIn(ids []int64, ref decide.RecordRef, scope modules.Scope, err error) {
+	problem := store.RecordError{Record: ref, Scope: scope, Err: err}
+	if len(ids) > 0 {
+		problem.Operation = ids[len(ids)-1]
+	}
+	r.failed(problem)
+}
+
+func (r *report) failed(problem store.RecordError) {
 	r.count(func(r *store.Report) {
 		r.Failed++
 		if len(r.Errors) < store.MaxErrors {
-			r.Errors = append(r.Errors, store.RecordError{Record: ref, Scope: scope, Err: err})
+			r.Errors = append(r.Errors, problem)
 		}
 	})
 }

@@ -11,7 +11,9 @@ import (
 // snapshot loads the subjects that have something to be done about: pending
 // changes, states, deposed objects. With all false those that back off are left
 // out, and those always about which nothing can be decided in this cycle.
-func (c *cycle) snapshot(ctx context.Context, all bool) ([]*decide.Subject, error) {
+func (c *cycle) snapshot(ctx context.Context, all bool) (_ []*decide.Subject, err error) {
+	ctx, end := c.span(ctx, "snapshot", &err)
+	defer end()
 	refs, err := c.Store.Due(ctx, c.lease.Account)
 	if err != nil {
 		return nil, fmt.Errorf("read pending changes: %w", err)
