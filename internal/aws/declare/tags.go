@@ -106,7 +106,7 @@ func sameTags(action string, call func(ctx context.Context, client *ec2.Client, 
 		resources []string
 		tags      []ec2types.Tag
 	}
-	all := &Together[tagged, one, struct{}]{Most: mostTagged, Send: func(ctx context.Context, of tagged, some []one) ([]Result[struct{}], error) {
+	all := &Joint[tagged, one, struct{}]{Most: mostTagged, Send: func(ctx context.Context, of tagged, some []one) ([]Result[struct{}], error) {
 		var resources []string
 		for _, o := range some {
 			resources = append(resources, o.resources...)

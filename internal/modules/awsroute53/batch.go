@@ -19,7 +19,7 @@ const together = 100
 // batcher has changes of a zone that are asked for at the same time made by one call:
 // Route 53 takes five a second for the whole account.
 type batcher struct {
-	changes declare.Together[zone, []route53types.Change, *route53.ChangeResourceRecordSetsOutput]
+	changes declare.Joint[zone, []route53types.Change, *route53.ChangeResourceRecordSetsOutput]
 }
 
 // zone is a hosted zone and who calls: there is one client for each account.

@@ -35,8 +35,8 @@ const (
 // by one call. The rules that one call makes get the same tags, so that only those with
 // equal ones go together.
 type batcher struct {
-	made    declare.Together[kind, rule, modules.Value]
-	revoked declare.Together[kind, string, struct{}]
+	made    declare.Joint[kind, rule, modules.Value]
+	revoked declare.Joint[kind, string, struct{}]
 }
 
 // kind is what rules must have in common to go with one call.

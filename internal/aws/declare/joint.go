@@ -12,14 +12,14 @@ import (
 // plan are begun side by side.
 const moment = 20 * time.Millisecond
 
-// Together has requests that are made at the same time made by one call, where the API
+// Joint has requests that are made at the same time made by one call, where the API
 // takes several: AWS counts calls, and not what is in them. K tells which requests may go
 // together: the client, and what else a call has once. Each request is in the intent log by
 // itself before the call is made (R6), and has an outcome of its own.
 //
 // A request waits a moment for others only if its plan has others ([modules.Accompanied]),
 // and for as long as a call of its kind is under way.
-type Together[K comparable, In, Out any] struct {
+type Joint[K comparable, In, Out any] struct {
 	// Most is how many requests go with one call.
 	Most int
 	// Send makes one call for all of them. It returns what came of each, parallel to
@@ -68,11 +68,11 @@ func (journaled) Begin(context.Context, modules.Call) (func(error), error) {
 
 // Do makes a request, together with others of the same kind. call is what the intent log
 // knows it by.
-func (t *Together[K, In, Out]) Do(ctx context.Context, call modules.Call, of K, in In) (Out, error) {
+func (j *Joint[K, In, Out]) Do(ctx context.Context, call modules.Call, of K, in In) (Out, error) {
 	one := &request[In, Out]{in: in, done: make(chan struct{})}
 	err := modules.Mutate(ctx, call, func(ctx context.Context) error {
 		one.ctx = modules.WithMutations(ctx, journaled{})
-		t.join(of, one, modules.Accompanied(ctx))
+		j.join(of, one, modules.Accompanied(ctx))
 		<-one.done
 		return one.result.Err
 	})
@@ -80,50 +80,50 @@ func (t *Together[K, In, Out]) Do(ctx context.Context, call modules.Call, of K, 
 }
 
 // join adds a request to those that go with the next call of its kind.
-func (t *Together[K, In, Out]) join(of K, one *request[In, Out], accompanied bool) {
-	t.lock.Lock()
-	defer t.lock.Unlock()
-	if t.waiting == nil {
-		t.waiting = map[K][]*request[In, Out]{}
+func (j *Joint[K, In, Out]) join(of K, one *request[In, Out], accompanied bool) {
+	j.lock.Lock()
+	defer j.lock.Unlock()
+	if j.waiting == nil {
+		j.waiting = map[K][]*request[In, Out]{}
 	}
-	waiting, atWork := t.waiting[of]
-	t.waiting[of] = append(waiting, one)
+	waiting, atWork := j.waiting[of]
+	j.waiting[of] = append(waiting, one)
 	if !atWork {
-		go t.work(of, accompanied)
+		go j.work(of, accompanied)
 	}
 }
 
 // work makes the requests of a kind until there are none left.
-func (t *Together[K, In, Out]) work(of K, wait bool) {
+func (j *Joint[K, In, Out]) work(of K, wait bool) {
 	if wait {
 		time.Sleep(moment)
 	}
 	for {
-		t.lock.Lock()
-		some := t.waiting[of]
+		j.lock.Lock()
+		some := j.waiting[of]
 		if len(some) == 0 {
-			delete(t.waiting, of)
-			t.lock.Unlock()
+			delete(j.waiting, of)
+			j.lock.Unlock()
 			return
 		}
-		n := min(t.Most, len(some))
-		t.waiting[of] = some[n:]
-		t.lock.Unlock()
-		t.make(of, some[:n])
+		n := min(j.Most, len(some))
+		j.waiting[of] = some[n:]
+		j.lock.Unlock()
+		j.make(of, some[:n])
 	}
 }
 
 // make makes some requests by one call, or each by one if that is refused.
-func (t *Together[K, In, Out]) make(of K, some []*request[In, Out]) {
-	alone := t.Alone
+func (j *Joint[K, In, Out]) make(of K, some []*request[In, Out]) {
+	alone := j.Alone
 	if alone == nil {
 		alone = Refused
 	}
-	failed := t.send(of, some)
+	failed := j.send(of, some)
 	apart := len(some) > 1 && failed != nil && alone(failed)
 	for i, one := range some {
 		if apart {
-			_ = t.send(of, some[i:i+1])
+			_ = j.send(of, some[i:i+1])
 		}
 		close(one.done)
 	}
@@ -131,12 +131,12 @@ func (t *Together[K, In, Out]) make(of K, some []*request[In, Out]) {
 
 // send makes some requests by one call, and returns why it failed. The oldest of them
 // says until when it may be sent ([modules.SendWithin]).
-func (t *Together[K, In, Out]) send(of K, some []*request[In, Out]) error {
+func (j *Joint[K, In, Out]) send(of K, some []*request[In, Out]) error {
 	ins := make([]In, len(some))
 	for i, one := range some {
 		ins[i] = one.in
 	}
-	results, err := t.Send(some[0].ctx, of, ins)
+	results, err := j.Send(some[0].ctx, of, ins)
 	for i, one := range some {
 		one.result = Result[Out]{Err: err}
 		if err == nil {
