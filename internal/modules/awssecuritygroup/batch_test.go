@@ -18,11 +18,12 @@ import (
 // cloud is what EC2 does with the rules of groups, all or nothing in each call (page
 // AuthorizeSecurityGroupIngress; its answer has every rule).
 type cloud struct {
-	lock  sync.Mutex
-	calls map[string]int
-	rules []url.Values // as they were asked for
-	lost  bool         // the answer to what is done
-	terse bool         // the answer has the last rule only
+	lock   sync.Mutex
+	calls  map[string]int
+	rules  []url.Values // as they were asked for
+	tagged int          // tags of objects that were set or removed
+	lost   bool         // the answer to what is done
+	terse  bool         // the answer has the last rule only
 }
 
 func (e *cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -73,6 +74,14 @@ func (e *cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return slices.ContainsFunc(told, func(gone url.Values) bool { return gone.Get("id") == rule.Get("id") })
 		})
 		told = nil
+	case strings.HasSuffix(action, "Tags"):
+		for i := 1; r.Form.Get(fmt.Sprintf("ResourceId.%d", i)) != ""; i++ {
+			if r.Form.Get(fmt.Sprintf("ResourceId.%d", i)) == "sgr-none" {
+				refuse("InvalidID")
+				return
+			}
+			e.tagged += len(r.Form["Tag.1.Key"])
+		}
 	case action == "DescribeSecurityGroupRules":
 		told = e.rules
 	}
@@ -253,5 +262,54 @@ func TestRuleAlone(t *testing.T) {
 	}
 	if e.rules[1].Get("tag") != "token-0" {
 		t.Errorf("its tag is %s", e.rules[1].Get("tag"))
+	}
+}
+
+// Objects that get, or lose, the same tags at once do so by few calls, and those that get
+// others by others. One that is not there keeps none from theirs.
+func TestTagsTogether(t *testing.T) {
+	t.Parallel()
+	e, endpoint := newCloud(t)
+	r := newRule(awstest.Fake(endpoint))
+	change := func(ids []string, from, to func(id string) map[string]string) (failed []string) {
+		var lock sync.Mutex
+		var all sync.WaitGroup
+		for _, id := range ids {
+			all.Go(func() {
+				have := modules.Row{"security_group_rule_id": text(id), "security_group_id": text("sg-1"), "tags": tags(from(id))}
+				want := have.Clone()
+				want["tags"] = tags(to(id))
+				journal := &awstest.Journal{}
+				err := r.Update(modules.WithOthers(modules.WithMutations(t.Context(), journal)), scope, have, want, []string{"tags"})
+				lock.Lock()
+				defer lock.Unlock()
+				if calls, _ := journal.Take(); len(calls) != 1 {
+					t.Errorf("%s: in the intent log: %v", id, calls)
+				}
+				if err != nil {
+					failed = append(failed, id)
+				}
+			})
+		}
+		all.Wait()
+		return failed
+	}
+	var ids []string
+	for i := range 40 {
+		ids = append(ids, fmt.Sprint("sgr-", i))
+	}
+	same := func(m map[string]string) func(string) map[string]string {
+		return func(string) map[string]string { return m }
+	}
+	if failed := change(ids, same(nil), same(map[string]string{"team": "web"})); len(failed) > 0 || e.tagged != 40 || e.count("CreateTags") > 3 {
+		t.Errorf("%d objects were tagged by %d calls, but for %v", e.tagged, e.count("CreateTags"), failed)
+	}
+	before := e.count("CreateTags")
+	if failed := change(ids[:6], same(nil), func(id string) map[string]string { return map[string]string{"Name": id} }); len(failed) > 0 || e.count("CreateTags")-before != 6 {
+		t.Errorf("6 different tags by %d calls, but for %v", e.count("CreateTags")-before, failed)
+	}
+	e.tagged = 0
+	if failed := change(append(ids[:10:10], "sgr-none"), same(map[string]string{"team": "web"}), same(nil)); !slices.Equal(failed, []string{"sgr-none"}) || e.tagged < 10 {
+		t.Errorf("%d of 10 lost their tag, but for %v", e.tagged, failed)
 	}
 }
