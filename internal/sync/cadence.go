@@ -146,8 +146,8 @@ func (d *cadence) end(l store.Listing) {
 }
 
 // knows reports whether a table has been listed in a scope by an earlier cycle, as far
-// as that is permitted.
+// as that is permitted, and within the same records.
 func (c *cycle) knows(at place) bool {
 	l, known := c.cadence.known[at]
-	return known && (l.Complete || l.Denied != "")
+	return known && (l.Complete || l.Denied != "") && l.Within == c.cadence.within[at.table].digest()
 }
