@@ -92,7 +92,7 @@ func (c *cycle) isDue(at place) bool {
 		return slices.Contains(c.Only, at.table)
 	}
 	l, known := c.cadence.known[at]
-	return !known || l.Within != c.cadence.within[at.table].digest() || due(&l, c.settings.Version, c.settings.MaxStaleness, c.Rest)
+	return !known || !c.looksAsBefore(at) || due(&l, c.settings.Version, c.settings.MaxStaleness, c.Rest)
 }
 
 // soonest is how long what was listed is left alone, unless somebody waits.
@@ -149,5 +149,10 @@ func (d *cadence) end(l store.Listing) {
 // as that is permitted, and within the same records.
 func (c *cycle) knows(at place) bool {
 	l, known := c.cadence.known[at]
-	return known && (l.Complete || l.Denied != "") && l.Within == c.cadence.within[at.table].digest()
+	return known && (l.Complete || l.Denied != "") && c.looksAsBefore(at)
+}
+
+// looksAsBefore reports whether a table is listed within the same records as the last time.
+func (c *cycle) looksAsBefore(at place) bool {
+	return c.cadence.known[at].Within == c.cadence.within[at.table].digest()
 }
