@@ -60,7 +60,7 @@ func TestReferenceKey(t *testing.T) {
 }
 
 // Objects are listed within some parents only where a column of the parents says so that
-// belongs to the database alone, and where ENFORCE leaves alone what has no record.
+// belongs to the database alone.
 func TestListedIf(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -75,12 +75,12 @@ func TestListedIf(t *testing.T) {
 			part.Columns[1].References.ByKey, part.Columns[1].Type = false, TypeBigint
 		}, "which holds the key itself"},
 		"no part of the identity": {func(_, part *Table) { part.Columns[1].Identity = false }, "the first column of the identity"},
-		"nothing that is kept":    {func(_, part *Table) { part.HoldsData = false }, "and hold data"},
+		"listed in each region":   {func(_, part *Table) { part.Reach = PerRegion }, "once an account"},
 	} {
 		text := func(name string) Column { return Column{Name: name, Type: TypeText, Doc: name, Identity: true} }
 		whole := &Table{Name: "whole", Doc: "whole", Provider: "test", Columns: []Column{{Name: ColumnAccount, Type: TypeText, Doc: "a"}, text("name"),
 			{Name: "listed", Type: TypeBool, Doc: "listed", Local: true}}}
-		part := &Table{Name: "part", Doc: "part", Provider: "test", HoldsData: true, Columns: []Column{{Name: ColumnAccount, Type: TypeText, Doc: "a"}, text("whole_name"), text("key")}}
+		part := &Table{Name: "part", Doc: "part", Provider: "test", Columns: []Column{{Name: ColumnAccount, Type: TypeText, Doc: "a"}, text("whole_name"), text("key")}}
 		part.Columns[1].References = &Reference{Table: "whole", Key: "name", ByKey: true, ListedIf: "listed"}
 		c.change(whole, part)
 		_, err := NewRegistry(&Module{Name: "m", Version: 1, Resources: []Resource{described{whole}, described{part}}})

@@ -340,15 +340,13 @@ func (t *Table) Validate() error {
 	return nil
 }
 
-// validateListedIf checks the column that names what objects are listed within. ENFORCE
-// would take what a person has just named for what is too much, unless it leaves alone
-// what has no record.
+// validateListedIf checks the column that names what objects are listed within.
 func (t *Table) validateListedIf(c *Column) error {
 	switch {
 	case !c.References.ByKey || !c.Identity || t.Identity()[0] != c.Name:
 		return fmt.Errorf("table %s: column %s: ListedIf is for the first column of the identity, which holds the key itself", t.Name, c.Name)
-	case t.Reach != PerAccount || !t.HoldsData:
-		return fmt.Errorf("table %s: column %s: ListedIf is for tables that are listed once an account and hold data", t.Name, c.Name)
+	case t.Reach != PerAccount:
+		return fmt.Errorf("table %s: column %s: ListedIf is for tables that are listed once an account", t.Name, c.Name)
 	}
 	return nil
 }
