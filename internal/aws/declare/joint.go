@@ -53,6 +53,7 @@ type Result[Out any] struct {
 // request is one request, and what came of it.
 type request[In, Out any] struct {
 	ctx    context.Context
+	began  time.Time // before it was in the intent log
 	in     In
 	result Result[Out]
 	done   chan struct{}
@@ -69,7 +70,7 @@ func (journaled) Begin(context.Context, modules.Call) (func(error), error) {
 // Do makes a request, together with others of the same kind. call is what the intent log
 // knows it by.
 func (j *Joint[K, In, Out]) Do(ctx context.Context, call modules.Call, of K, in In) (Out, error) {
-	one := &request[In, Out]{in: in, done: make(chan struct{})}
+	one := &request[In, Out]{began: time.Now(), in: in, done: make(chan struct{})}
 	err := modules.Mutate(ctx, call, func(ctx context.Context) error {
 		one.ctx = modules.WithMutations(ctx, journaled{})
 		j.join(of, one, modules.Accompanied(ctx))
@@ -132,11 +133,14 @@ func (j *Joint[K, In, Out]) make(of K, some []*request[In, Out]) {
 // send makes some requests by one call, and returns why it failed. The oldest of them
 // says until when it may be sent ([modules.SendWithin]).
 func (j *Joint[K, In, Out]) send(of K, some []*request[In, Out]) error {
-	ins := make([]In, len(some))
+	ins, oldest := make([]In, len(some)), some[0]
 	for i, one := range some {
 		ins[i] = one.in
+		if one.began.Before(oldest.began) {
+			oldest = one
+		}
 	}
-	results, err := j.Send(some[0].ctx, of, ins)
+	results, err := j.Send(oldest.ctx, of, ins)
 	for i, one := range some {
 		one.result = Result[Out]{Err: err}
 		if err == nil {
