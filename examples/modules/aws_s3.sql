@@ -1,6 +1,6 @@
 -- A website that anybody may read, in one transaction.
 BEGIN;
-INSERT INTO bucket (name, tags, policy) VALUES ('iasql-example-bucket', '{"team": "web"}',
+INSERT INTO bucket (name, list_objects, tags, policy) VALUES ('iasql-example-bucket', true, '{"team": "web"}',
     '{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Principal": "*", "Action": "s3:GetObject", "Resource": "arn:aws:s3:::iasql-example-bucket/*"}]}');
 INSERT INTO public_access_block (bucket_name, block_public_policy, restrict_public_buckets) VALUES ('iasql-example-bucket', false, false);
 INSERT INTO bucket_website (bucket_name, index_document) VALUES ('iasql-example-bucket', 'index.html');

@@ -137,6 +137,9 @@ func (r *Registry) checkReferences() error {
 			if err := namesObjects(target, ref.Key); err != nil {
 				return fmt.Errorf("table %s: column %s references %s.%s, which %w", t.Name, t.Columns[i].Name, ref.Table, ref.Key, err)
 			}
+			if c := target.Column(ref.ListedIf); ref.ListedIf != "" && (c == nil || !c.Local || c.Type != TypeBool) {
+				return fmt.Errorf("table %s: column %s: ListedIf: %s.%s is no Local column of type boolean", t.Name, t.Columns[i].Name, ref.Table, ref.ListedIf)
+			}
 		}
 	}
 	return nil

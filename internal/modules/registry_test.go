@@ -58,3 +58,34 @@ func TestReferenceKey(t *testing.T) {
 		}
 	}
 }
+
+// Objects are listed within some parents only where a column of the parents says so that
+// belongs to the database alone.
+func TestListedIf(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		change func(whole, part *Table)
+		wrong  string
+	}{
+		"as it should be":       {change: func(_, _ *Table) {}},
+		"no such column":        {func(_, part *Table) { part.Columns[1].References.ListedIf = "there" }, "whole.there is no Local column of type boolean"},
+		"a column of the cloud": {func(whole, _ *Table) { whole.Columns[2].Local = false }, "whole.listed is no Local column of type boolean"},
+		"a text":                {func(whole, _ *Table) { whole.Columns[2].Type = TypeText }, "whole.listed is no Local column of type boolean"},
+		"a reference by id": {func(_, part *Table) {
+			part.Columns[1].References.ByKey, part.Columns[1].Type = false, TypeBigint
+		}, "which holds the key itself"},
+		"no part of the identity": {func(_, part *Table) { part.Columns[1].Identity = false }, "the first column of the identity"},
+		"listed in each region":   {func(_, part *Table) { part.Reach = PerRegion }, "once an account"},
+	} {
+		text := func(name string) Column { return Column{Name: name, Type: TypeText, Doc: name, Identity: true} }
+		whole := &Table{Name: "whole", Doc: "whole", Provider: "test", Columns: []Column{{Name: ColumnAccount, Type: TypeText, Doc: "a"}, text("name"),
+			{Name: "listed", Type: TypeBool, Doc: "listed", Local: true}}}
+		part := &Table{Name: "part", Doc: "part", Provider: "test", Columns: []Column{{Name: ColumnAccount, Type: TypeText, Doc: "a"}, text("whole_name"), text("key")}}
+		part.Columns[1].References = &Reference{Table: "whole", Key: "name", ByKey: true, ListedIf: "listed"}
+		c.change(whole, part)
+		_, err := NewRegistry(&Module{Name: "m", Version: 1, Resources: []Resource{described{whole}, described{part}}})
+		if c.wrong == "" && err != nil || c.wrong != "" && (err == nil || !strings.Contains(err.Error(), c.wrong)) {
+			t.Errorf("%s: %v, want %q", name, err, c.wrong)
+		}
+	}
+}

@@ -171,6 +171,20 @@ func Late(ctx context.Context) bool {
 	return now.Sub(e.began) > e.within || now.Round(0).Sub(e.began.Round(0)) > e.within
 }
 
+type accompaniedKey struct{}
+
+// WithOthers says of the operations below ctx that others are made at the same time.
+func WithOthers(ctx context.Context) context.Context {
+	return context.WithValue(ctx, accompaniedKey{}, true)
+}
+
+// Accompanied reports whether other operations are made at the same time: what several
+// of them ask for may go by one call, and waits for that.
+func Accompanied(ctx context.Context) bool {
+	accompanied, _ := ctx.Value(accompaniedKey{}).(bool)
+	return accompanied
+}
+
 // Mutate makes a mutating call: it journals the call first, and refuses it
 // with an [Error] of class [ReadOnly] when ctx does not come from
 // [WithMutations]. That is how previews, open batches and TRACK are kept from

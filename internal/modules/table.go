@@ -66,6 +66,11 @@ type Reference struct {
 	// PartIf is a column of type boolean; only records in which it is true are
 	// parts (a VPC's main route table). "" means all.
 	PartIf string
+	// ListedIf is a Local column of type boolean of the referenced table. The objects are
+	// listed within those parents only in whose records it is true, because there may be
+	// too many of them: a production bucket has a billion. Nobody looks for those within
+	// the others: records that there are of them stay as they are. See [Looks].
+	ListedIf string
 }
 
 // Part says what becomes of a part's object when the whole is deleted.
@@ -314,6 +319,10 @@ func (t *Table) Validate() error {
 			return fmt.Errorf("table %s: column %s: references an id and must be bigint", t.Name, c.Name)
 		case c.References != nil && c.References.Part == PartAlong && c.References.ByKey:
 			return fmt.Errorf("table %s: column %s: a part that goes along references its whole by id", t.Name, c.Name)
+		case c.References != nil && c.References.ListedIf != "":
+			if err := t.validateListedIf(c); err != nil {
+				return err
+			}
 		}
 	}
 	if t.DefinesAccounts {
@@ -327,6 +336,17 @@ func (t *Table) Validate() error {
 	}
 	if c := t.Column(ColumnRegion); t.Reach == PerRegion && c == nil {
 		return fmt.Errorf("table %s: reaches per region and has no column region", t.Name)
+	}
+	return nil
+}
+
+// validateListedIf checks the column that names what objects are listed within.
+func (t *Table) validateListedIf(c *Column) error {
+	switch {
+	case !c.References.ByKey || !c.Identity || t.Identity()[0] != c.Name:
+		return fmt.Errorf("table %s: column %s: ListedIf is for the first column of the identity, which holds the key itself", t.Name, c.Name)
+	case t.Reach != PerAccount:
+		return fmt.Errorf("table %s: column %s: ListedIf is for tables that are listed once an account", t.Name, c.Name)
 	}
 	return nil
 }

@@ -102,7 +102,7 @@ func duration(seconds float64) time.Duration { return time.Duration(seconds * fl
 func (d *Database) Listings(ctx context.Context, account string) ([]store.Listing, error) {
 	rows, err := d.Pool.Query(ctx, `
 		SELECT table_name, region, extract(epoch FROM clock_timestamp() - tried)::double precision, listed IS NOT NULL, objects,
-		       CASE WHEN changed IS NULL THEN -1 ELSE extract(epoch FROM greatest(clock_timestamp() - changed, '0')) END::double precision, rules, coalesce(denied, ''), partly
+		       CASE WHEN changed IS NULL THEN -1 ELSE extract(epoch FROM greatest(clock_timestamp() - changed, '0')) END::double precision, rules, coalesce(denied, ''), partly, within
 		FROM iasql_internal.listing WHERE account = $1`, account)
 	if err != nil {
 		return nil, err
@@ -110,7 +110,7 @@ func (d *Database) Listings(ctx context.Context, account string) ([]store.Listin
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (store.Listing, error) {
 		l := store.Listing{Scope: modules.Scope{Account: account}}
 		var age, quiet float64
-		err := row.Scan(&l.Table, &l.Scope.Region, &age, &l.Complete, &l.Objects, &quiet, &l.Rules, &l.Denied, &l.Partly)
+		err := row.Scan(&l.Table, &l.Scope.Region, &age, &l.Complete, &l.Objects, &quiet, &l.Rules, &l.Denied, &l.Partly, &l.Within)
 		l.Age, l.Quiet = duration(age), duration(quiet)
 		return l, err
 	})
@@ -138,6 +138,18 @@ func (d *Database) Keys(ctx context.Context, t *modules.Table, scope modules.Sco
 	var key string
 	_, err = pgx.ForEachRow(rows, []any{&id, &key}, func() error { return each(id, key) })
 	return err
+}
+
+// Within implements [store.Store].
+func (d *Database) Within(ctx context.Context, t *modules.Table, account string) ([]string, error) {
+	ref := t.ListedWithin().References
+	parent := d.Registry.Table(ref.Table)
+	rows, err := d.Pool.Query(ctx, fmt.Sprintf(`SELECT %s FROM %s t WHERE t.account = $1 AND t.%s`,
+		textOf("t", parent.Column(ref.Key)), shapeOf(parent).name, quote(ref.ListedIf)), account)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[string])
 }
 
 // Due implements [store.Store].

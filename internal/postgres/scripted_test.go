@@ -10,12 +10,13 @@ import (
 )
 
 // scripted is a cloud in memory, with the two tables "box" and "item" (an item
-// is in a box). Tests reach into it as other people reach into an account.
+// is in a box), and the sheets of boxes. Tests reach into it as other people reach into an account.
 type scripted struct {
 	lock    sync.Mutex
 	next    int
 	boxes   map[string]modules.Row
 	items   map[string]modules.Row
+	sheets  map[string]bool   // "box/name"
 	tokens  map[string]string // token → id
 	deletes map[string]bool   // ids the engine deleted
 	creates int
@@ -26,7 +27,7 @@ type scripted struct {
 }
 
 func newScripted() *scripted {
-	return &scripted{boxes: map[string]modules.Row{}, items: map[string]modules.Row{}, tokens: map[string]string{}, deletes: map[string]bool{}}
+	return &scripted{boxes: map[string]modules.Row{}, items: map[string]modules.Row{}, sheets: map[string]bool{}, tokens: map[string]string{}, deletes: map[string]bool{}}
 }
 
 var accountColumn = modules.Column{Name: "account", Type: modules.TypeText, Required: true, Default: "'main'", CreateOnly: true, Doc: "Account.",
@@ -41,6 +42,7 @@ var boxTable = &modules.Table{Name: "box", Doc: "Boxes.", Provider: "scripted", 
 		{Name: "label", Type: modules.TypeText, Doc: "Label."},
 		{Name: "size", Type: modules.TypeInteger, Required: true, Default: "1", Doc: "Size."},
 		{Name: "tags", Type: modules.TypeJSON, EmptyIsNull: true, Doc: "Tags."},
+		{Name: "open", Type: modules.TypeBool, Required: true, Default: "false", Local: true, Doc: "Whether its sheets are listed."},
 	}}
 
 var itemTable = &modules.Table{Name: "item", Doc: "Items.", Provider: "scripted", Reach: modules.PerAccount, Creation: modules.ByTag,
@@ -52,7 +54,7 @@ var itemTable = &modules.Table{Name: "item", Doc: "Items.", Provider: "scripted"
 
 func (c *scripted) registry() (*modules.Registry, error) {
 	return modules.NewRegistry(&modules.Module{Name: "scripted", Version: 1, Doc: "Scripted.", Settings: []*modules.Table{ownerTable},
-		Resources:  []modules.Resource{scriptedResource{c, boxTable}, scriptedResource{c, itemTable}},
+		Resources:  []modules.Resource{scriptedResource{c, boxTable}, scriptedResource{c, itemTable}, sheets{c}},
 		Migrations: map[int]string{1: `INSERT INTO public.owner (name) VALUES ('main') ON CONFLICT DO NOTHING`}})
 }
 
@@ -162,7 +164,9 @@ func (r scriptedResource) Create(ctx context.Context, _ modules.Scope, want modu
 		id := r.table.Name + "-" + strconv.Itoa(r.next)
 		o := modules.Row{}
 		for _, c := range r.table.Columns {
-			o[c.Name] = want[c.Name]
+			if !c.Local {
+				o[c.Name] = want[c.Name]
+			}
 		}
 		o[r.id()] = modules.Text(id)
 		r.objects()[id], r.tokens[token] = o, id

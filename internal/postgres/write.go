@@ -388,12 +388,12 @@ func identityJSON(t *modules.Table, row modules.Row) ([]byte, error) {
 // Listed implements [store.Store].
 func (d *Database) Listed(ctx context.Context, lease store.Lease, listings, gone []store.Listing) error {
 	n := len(listings)
-	tables, regions, rules, denied := make([]string, n), make([]string, n), make([]string, n), make([]*string, n)
+	tables, regions, rules, within, denied := make([]string, n), make([]string, n), make([]string, n), make([]string, n), make([]*string, n)
 	ages, objects, news, complete, partly := make([]float64, n), make([]int64, n), make([]bool, n), make([]bool, n), make([]bool, n)
 	for i := range listings {
 		l := &listings[i]
 		tables[i], regions[i], rules[i], ages[i] = l.Table, l.Scope.Region, l.Rules, l.Age.Seconds()
-		objects[i], news[i], complete[i], partly[i] = int64(l.Objects), l.News, l.Complete, l.Partly
+		objects[i], news[i], complete[i], partly[i], within[i] = int64(l.Objects), l.News, l.Complete, l.Partly, l.Within
 		if l.Denied != "" {
 			denied[i] = &l.Denied
 		}
@@ -409,18 +409,18 @@ func (d *Database) Listed(ctx context.Context, lease store.Lease, listings, gone
 				WHERE l.account = $1 AND l.table_name = g.name AND l.region = g.region`, lease.Account, left, nowhere)
 		}
 		batch.Queue(`
-			INSERT INTO iasql_internal.listing AS known (account, table_name, region, tried, listed, changed, objects, rules, denied, partly)
+			INSERT INTO iasql_internal.listing AS known (account, table_name, region, tried, listed, changed, objects, rules, denied, partly, within)
 			SELECT $1, l.name, l.region, l.began, CASE WHEN l.complete THEN l.began END, CASE WHEN l.news THEN l.began END,
-			       CASE WHEN l.denied IS NULL OR l.partly THEN l.objects ELSE 0 END, l.rules, l.denied, l.partly
-			FROM (SELECT name, region, clock_timestamp() - make_interval(secs => age) AS began, objects, news, rules, denied, complete, partly
-			      FROM unnest($2::text[], $3::text[], $4::double precision[], $5::bigint[], $6::boolean[], $7::text[], $8::text[], $9::boolean[], $10::boolean[])
-			           AS u (name, region, age, objects, news, rules, denied, complete, partly)) l
+			       CASE WHEN l.denied IS NULL OR l.partly THEN l.objects ELSE 0 END, l.rules, l.denied, l.partly, l.within
+			FROM (SELECT name, region, clock_timestamp() - make_interval(secs => age) AS began, objects, news, rules, denied, complete, partly, within
+			      FROM unnest($2::text[], $3::text[], $4::double precision[], $5::bigint[], $6::boolean[], $7::text[], $8::text[], $9::boolean[], $10::boolean[], $11::text[])
+			           AS u (name, region, age, objects, news, rules, denied, complete, partly, within)) l
 			ORDER BY l.name, l.region
 			ON CONFLICT (account, table_name, region) DO UPDATE SET
 				tried = excluded.tried, listed = coalesce(excluded.listed, known.listed), changed = coalesce(excluded.changed, known.changed),
 				objects = CASE WHEN excluded.denied IS NULL OR excluded.partly THEN excluded.objects ELSE known.objects END,
-				rules = excluded.rules, denied = excluded.denied, partly = excluded.partly`,
-			lease.Account, tables, regions, ages, objects, news, rules, denied, complete, partly)
+				rules = excluded.rules, denied = excluded.denied, partly = excluded.partly, within = excluded.within`,
+			lease.Account, tables, regions, ages, objects, news, rules, denied, complete, partly, within)
 		batch.Queue(`
 			UPDATE public.iasql_tables t SET last_seen = s.seen
 			FROM (SELECT table_name, CASE WHEN bool_and(listed IS NOT NULL) THEN min(listed) END AS seen FROM iasql_internal.listing GROUP BY table_name) s

@@ -195,6 +195,18 @@ func (db *database) records(t *modules.Table, scope modules.Scope, each func(id 
 	return nil
 }
 
+// within returns the keys of the records within which a table's objects are listed.
+func (db *database) within(t *modules.Table, of string) (keys []string) {
+	ref := t.ListedWithin().References
+	parent := registry.Table(ref.Table)
+	for _, id := range db.ids(parent) {
+		if row := db.rows[parent.Name][id].vals; row[modules.ColumnAccount].String() == of && row[ref.ListedIf].Bool() {
+			keys = append(keys, row[ref.Key].String())
+		}
+	}
+	return keys
+}
+
 // keyOf returns the cloud's name for a record: its row's, or its state's, unless
 // another record stands for that object by its row.
 func (db *database) keyOf(t *modules.Table, id int64) (string, bool) {
@@ -495,7 +507,7 @@ func (db *database) listed(lease store.Lease, ended, gone []store.Listing) error
 			r = &listingRow{Listing: store.Listing{Table: l.Table, Scope: l.Scope}}
 			db.listings[at] = r
 		}
-		r.tried, r.Rules, r.Denied, r.Partly = db.w.now-l.Age, l.Rules, l.Denied, l.Partly
+		r.tried, r.Rules, r.Denied, r.Partly, r.Within = db.w.now-l.Age, l.Rules, l.Denied, l.Partly, l.Within
 		r.Complete = r.Complete || l.Complete
 		if l.Denied == "" || l.Partly {
 			r.Objects = l.Objects

@@ -293,6 +293,15 @@ func (r *run) Keys(_ context.Context, t *modules.Table, scope modules.Scope, eac
 	return r.w.db.records(t, scope, each)
 }
 
+// Within implements store.Store.
+func (r *run) Within(_ context.Context, t *modules.Table, account string) ([]string, error) {
+	r.touches(t)
+	if err := r.boundary("Within " + t.Name); err != nil {
+		return nil, err
+	}
+	return r.w.db.within(t, account), nil
+}
+
 // Due implements store.Store.
 func (r *run) Due(context.Context, string) ([]decide.RecordRef, error) {
 	err := r.boundary("Due")

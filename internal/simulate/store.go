@@ -306,6 +306,11 @@ func (s *Store) Keys(_ context.Context, t *modules.Table, scope modules.Scope, e
 	return s.w.db.records(t, scope, each)
 }
 
+// Within implements [store.Store].
+func (s *Store) Within(_ context.Context, t *modules.Table, of string) ([]string, error) {
+	return s.w.db.within(t, of), nil
+}
+
 // Due implements [store.Store].
 func (s *Store) Due(_ context.Context, of string) ([]decide.RecordRef, error) {
 	if of != account {

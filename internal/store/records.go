@@ -49,6 +49,9 @@ type Listing struct {
 	News bool
 	// Rules is the version of the rules that the last one was decided by.
 	Rules string
+	// Within says within which records the last one looked, "" for tables that are listed
+	// within all.
+	Within string
 	// Denied says why the last one was not permitted, "" if it was. Partly: all but what
 	// it names was listed.
 	Denied string

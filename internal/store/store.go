@@ -45,6 +45,9 @@ type Subjects interface {
 	// Keys streams the ids of the scope's records that name an object, and
 	// their keys, in any order.
 	Keys(ctx context.Context, table *modules.Table, scope modules.Scope, each func(id int64, key string) error) error
+	// Within returns the keys of the account's records within which the objects of a
+	// table are listed ([modules.Reference.ListedIf]), in any order.
+	Within(ctx context.Context, table *modules.Table, account string) ([]string, error)
 	// Due returns the records of the account that have a pending change or a
 	// state. Those that back off are among them, with State.Due false.
 	Due(ctx context.Context, account string) ([]decide.RecordRef, error)

@@ -7,6 +7,7 @@ import (
 	gosync "sync"
 
 	"iasql/internal/decide"
+	"iasql/internal/modules"
 	"iasql/internal/store"
 )
 
@@ -33,6 +34,9 @@ func (c *cycle) apply(ctx context.Context, plan decide.Plan) (anyCalled bool, er
 			}
 		}
 		return anyCalled, nil
+	}
+	if len(plan.Ops) > 1 {
+		ctx = modules.WithOthers(ctx)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -20,6 +20,8 @@ import (
 // cadence is what a full cycle knows of listings, and adds to it.
 type cadence struct {
 	known map[place]store.Listing
+	// within says, of tables whose objects are listed within some records only, which.
+	within map[string]*parents
 	// due are the places that are listed by this cycle; nil: all are.
 	due map[place]bool
 	// gone are the places that are known and not looked at any more.
@@ -40,6 +42,9 @@ func (c *cycle) readListings(ctx context.Context) error {
 	c.cadence.known = make(map[place]store.Listing, len(list))
 	for _, l := range list {
 		c.cadence.known[place{l.Table, l.Scope}] = l
+	}
+	if c.cadence.within, err = c.readWithin(ctx); err != nil {
+		return err
 	}
 	due, there, regions := map[place]bool{}, map[place]bool{}, map[string][]string{}
 	for _, t := range slices.Backward(c.catalog.tables) { // children first
@@ -87,7 +92,7 @@ func (c *cycle) isDue(at place) bool {
 		return slices.Contains(c.Only, at.table)
 	}
 	l, known := c.cadence.known[at]
-	return !known || due(&l, c.settings.Version, c.settings.MaxStaleness, c.Rest)
+	return !known || !c.looksAsBefore(at) || due(&l, c.settings.Version, c.settings.MaxStaleness, c.Rest)
 }
 
 // soonest is how long what was listed is left alone, unless somebody waits.
@@ -116,7 +121,7 @@ func (c *cycle) lists(at place) bool { return c.cadence.due == nil || c.cadence.
 // whether something may not that might before.
 func (c *cycle) listed(l *listing, begun time.Time, unread *modules.Unread) (news bool) {
 	ended := store.Listing{Table: l.table.Name, Scope: l.scope, Age: time.Since(begun), Complete: unread == nil || !unread.Whole(),
-		Objects: l.seen.objects, News: l.seen.news, Rules: c.lease.Rules}
+		Objects: l.seen.objects, News: l.seen.news, Rules: c.lease.Rules, Within: c.cadence.within[l.table.Name].digest()}
 	if unread != nil {
 		ended.Denied, ended.Partly = unread.Error(), true
 		news = c.cadence.known[place{l.table.Name, l.scope}].Denied != ended.Denied
@@ -129,7 +134,8 @@ func (c *cycle) listed(l *listing, begun time.Time, unread *modules.Unread) (new
 // is denied is no error of every cycle.
 func (c *cycle) denied(l *listing, begun time.Time, err error) (news bool) {
 	said := c.cadence.known[place{l.table.Name, l.scope}].Denied
-	c.cadence.end(store.Listing{Table: l.table.Name, Scope: l.scope, Age: time.Since(begun), Rules: c.lease.Rules, Denied: err.Error()})
+	c.cadence.end(store.Listing{Table: l.table.Name, Scope: l.scope, Age: time.Since(begun), Rules: c.lease.Rules, Denied: err.Error(),
+		Within: c.cadence.within[l.table.Name].digest()})
 	return said != err.Error()
 }
 
@@ -140,8 +146,13 @@ func (d *cadence) end(l store.Listing) {
 }
 
 // knows reports whether a table has been listed in a scope by an earlier cycle, as far
-// as that is permitted.
+// as that is permitted, and within the same records.
 func (c *cycle) knows(at place) bool {
 	l, known := c.cadence.known[at]
-	return known && (l.Complete || l.Denied != "")
+	return known && (l.Complete || l.Denied != "") && c.looksAsBefore(at)
+}
+
+// looksAsBefore reports whether a table is listed within the same records as the last time.
+func (c *cycle) looksAsBefore(at place) bool {
+	return c.cadence.known[at].Within == c.cadence.within[at.table].digest()
 }

@@ -9,11 +9,13 @@ func (c *cycle) decide(s *decide.Subject) decide.Step {
 
 // policy returns what a decision depends on besides the subject. What has no record, in
 // a region that was never listed completely before, is not there against anybody's
-// will: the region may have been enabled, or permitted, a moment ago.
+// will: the region may have been enabled, or permitted, a moment ago, or somebody has
+// named what it is within.
 func (c *cycle) policy(s *decide.Subject) decide.Policy {
 	imported := c.settings.Imported[s.Table.Name]
 	if s.RecordID == 0 && !s.Deposed {
-		imported = imported && c.cadence.known[place{s.Table.Name, s.Scope}].Complete
+		at := place{s.Table.Name, s.Scope}
+		imported = imported && c.cadence.known[at].Complete && c.looksAsBefore(at)
 	}
 	p := decide.Policy{
 		Rules:         c.settings.Rules,

@@ -33,6 +33,7 @@
 //
 //	cadence.go   which tables are due, and where
 //	list.go      every table, parents first; every scope of it side by side
+//	within.go    tables that are listed within some parents only
 //	preempt.go   between two pages: is a push cycle wanted? It runs there
 //	match.go     a page: objects and their records; what has changed is observed, and
 //	             what is to be pulled is pulled (at the end of a complete listing, what
@@ -49,7 +50,7 @@
 //
 // Calls run forward in the order
 //
-//	cycle, prepare, recover, list, cadence, preempt, match, snapshot, claim, observe, decide,
+//	cycle, prepare, recover, list, cadence, within, preempt, match, snapshot, claim, observe, decide,
 //	follow, pull, plan, guard, apply, call, outcome, settle, subject, doubt, catalog,
 //	report, span, engine
 //

@@ -186,7 +186,8 @@ func (c *cycle) listScope(ctx context.Context, t *modules.Table, scope modules.S
 	l, begun := &listing{c: c, table: t, scope: scope, seen: newSighting()}, time.Now()
 	c.preempt.begin(l)
 	defer c.preempt.end(l)
-	listed := modules.WithKnown(modules.WithMemo(ctx, &c.memo), c.known(ctx, t, scope))
+	within := c.cadence.within[t.Name]
+	listed := within.looks(modules.WithKnown(modules.WithMemo(ctx, &c.memo), c.known(ctx, t, scope)))
 	err = c.Registry.Resource(t.Name).List(listed, scope, func(rows []modules.Row) error { return l.add(ctx, rows, 1000) })
 	var unread *modules.Unread
 	if errors.As(err, &unread) {
@@ -278,7 +279,7 @@ func (l *listing) match(ctx context.Context) error {
 func (c *cycle) unseen(ctx context.Context, t *modules.Table, scope modules.Scope, seen *sighting) ([]decide.Step, error) {
 	var missing []int64
 	err := c.Store.Keys(ctx, t, scope, func(id int64, key string) error {
-		if !seen.has(id, key) {
+		if !seen.has(id, key) && !c.cadence.within[t.Name].hides(t, key) {
 			missing = append(missing, id)
 		}
 		return nil

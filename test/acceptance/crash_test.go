@@ -2,6 +2,7 @@ package acceptance
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"iasql/internal/test/faultproxy"
 	"iasql/internal/test/harness"
 )
 
@@ -79,5 +81,59 @@ func TestKilledBetweenEffectAndAnswer(t *testing.T) {
 	}
 	if got := w.PSQL(`SELECT count(*) FROM iasql_operations WHERE action = 'CreateVpc'`); got != "1" {
 		t.Errorf("CreateVpc was called %s times", got)
+	}
+}
+
+// The engine is killed when EC2 has made the rules of a group by one call, and before it
+// answers. The next one finds the rule of each record, and makes none again.
+func TestKilledBetweenRulesAndAnswer(t *testing.T) {
+	t.Parallel()
+	w := harness.NewWorld(t)
+	proxy := faultproxy.Start(t, w.AWS.Endpoint)
+	w.Endpoint = proxy.URL
+	engine := w.Serve()
+	w.Install([]string{"us-east-1"}, "aws_security_group")
+	w.Admin(`UPDATE iasql_settings SET value = '5 seconds' WHERE name = 'consistency_window'`)
+	w.PSQL(`INSERT INTO security_group (group_name, description) VALUES ('crash', 'killed')`)
+	w.Settled()
+	effected, release := make(chan struct{}), make(chan struct{})
+	defer close(release)
+	var once atomic.Bool
+	proxy.Set(func(c faultproxy.Call) faultproxy.Fault {
+		if c.Action != "AuthorizeSecurityGroupIngress" || !once.CompareAndSwap(false, true) {
+			return faultproxy.Fault{}
+		}
+		return faultproxy.Fault{After: func() { close(effected); <-release }}
+	})
+	w.PSQL(`INSERT INTO security_group_rule (security_group_id, is_egress, ip_protocol, from_port, to_port, cidr_ipv4)
+		SELECT id, false, 'tcp', i, i, '10.0.0.0/8' FROM security_group, generate_series(1, 10) i WHERE group_name = 'crash'`)
+	select {
+	case <-effected:
+	case <-time.After(20 * time.Second):
+		t.Fatal("AuthorizeSecurityGroupIngress was not called")
+	}
+	engine.Kill()
+	w.Serve()
+	w.Settled()
+	there := map[float64]any{}
+	for _, r := range w.CLI("ec2", "describe-security-group-rules")["SecurityGroupRules"].([]any) {
+		rule := r.(map[string]any)
+		port := rule["FromPort"].(float64)
+		if port < 1 || port > 10 {
+			continue
+		}
+		if there[port] != nil {
+			t.Errorf("port %v has two rules", port)
+		}
+		there[port] = rule["SecurityGroupRuleId"]
+		if got := w.PSQL(fmt.Sprintf(`SELECT security_group_rule_id FROM security_group_rule WHERE from_port = %v AND to_port = %v`, port, port)); got != there[port] {
+			t.Errorf("port %v: the record says %s, the cloud %v", port, got, there[port])
+		}
+	}
+	if len(there) != 10 || w.PSQL(`SELECT count(*) FROM security_group_rule WHERE from_port > 0`) != "10" {
+		t.Errorf("there are rules for %d ports: %v", len(there), there)
+	}
+	if n := proxy.Count("AuthorizeSecurityGroupIngress"); n != 1 {
+		t.Errorf("%d calls made 10 rules", n)
 	}
 }

@@ -3,13 +3,14 @@ package conformance
 var awsS3 = Module{
 	Name: "aws_s3",
 	CLI: []string{
-		`s3api create-bucket --bucket site-sql-$account`, `s3api create-bucket --bucket site-cli-$account`,
+		`s3api create-bucket --bucket site-cli-$account`,
 		`s3api create-bucket --bucket site-adopted-$account`, `s3api create-bucket --bucket site-tracked-$account`,
 		`s3api create-bucket --bucket site-other-$account`,
 		`s3api create-bucket --bucket redirect-sql-$account`, `s3api create-bucket --bucket redirect-cli-$account`,
 		`s3api create-bucket --bucket redirect-adopted-$account`, `s3api create-bucket --bucket redirect-tracked-$account`,
 		`s3api create-bucket --bucket redirect-other-$account`,
 	},
+	Setup: []string{`INSERT INTO bucket (name, list_objects) VALUES ('site-sql-$account', true)`},
 	Tables: []Table{
 		{
 			Name: "bucket", Identity: "name", ID: "bucket-$n-$account",

@@ -55,7 +55,7 @@ func (k kind) count(objects int) int {
 
 // What AWS tells of one object a call is asked once for each, and their tags together.
 // Of a bucket it tells everything by calls of its own (versioning, policy, tags, public
-// access block, website, objects), of a table its time to live besides, of a repository
+// access block, website), of a table its time to live besides, of a repository
 // its lifecycle policy, its policy and its images.
 func kinds(a testaws.Account, role string) []kind {
 	cfg := a.Config("us-east-1")
@@ -110,7 +110,7 @@ func kinds(a testaws.Account, role string) []kind {
 		{"bucket", "bucket", func(ctx context.Context, i int) error {
 			_, err := s3.NewFromConfig(cfg, func(o *s3.Options) { o.UsePathStyle = true }).CreateBucket(ctx, &s3.CreateBucketInput{Bucket: aws.String(fmt.Sprintf("%s-%s", *name(i), strings.ToLower(a.ID)))})
 			return err
-		}, 6, []string{"GET /object-"}},
+		}, 5, []string{"GET /object-"}},
 	}
 }
 

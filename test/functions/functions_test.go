@@ -79,7 +79,7 @@ func TestMessages(t *testing.T) {
 func TestObjects(t *testing.T) {
 	t.Parallel()
 	w := harness.Start(t, east, "aws_s3")
-	w.PSQL(`INSERT INTO bucket (name) VALUES ('functions-objects')`)
+	w.PSQL(`INSERT INTO bucket (name, list_objects) VALUES ('functions-objects', true)`)
 	w.Settled()
 	if got := w.PSQL(`SELECT bucket, key, status, response_message FROM s3_upload_object('functions-objects', 'a/ü.txt', 'Grüße', 'text/plain; charset=utf-8')`); got != "functions-objects|a/ü.txt|OK|7 bytes uploaded" {
 		t.Errorf("uploaded: %s", got)

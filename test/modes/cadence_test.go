@@ -178,7 +178,9 @@ func TestDeniedBucket(t *testing.T) {
 	proxy.Set(shut("shut-bucket"))
 	w.Serve()
 	w.Install(east, "aws_s3")
+	w.PSQL(`UPDATE bucket SET list_objects = true`)
 	w.PSQL(`SELECT * FROM iasql_install('aws_sqs')`)
+	w.PSQL(`SELECT iasql_sync_now()`)
 	const all = `SELECT (SELECT string_agg(concat_ws(' ', name, versioning_enabled, tags), ', ' ORDER BY name) FROM bucket),
 		(SELECT string_agg(bucket_name, ' ' ORDER BY bucket_name) FROM public_access_block), (SELECT string_agg(bucket_name, ' ' ORDER BY bucket_name) FROM bucket_website),
 		(SELECT string_agg(bucket_name, ' ' ORDER BY bucket_name) FROM bucket_object)`

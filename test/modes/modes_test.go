@@ -72,7 +72,7 @@ func TestEnforceWithExceptions(t *testing.T) {
 	// An object created a moment ago may not be visible yet, and is not taken
 	// for gone before the window has passed.
 	w.PSQL(`UPDATE iasql_settings SET value = '0 seconds' WHERE name = 'consistency_window'`)
-	w.PSQL(`INSERT INTO queue (name, delay_seconds) VALUES ('changed', 1), ('deleted', 2), ('free', 3)`, `INSERT INTO bucket (name) VALUES ('tracked-`+suffix(w)+`')`)
+	w.PSQL(`INSERT INTO queue (name, delay_seconds) VALUES ('changed', 1), ('deleted', 2), ('free', 3)`, `INSERT INTO bucket (name, list_objects) VALUES ('tracked-`+suffix(w)+`', true)`)
 	w.Settled()
 	w.PSQL(`INSERT INTO iasql_mode (mode, table_name) VALUES ('ENFORCE', NULL), ('TRACK', 'bucket'), ('TRACK', 'bucket_object')`,
 		`INSERT INTO iasql_mode (mode, table_name, record_id) SELECT 'NORMAL', 'queue', id FROM queue WHERE name = 'free'`)

@@ -283,3 +283,30 @@ SELECT 'setting ' || name, description FROM iasql_settings`
 	}
 	return all
 }
+
+// Until version 4 of aws_s3 the objects of all buckets were listed. Those of the buckets
+// that have rows go on to be, and nobody is said to have asked for that.
+func TestNamedBuckets(t *testing.T) {
+	t.Parallel()
+	url := restore(t, "testdata/first.sql.gz")
+	migrate(t, url)
+	for _, statement := range []string{
+		`DO $$ BEGIN
+			PERFORM set_config('iasql.origin', 'engine', true);
+			INSERT INTO bucket (account, region, name) VALUES ('default', 'us-east-1', 'full-bucket');
+			INSERT INTO bucket_object (account, bucket_name, key) VALUES ('default', 'full-bucket', 'a'), ('default', 'full-bucket', 'b');
+		END $$`,
+		`ALTER TABLE bucket DROP COLUMN list_objects`, // as it was in version 3
+		`UPDATE iasql_internal.module SET installed = 3 WHERE name = 'aws_s3'`,
+	} {
+		admin(t, url, statement)
+	}
+	before := admin(t, url, `SELECT count(*) FROM iasql_audit_log WHERE origin <> 'engine' OR NOT settled`)
+	migrate(t, url)
+	if got := admin(t, url, `SELECT string_agg(name, ' ') FILTER (WHERE list_objects) || ' of ' || count(*) FROM bucket`); got != "full-bucket of 2" {
+		t.Errorf("named are %s", got)
+	}
+	if after := admin(t, url, `SELECT count(*) FROM iasql_audit_log WHERE origin <> 'engine' OR NOT settled`); after != before {
+		t.Errorf("%s changes of users, and before %s", after, before)
+	}
+}

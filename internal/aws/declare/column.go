@@ -220,6 +220,15 @@ func (c Column) ByKey() Column {
 	return c
 }
 
+// ListedIf has the objects listed only within those parents in whose records a column of
+// theirs is true; see [modules.Reference].
+func (c Column) ListedIf(column string) Column {
+	ref := *c.References
+	ref.ListedIf = column
+	c.References = &ref
+	return c
+}
+
 // AnyScope lets a reference be to a record of another region or account.
 func (c Column) AnyScope() Column {
 	ref := *c.References

@@ -67,8 +67,8 @@ func (r *Resource) FindCreated(ctx context.Context, scope modules.Scope, tokens 
 	byToken := map[string]modules.Row{}
 	page := func(all []*found) error {
 		for _, f := range all {
-			token := r.tokenOf(f)
-			if token == "" || !slices.Contains(tokens, token) {
+			token := r.tokenOf(f, tokens)
+			if token == "" {
 				continue
 			}
 			complete, err := r.complete(ctx, s, []reflect.Value{f.object}, func(int) string {
@@ -89,7 +89,7 @@ func (r *Resource) FindCreated(ctx context.Context, scope modules.Scope, tokens 
 		return nil
 	}
 	bare := r.bare(r.token == nil) // what else there is of an object is read of those that are found
-	if r.token != nil || r.tags == nil || r.tags.tagging.kind == "" || r.list.names != nil {
+	if r.token != nil || r.bears != nil || r.tags == nil || r.tags.tagging.kind == "" || r.list.names != nil {
 		return byToken, bare.listing(ctx, s, r.list.start(), page)
 	}
 	for some := range slices.Chunk(tokens, filterValues) { // EC2 finds by tags
@@ -102,19 +102,27 @@ func (r *Resource) FindCreated(ctx context.Context, scope modules.Scope, tokens 
 	return byToken, nil
 }
 
-// tokenOf returns the token that an object was created with, "" if it has none.
-func (r *Resource) tokenOf(f *found) string {
-	if r.token == nil {
-		return f.tags[aws.TokenTag]
+// tokenOf returns which of the tokens an object was created with, "" if with none.
+func (r *Resource) tokenOf(f *found, tokens []string) string {
+	token := ""
+	switch {
+	case r.bears != nil:
+		if i := slices.IndexFunc(tokens, func(token string) bool { return r.bears(f.object, token) }); i >= 0 {
+			return tokens[i]
+		}
+	case r.token == nil:
+		token = f.tags[aws.TokenTag]
+	default:
+		if v, ok := r.token.get(f.object); ok {
+			if v, ok = indirect(v); ok {
+				token = v.String()
+			}
+		}
 	}
-	v, ok := r.token.get(f.object)
-	if !ok {
+	if token == "" || !slices.Contains(tokens, token) {
 		return ""
 	}
-	if v, ok = indirect(v); !ok {
-		return ""
-	}
-	return v.String()
+	return token
 }
 
 // bare returns a resource that reads of objects what their listing, or Get, has,

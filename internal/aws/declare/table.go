@@ -43,6 +43,10 @@ type Table[T any] struct {
 	// Token is where an object has the token of its creation, for tables ByTag
 	// that do not have it in a tag.
 	Token string
+	// Bears reports whether an object was created with a token, for tables ByTag whose
+	// objects may be created several by one call, and so with the same tag. They are looked
+	// for among all.
+	Bears func(object *T, token string) bool
 
 	// Create creates an object; CreateBy does where one call is not all there is
 	// to it. A table with neither has none created.
@@ -124,6 +128,7 @@ type binding struct {
 	rows        func(context.Context, *Step, []*found) error
 	home        func(context.Context, *Step, reflect.Value, modules.Row) (string, error)
 	token       *path
+	bears       func(object reflect.Value, token string) bool
 	direct      []target         // columns that are read with the object
 	apart       []*reading       // columns that are read by calls of their own
 	tags        *Column          // nil if the table has none
@@ -176,6 +181,9 @@ func New[T any](c *aws.Clients, t Table[T]) *Resource {
 	}}
 	if t.Gone != nil {
 		r.gone = func(v reflect.Value) bool { return t.Gone(pointer[T](v)) }
+	}
+	if t.Bears != nil {
+		r.bears = func(v reflect.Value, token string) bool { return t.Bears(pointer[T](v), token) }
 	}
 	if t.Row != nil {
 		r.row = func(ctx context.Context, s *Step, v reflect.Value, row modules.Row) error {

@@ -2,6 +2,7 @@ package declare
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -65,11 +66,61 @@ func TagsBy(member string, set, remove *Op) Column {
 }
 
 // EC2Tags declares the tags of an object of EC2, which is created with them and
-// with the token of its creation, if there is one.
+// with the token of its creation, if there is one. Objects that get, or lose, the same
+// tags at the same time do so by one call.
 func EC2Tags(kind ec2types.ResourceType) Column {
-	c := TagsBy("Tags", Call((*ec2.Client).CreateTags), Call((*ec2.Client).DeleteTags))
+	set := sameTags("CreateTags", func(ctx context.Context, client *ec2.Client, resources []string, tags []ec2types.Tag) error {
+		_, err := client.CreateTags(ctx, &ec2.CreateTagsInput{Resources: resources, Tags: tags})
+		return err
+	})
+	remove := sameTags("DeleteTags", func(ctx context.Context, client *ec2.Client, resources []string, tags []ec2types.Tag) error {
+		_, err := client.DeleteTags(ctx, &ec2.DeleteTagsInput{Resources: resources, Tags: tags})
+		return err
+	})
+	c := TagsBy("Tags",
+		Call(func(client *ec2.Client, ctx context.Context, in *ec2.CreateTagsInput, _ ...func(*ec2.Options)) (*ec2.CreateTagsOutput, error) {
+			return &ec2.CreateTagsOutput{}, set(ctx, client, in.Resources, in.Tags)
+		}),
+		Call(func(client *ec2.Client, ctx context.Context, in *ec2.DeleteTagsInput, _ ...func(*ec2.Options)) (*ec2.DeleteTagsOutput, error) {
+			return &ec2.DeleteTagsOutput{}, remove(ctx, client, in.Resources, in.Tags)
+		}))
 	c.tagging.kind = kind
 	return c
+}
+
+// mostTagged is how many objects one call tags: CreateTags and DeleteTags take 1000, and
+// their pages recommend fewer.
+const mostTagged = 200
+
+// tagged is what objects must have in common to be tagged by one call.
+type tagged struct {
+	client *ec2.Client
+	tags   string
+}
+
+// sameTags has objects that are tagged alike at the same time tagged by one call. Both
+// calls may be made again, so that one that is refused because of one object is made for
+// each.
+func sameTags(action string, call func(ctx context.Context, client *ec2.Client, resources []string, tags []ec2types.Tag) error) func(context.Context, *ec2.Client, []string, []ec2types.Tag) error {
+	type one struct {
+		resources []string
+		tags      []ec2types.Tag
+	}
+	all := &Joint[tagged, one, struct{}]{Most: mostTagged, Send: func(ctx context.Context, of tagged, some []one) ([]Result[struct{}], error) {
+		var resources []string
+		for _, o := range some {
+			resources = append(resources, o.resources...)
+		}
+		return make([]Result[struct{}], len(some)), call(ctx, of.client, resources, some[0].tags)
+	}}
+	return func(ctx context.Context, client *ec2.Client, resources []string, tags []ec2types.Tag) error {
+		text, err := json.Marshal(tags) // they are sorted
+		if err != nil {
+			return err
+		}
+		_, err = all.Do(ctx, modules.Call{Service: ec2.ServiceID, Action: action}, tagged{client, string(text)}, one{resources, tags})
+		return err
+	}
 }
 
 // TagsInBulk has the tags of up to size objects read by one call: member of its

@@ -39,7 +39,7 @@ func newRecord(c *aws.Clients) *declare.Resource {
 		return declare.Of(kind, name, member, doc).In("ChangeBatch.Changes[0].ResourceRecordSet." + member)
 	}
 	text := func(name, member, doc string) declare.Column { return of(modules.TypeText, name, member, doc) }
-	changes := &batcher{}
+	changes := newBatcher()
 	change := func(action route53types.ChangeAction, options ...declare.Option) *declare.Op {
 		return declare.Call(changes.change, append(options, declare.Failed(tell), declare.Edit(ownZone), declare.With(&route53.ChangeResourceRecordSetsInput{
 			ChangeBatch: &route53types.ChangeBatch{Changes: []route53types.Change{{Action: action}}},
@@ -93,9 +93,10 @@ func newRecord(c *aws.Clients) *declare.Resource {
 			row["is_default"] = modules.Bool(ofZone && sameName(awssdk.ToString(r.Name), r.Domain))
 			return nil
 		},
-		Create:  change(route53types.ChangeActionCreate),
-		Updates: []declare.Update{declare.Replace(change(route53types.ChangeActionUpsert, declare.Edit(keepRest)))},
-		Delete:  change(route53types.ChangeActionDelete, declare.Edit(tellAll)),
+		Create:   change(route53types.ChangeActionCreate),
+		Updates:  []declare.Update{declare.Replace(change(route53types.ChangeActionUpsert, declare.Edit(keepRest)))},
+		Delete:   change(route53types.ChangeActionDelete, declare.Edit(tellAll)),
+		DeleteBy: remove,
 		// AWS does not answer for a zone without these.
 		Protected: func(have modules.Row) string {
 			if have["is_default"].Bool() {
@@ -264,11 +265,62 @@ func keepRest(ctx context.Context, s *declare.Step, in *route53.ChangeResourceRe
 	return aws.IfExists(err)
 }
 
-// tellAll has a deletion tell all that the record set has, as Route 53 wants.
+// tellAll has a deletion tell all that the record set has, as Route 53 wants (page Change):
+// what was read of it together with others a moment ago, or else what is read now.
 func tellAll(ctx context.Context, s *declare.Step, in *route53.ChangeResourceRecordSetsInput) error {
-	set, err := readSet(ctx, s, s.Have)
-	in.ChangeBatch.Changes[0].ResourceRecordSet = &set
+	set, known, err := setOf(s.Have)
+	if err == nil && !known {
+		*set, err = readSet(ctx, s, s.Have)
+	}
+	in.ChangeBatch.Changes[0].ResourceRecordSet = set
 	return err
+}
+
+// setOf returns the record set that a row is of, and whether the row tells all of it: what
+// tells apart records of one name and type may have no column.
+func setOf(have modules.Row) (set *route53types.ResourceRecordSet, known bool, err error) {
+	set = &route53types.ResourceRecordSet{}
+	for _, column := range []string{"record", "ttl", "alias_dns_name", "alias_hosted_zone_id", "alias_evaluate_target_health", "health_check_id"} {
+		if _, read := have[column]; !read {
+			return set, false, nil
+		}
+	}
+	if have["set_identifier"].String() != "" {
+		return set, false, nil
+	}
+	set.Name, set.Type = have["name"].Ptr(), route53types.RRType(have["record_type"].String())
+	set.HealthCheckId = have["health_check_id"].Ptr()
+	if !have["ttl"].IsNull() {
+		ttl := have["ttl"].Int()
+		set.TTL = &ttl
+	}
+	if !have["record"].IsNull() {
+		records, err := values.Encode(have["record"])
+		if err != nil {
+			return set, false, err
+		}
+		set.ResourceRecords = records.([]route53types.ResourceRecord)
+	}
+	if !have["alias_dns_name"].IsNull() {
+		set.AliasTarget = &route53types.AliasTarget{DNSName: have["alias_dns_name"].Ptr(), HostedZoneId: have["alias_hosted_zone_id"].Ptr(),
+			EvaluateTargetHealth: have["alias_evaluate_target_health"].Bool()}
+	}
+	return set, true, nil
+}
+
+// remove deletes a record set. If it is not as it was read a moment ago, which Route 53
+// refuses to delete, it is read again.
+func remove(ctx context.Context, s *declare.Step) error {
+	err := s.Delete(ctx)
+	if _, known, _ := setOf(s.Have); !known || !aws.HasCode(err, "InvalidChangeBatch") || modules.ClassOf(err) != modules.Invalid {
+		return err
+	}
+	now := *s
+	now.Have = modules.Row{}
+	for _, column := range []string{"parent_hosted_zone_id", "name", "record_type", "set_identifier"} {
+		now.Have[column] = s.Have[column]
+	}
+	return now.Delete(ctx)
 }
 
 // tell classifies what is wrong with a batch of changes, which Route 53 says in

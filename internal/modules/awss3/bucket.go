@@ -52,6 +52,8 @@ func newBucket(c *aws.Clients) *declare.Resource {
 			declare.Bool("versioning_enabled", "Status", "Whether objects that are replaced or deleted are kept as versions. Turning it off keeps the versions there are. NULL: not known, since the bucket keeps the engine out.").
 				In("VersioningConfiguration.Status").Initially("false").Usual(modules.Bool(false)).Chosen().Since(2).From(versioning).As(enabled),
 			declare.Policy("Policy", "Who may do what with the bucket: a bucket policy document. NULL: the account alone, or not known, since the bucket keeps the engine out.").From(policy),
+			declare.Bool("list_objects", "", "Whether the bucket's objects are listed, and have rows in bucket_object. It takes effect with the next full cycle: SELECT iasql_sync_now('bucket_object'). AWS does not know of it.").
+				Default("false").Required().Local().Since(4),
 			declare.Time("created_at", "CreationDate", "When it was created, or when AWS last changed it, for AWS moves this date at some changes."),
 			declare.Plain(aws.TagsColumn(), "TagSet").From(tags).As(declare.Codec{Decode: func(member any) (modules.Value, error) {
 				return aws.S3Tags.Value(member.([]s3types.Tag)), nil

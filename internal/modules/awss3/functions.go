@@ -32,7 +32,7 @@ func contentType(usual string) modules.Parameter {
 // upload is a function that uploads an object, whose content is of a type.
 func upload(c *aws.Clients, name, doc, sample string, kind modules.Type, usual string, content func(modules.Value) []byte) *modules.Function {
 	return &modules.Function{
-		Name: name, Doc: doc + " What the bucket has of that name is replaced. Its row of bucket_object appears a moment later.", Sample: sample,
+		Name: name, Doc: doc + " What the bucket has of that name is replaced. Its row of bucket_object appears a moment later, if the bucket's list_objects is true.", Sample: sample,
 		Table: "bucket_object", Right: "INSERT",
 		Parameters: append(where(), modules.Parameter{Name: "content", Type: kind, Doc: "Its content."}, contentType(usual)),
 		Returns: []modules.Result{

@@ -29,12 +29,14 @@ func newObject(c *aws.Clients) *declare.Resource {
 	return declare.New(c, declare.Table[object]{
 		Name: "bucket_object",
 		Doc: "Objects (files) in buckets. They can be looked at and deleted; they are uploaded by the functions s3_upload_object and s3_upload_bytes and read by s3_get_object. " +
-			"Every pass over this table lists all buckets, one request for each 1000 objects; buckets with more than 10000 objects are left out. " +
+			"A bucket may have a billion of them: they are listed in the buckets alone whose list_objects is true, with one request for each 1000 objects, and not if it has more than 10000. " +
+			"In all other buckets nobody looks: rows that there are of them stay as they are. " +
 			"A DELETE in a bucket with versioning leaves the versions behind, as in AWS. The region is the bucket's (IaSQL's table has a column for it).",
 		Service:    service,
 		PerAccount: true,
 		Columns: []declare.Column{
-			declare.Ref("bucket_name", "BucketName", "bucket", "name", "The bucket it is in.").In("Bucket").ByKey().Required().Identity().CreateOnly(),
+			declare.Ref("bucket_name", "BucketName", "bucket", "name", "The bucket it is in.").In("Bucket").ByKey().Required().Identity().CreateOnly().
+				ListedIf("list_objects"),
 			declare.Name("key", "Key", "Its name in the bucket, such as photos/2024/cat.jpg."),
 			declare.Text("e_tag", "ETag", "A tag that changes with its content, in double quotes.").Assigned(),
 			declare.Bigint("size", "Size", "How many bytes it has.").Assigned(),
@@ -66,12 +68,15 @@ func newObject(c *aws.Clients) *declare.Resource {
 
 var errTooMany = errors.New("too many objects")
 
-// listObjects lists the objects of every bucket that has not too many of them.
+// listObjects lists the objects of every bucket that is named and has not too many of them.
 // Leaving some out is safe: a record whose object is not listed is looked up by
 // Get before it is taken for gone.
 func listObjects(ctx context.Context, s *declare.Step, page func([]object) error) error {
 	return declare.Walk(ctx, s, buckets(""), func(all []s3types.Bucket) error {
 		for _, b := range all { // one by one: each may have as many rows as a page should
+			if !modules.Looks(ctx, awssdk.ToString(b.Name)) {
+				continue
+			}
 			objects, err := listBucket(ctx, s, b)
 			if errors.Is(err, errTooMany) || aws.IsNotFound(err) {
 				continue

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -86,12 +87,38 @@ func TestWebsiteLifecycle(t *testing.T) {
 	})
 }
 
+// named is the context of a listing whose records name buckets; all if it names none.
+func named(ctx context.Context, buckets ...string) context.Context {
+	return modules.WithLooks(ctx, func(bucket string) bool { return len(buckets) == 0 || slices.Contains(buckets, bucket) })
+}
+
+// The objects of a bucket that nobody has named are not asked for.
+func TestUnnamedBucket(t *testing.T) {
+	t.Parallel()
+	location, asked := text("<LocationConstraint/>"), 0
+	clients := fake(t, map[string]func(http.ResponseWriter){
+		"GET /":              listing("", "huge", "small"),
+		"GET /huge?location": location, "GET /small?location": location,
+		"GET /huge?list-type":  func(w http.ResponseWriter) { asked++; fail(500, "InternalError")(w) },
+		"GET /small?list-type": text("<ListBucketResult><IsTruncated>false</IsTruncated><Contents><Key>a</Key><Size>1</Size></Contents></ListBucketResult>"),
+	})
+	for name, c := range map[string]struct {
+		ctx  context.Context
+		want int
+	}{"one is named": {named(t.Context(), "small"), 1}, "no cycle": {t.Context(), 0}} {
+		var rows []modules.Row
+		if err := newObject(clients).List(c.ctx, awstest.Scope(""), func(page []modules.Row) error { rows = append(rows, page...); return nil }); err != nil || len(rows) != c.want || asked > 0 {
+			t.Errorf("%s: %v, %v, the huge bucket was asked for %d times", name, rows, err, asked)
+		}
+	}
+}
+
 // Objects that were uploaded elsewhere are seen and deleted.
 func TestObject(t *testing.T) {
 	t.Parallel()
 	clients, scope := awstest.Clients(t), awstest.Scope("")
 	journal := &awstest.Journal{}
-	ctx := modules.WithMutations(t.Context(), journal)
+	ctx := named(modules.WithMutations(t.Context(), journal))
 	r := newObject(clients)
 	if r.Can().Create {
 		t.Error("creates objects, which have no bytes here")
@@ -160,7 +187,7 @@ func TestLargeBucket(t *testing.T) {
 		"GET /small?list-type": contents(3, false),
 	})
 	var rows []modules.Row
-	if err := newObject(clients).List(t.Context(), awstest.Scope(""), func(page []modules.Row) error { rows = append(rows, page...); return nil }); err != nil {
+	if err := newObject(clients).List(named(t.Context(), "large", "small", "gone"), awstest.Scope(""), func(page []modules.Row) error { rows = append(rows, page...); return nil }); err != nil {
 		t.Fatal(err)
 	}
 	if len(rows) != 3 || rows[0]["bucket_name"].String() != "small" {

@@ -213,7 +213,7 @@ func TestDefaultsAreProtected(t *testing.T) {
 func TestPortsLeftOut(t *testing.T) {
 	t.Parallel()
 	for protocol, want := range map[string][2]int32{"tcp": {0, 65535}, "17": {0, 65535}, "icmp": {-1, -1}, "-1": {-1, -1}, "50": {-1, -1}} {
-		if p := permissionOf(modules.Row{"ip_protocol": text(protocol), "cidr_ipv4": text("10.0.0.0/8")})[0]; *p.FromPort != want[0] || *p.ToPort != want[1] {
+		if p := permissionOf(modules.Row{"ip_protocol": text(protocol), "cidr_ipv4": text("10.0.0.0/8")}); *p.FromPort != want[0] || *p.ToPort != want[1] {
 			t.Errorf("%s: %d to %d", protocol, *p.FromPort, *p.ToPort)
 		}
 	}

@@ -2,7 +2,6 @@ package awssecuritygroup
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 
@@ -24,6 +23,7 @@ func newRule(c *aws.Clients) *declare.Resource {
 	port := func(name, member, doc string) declare.Column {
 		return in(declare.Integer(name, member, doc).Chosen().Between(-1, 65535).Unset(modules.Int(-1)), member)
 	}
+	calls := newBatcher()
 	return declare.New(c, declare.Table[ec2types.SecurityGroupRule]{
 		Name:     "security_group_rule",
 		Doc:      "Rules of security groups: what traffic they let in and out. What no rule allows is not let through.",
@@ -53,10 +53,11 @@ func newRule(c *aws.Clients) *declare.Resource {
 		List:     rules(),
 		Get:      declare.EC2Filter("security-group-rule-id"),
 		Rows:     ofDefaultGroups,
-		CreateBy: authorize,
+		Bears:    bears,
+		CreateBy: calls.authorize,
 		Updates: []declare.Update{declare.Restate(declare.Call((*ec2.Client).ModifySecurityGroupRules),
 			"ip_protocol", "from_port", "to_port", "description")},
-		DeleteBy:  revoke,
+		DeleteBy:  calls.revoke,
 		Protected: keepGiven,
 	})
 }
@@ -109,57 +110,7 @@ func asMade(r *ec2types.SecurityGroupRule) bool {
 	return r.ReferencedGroupInfo != nil && awssdk.ToString(r.ReferencedGroupInfo.GroupId) == awssdk.ToString(r.GroupId)
 }
 
-// authorize creates a rule. The rule that AWS has given a new group and a record
-// may ask for as well (all goes out) is taken for the one created: it is made
-// with the group, so that nobody else's record stands for it.
-func authorize(ctx context.Context, s *declare.Step) (modules.Row, error) {
-	client, group, permission := declare.ClientOf[*ec2.Client](s), s.Want["security_group_id"].Ptr(), permissionOf(s.Want)
-	tags := aws.EC2TagSpecification(ec2types.ResourceTypeSecurityGroupRule, s.Want, s.Token)
-	var (
-		made []ec2types.SecurityGroupRule
-		err  error
-	)
-	if s.Want["is_egress"].Bool() {
-		var out *ec2.AuthorizeSecurityGroupEgressOutput
-		if out, err = client.AuthorizeSecurityGroupEgress(ctx, &ec2.AuthorizeSecurityGroupEgressInput{GroupId: group, IpPermissions: permission, TagSpecifications: tags}); err == nil {
-			made = out.SecurityGroupRules
-		}
-	} else {
-		var out *ec2.AuthorizeSecurityGroupIngressOutput
-		if out, err = client.AuthorizeSecurityGroupIngress(ctx, &ec2.AuthorizeSecurityGroupIngressInput{GroupId: group, IpPermissions: permission, TagSpecifications: tags}); err == nil {
-			made = out.SecurityGroupRules
-		}
-	}
-	switch {
-	case err != nil && modules.ClassOf(err) == modules.Exists:
-		return existing(ctx, s, err)
-	case err != nil:
-		return nil, err
-	case len(made) != 1:
-		return nil, errors.New("the rule was created, and AWS does not say as which")
-	}
-	return modules.Row{"security_group_rule_id": modules.TextPtr(made[0].SecurityGroupRuleId)}, nil
-}
-
-// existing returns the rule that lets everything out, which is wanted and which
-// AWS has made; for other rules the error that said that there is one.
-func existing(ctx context.Context, s *declare.Step, exists error) (modules.Row, error) {
-	if !s.Want["is_egress"].Bool() || protocol(s.Want["ip_protocol"].String()) != "-1" {
-		return nil, exists
-	}
-	rules, err := declare.Find[ec2types.SecurityGroupRule](ctx, declare.ClientOf[*ec2.Client](s), rules(), "group-id", s.Want["security_group_id"].String())
-	if err != nil {
-		return nil, err
-	}
-	for _, r := range rules {
-		if asMade(&r) && awssdk.ToBool(r.IsEgress) && awssdk.ToString(r.CidrIpv4) == s.Want["cidr_ipv4"].String() && awssdk.ToString(r.CidrIpv6) == s.Want["cidr_ipv6"].String() {
-			return modules.Row{"security_group_rule_id": modules.TextPtr(r.SecurityGroupRuleId)}, nil
-		}
-	}
-	return nil, exists
-}
-
-func permissionOf(want modules.Row) []ec2types.IpPermission {
+func permissionOf(want modules.Row) ec2types.IpPermission {
 	from, to := int32(-1), int32(-1)
 	if name := protocol(want["ip_protocol"].String()); name == "tcp" || name == "udp" { // which have ports and no word for all of them
 		from, to = 0, 65535
@@ -182,18 +133,7 @@ func permissionOf(want modules.Row) []ec2types.IpPermission {
 	case !want["source_security_group"].IsNull():
 		p.UserIdGroupPairs = []ec2types.UserIdGroupPair{{GroupId: want["source_security_group"].Ptr(), Description: about}}
 	}
-	return []ec2types.IpPermission{p}
-}
-
-// revoke deletes a rule.
-func revoke(ctx context.Context, s *declare.Step) (err error) {
-	client, group, ids := declare.ClientOf[*ec2.Client](s), s.Have["security_group_id"].Ptr(), []string{s.Have["security_group_rule_id"].String()}
-	if s.Have["is_egress"].Bool() {
-		_, err = client.RevokeSecurityGroupEgress(ctx, &ec2.RevokeSecurityGroupEgressInput{GroupId: group, SecurityGroupRuleIds: ids})
-	} else {
-		_, err = client.RevokeSecurityGroupIngress(ctx, &ec2.RevokeSecurityGroupIngressInput{GroupId: group, SecurityGroupRuleIds: ids})
-	}
-	return err
+	return p
 }
 
 // keepGiven keeps the rules of default groups that AWS has made: whatever was

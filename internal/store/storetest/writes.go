@@ -410,10 +410,11 @@ func (p *player) listed(rng *rand.Rand) {
 		case 1:
 			at.Age, at.Rules, at.Denied = tick/2, pick(rng, []string{"a", "b"}), "no"
 			at.Objects, at.Partly, at.Complete = rng.IntN(3), chance(rng, 0.5), chance(rng, 0.3)
+			at.Within = pick(rng, []string{"", "c", "d"})
 			ended = append(ended, at)
 		case 2, 3:
 			at.Age, at.Rules, at.Complete = tick/2, pick(rng, []string{"a", "b"}), true
-			at.Objects, at.News = rng.IntN(3), chance(rng, 0.3)
+			at.Objects, at.News, at.Within = rng.IntN(3), chance(rng, 0.3), pick(rng, []string{"", "c", "d"})
 			ended = append(ended, at)
 		}
 	}

@@ -1,9 +1,11 @@
 package likeness
 
 import (
+	"encoding/xml"
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -24,6 +26,8 @@ import (
 //   - An interface endpoint gets private DNS names only in a VPC with DNS support and
 //     DNS host names (CreateVpcEndpoint: InvalidParameter; page CreateVpcEndpoint of
 //     the Amazon EC2 API Reference, PrivateDnsEnabled).
+//   - Rules of a security group that one call makes are all in its answer (page
+//     AuthorizeSecurityGroupIngress, securityGroupRuleSet); the emulator's has the last.
 type Network struct {
 	// Pending and Deleting are how long NAT gateways are that.
 	Pending, Deleting time.Duration
@@ -56,10 +60,37 @@ func (n *Network) Apply(c Call) faultproxy.Fault {
 		if n.young("deleting "+n.get("holder of "+p.Get("AllocationId")), n.Deleting) {
 			return refused("AuthFailure", "You do not have permission to access the specified resource.")
 		}
+	case "AuthorizeSecurityGroupIngress", "AuthorizeSecurityGroupEgress":
+		return authorized(e, c)
 	case "DescribeNatGateways":
 		return faultproxy.Fault{Rewrite: n.natGateways}
 	}
 	return faultproxy.Fault{}
+}
+
+// authorized has the answer to a call that makes rules have all of them.
+func authorized(e emulator, c Call) faultproxy.Fault {
+	const set, id = "securityGroupRuleSet", "securityGroupRuleId"
+	rules := func() string { return e.filter(c, "DescribeSecurityGroupRules", "group-id", c.Params.Get("GroupId")) }
+	was := items(rules(), set, id)
+	egress := strconv.FormatBool(strings.HasSuffix(c.Action, "Egress"))
+	return rewrite(func(answer string) string {
+		var all struct {
+			Rules []struct {
+				Inner string `xml:",innerxml"`
+			} `xml:"securityGroupRuleSet>item"`
+		}
+		if err := xml.Unmarshal([]byte(rules()), &all); err != nil {
+			return answer
+		}
+		var made strings.Builder
+		for _, rule := range all.Rules {
+			if member(rule.Inner, "isEgress") == egress && !slices.Contains(was, member(rule.Inner, id)) {
+				fmt.Fprintf(&made, "<item>%s</item>", rule.Inner)
+			}
+		}
+		return put(answer, set, made.String())
+	})
 }
 
 // deleteNATGateway has one be deleting for a while. The emulator keeps its interface.
