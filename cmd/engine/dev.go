@@ -129,10 +129,11 @@ func (c *devCmd) run(ctx context.Context, log *slog.Logger) (err error) {
 		case <-work.Done():
 		}
 	}()
+	said := "ready: " + pg.UserURL() // the first line: scripts wait for it
 	if site != nil {
-		fmt.Println("console: " + site.url())
+		said += "\nconsole: " + site.url()
 	}
-	fmt.Println("ready: " + pg.UserURL())
+	fmt.Println(said)
 	if err := e.Wait(work); err != nil {
 		return err
 	}
