@@ -82,7 +82,7 @@ func (f *httpFlags) listen() (*site, error) {
 	case !s.loopback && !f.HTTPInsecure:
 		return nil, fmt.Errorf("--http %s can be reached from other machines, and passwords would cross the network in clear: give --http-cert and --http-key, or bind it to 127.0.0.1, or say --http-insecure", f.HTTP)
 	}
-	number, err := strconv.Atoi(port)
+	number, _ := strconv.Atoi(port) // what is no number Listen says
 	for attempt := 0; ; attempt++ {
 		s.listener, err = net.Listen("tcp", net.JoinHostPort(host, port))
 		if err == nil || !f.search || attempt == 50 || number == 0 {
