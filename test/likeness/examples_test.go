@@ -33,6 +33,7 @@ func TestExamples(t *testing.T) {
 		t.Run(module, func(t *testing.T) {
 			t.Parallel()
 			w := harness.NewWorld(t)
+			defaultGateway(w)
 			w.Endpoint = likeness.Start(t, w.AWS.Endpoint, likeness.AWS(w.AWS.Endpoint, speed)...).URL
 			w.Serve()
 			w.Install(east, module)
@@ -43,4 +44,13 @@ func TestExamples(t *testing.T) {
 			settles(t, w, "nothing to be left")
 		})
 	}
+}
+
+// defaultGateway gives the default VPC the internet gateway that AWS makes with it ("Default
+// VPCs", Amazon VPC User Guide); the emulator's has none.
+func defaultGateway(w *harness.World) {
+	w.Helper()
+	vpc := w.CLI("ec2", "describe-vpcs", "--filters", "Name=is-default,Values=true")["Vpcs"].([]any)[0].(map[string]any)["VpcId"].(string)
+	gateway := w.CLI("ec2", "create-internet-gateway")["InternetGateway"].(map[string]any)["InternetGatewayId"].(string)
+	w.CLI("ec2", "attach-internet-gateway", "--internet-gateway-id", gateway, "--vpc-id", vpc)
 }
