@@ -6,8 +6,7 @@ GOSEC       := github.com/securego/gosec/v2/cmd/gosec@v2.22.4
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 # What `go vet` looks at is for lint: done once more by every test, it takes minutes from a cold cache.
-# Tests wait more than they compute: three packages at a time keep two cores busy.
-TESTFLAGS   ?= -timeout 25m -vet=off -p 3
+TESTFLAGS   ?= -timeout 25m -vet=off
 
 # What `make deps` puts into .venv is found by everything started from here.
 export PATH := $(PATH):$(CURDIR)/.venv/bin
