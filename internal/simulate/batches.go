@@ -281,7 +281,8 @@ func (db *database) referred(at decide.RecordRef, batch int64) bool {
 }
 
 // rollbackBatch is iasql_rollback of a batch that no commit was begun of. It is
-// refused, and returns false, where it would have to wait for somebody.
+// refused, and returns false, where it would have to wait for somebody, or where a record
+// that the engine has found refers to one that would be deleted.
 func (db *database) rollbackBatch(b *batchRow) bool {
 	order, by := db.changesOf(b.id)
 	for _, at := range order {
@@ -290,6 +291,9 @@ func (db *database) rollbackBatch(b *batchRow) bool {
 		if db.writing(at) || db.locked(at) && (by[at][0].Type == "INSERT" || moves) {
 			return false
 		}
+	}
+	if db.referredFrom(b.id) {
+		return false
 	}
 	for _, at := range order {
 		t, changes := registry.Table(at.Table), by[at]
@@ -331,40 +335,44 @@ func (db *database) rollbackBatch(b *batchRow) bool {
 	return true
 }
 
+// restoring is a record of a batch that is being undone.
+type restoring struct {
+	at      decide.RecordRef
+	changes []*auditRow
+	current *row // nil: it is gone
+	image   modules.Row
+	// goes: the record is the batch's own. adopted: so it is, and it has met an object
+	// that was there before. deleted: the batch has deleted it.
+	goes, adopted, deleted bool
+	// from is the record whose object this one takes back, nil for none.
+	from *restoring
+}
+
 // restoreBatch is what a revert writes once a commit was begun: changes like any
 // others, for the batch's own cycles to carry out. What an INSERT has adopted stays,
-// with what its object had; what is gone since does not come back.
+// with what its object had, unless the object was that of another record of the batch;
+// what is gone since does not come back.
 func (db *database) restoreBatch(b *batchRow) {
 	order, by := db.changesOf(b.id)
+	list := make([]*restoring, len(order))
+	for i, at := range order {
+		r := &restoring{at: at, changes: by[at], current: db.rows[at.Table][at.ID], image: db.image(at, by[at]), goes: by[at][0].Type == "INSERT"}
+		r.deleted = !r.goes && slices.ContainsFunc(r.changes, func(a *auditRow) bool { return a.Type == "DELETE" })
+		if r.goes {
+			if kept, adopted := db.adopted(at, r.changes[0]); adopted {
+				r.image, r.goes, r.adopted = kept, false, true
+			}
+		}
+		list[i] = r
+	}
+	for _, a := range list {
+		if a.adopted && a.current != nil {
+			db.takenBack(a, list)
+		}
+	}
 	tx := &tx{over: map[decide.RecordRef]modules.Row{}, shared: map[decide.RecordRef]bool{}, taken: map[uniqueKey]bool{}, batch: b.id}
-	for _, at := range order {
-		t, changes := registry.Table(at.Table), by[at]
-		current := db.rows[at.Table][at.ID]
-		image, inserted := db.image(at, changes), changes[0].Type == "INSERT"
-		if inserted {
-			if kept, adopted := db.adopted(at, changes[0]); adopted {
-				image, inserted = kept, false
-			}
-		}
-		for name := range image {
-			if t.Column(name).Assigned {
-				delete(image, name)
-			}
-		}
-		deleted := changes[0].Type != "INSERT" && slices.ContainsFunc(changes, func(a *auditRow) bool { return a.Type == "DELETE" })
-		switch {
-		case inserted && current != nil:
-			key, _ := t.Key(current.vals)
-			tx.over[at] = nil
-			db.audit(tx, &auditRow{Entry: auditlog.Entry{RecordID: at.ID, Type: "DELETE", Original: masked(t, current.vals)}, table: t, key: key, scope: t.Scope(current.vals)})
-		case inserted:
-		case current != nil:
-			db.restore(tx, t, current, image)
-		case deleted:
-			vals := db.fill(t, image)
-			tx.over[at] = vals
-			db.audit(tx, &auditRow{Entry: auditlog.Entry{RecordID: at.ID, Type: "INSERT"}, table: t, change: vals})
-		}
+	for _, r := range list {
+		db.restoreRecord(tx, r)
 	}
 	b.phase = "reverting"
 	db.commitTx(tx)
@@ -372,6 +380,120 @@ func (db *database) restoreBatch(b *batchRow) {
 		if st := db.states[at]; st != nil && s.batch == b.id {
 			st.next, st.Attempts, st.Unconfirmed = db.w.now, 0, 0
 		}
+	}
+}
+
+// takenBack looks for the record of the batch that stood for the object that a has
+// adopted: that takes it back, and a goes. If that has got another object since, both
+// stay as they are called.
+func (db *database) takenBack(a *restoring, list []*restoring) {
+	t := registry.Table(a.at.Table)
+	key, _ := t.Key(a.current.vals)
+	for _, r := range list {
+		if r.at.Table != t.Name || r.goes || r.adopted || r.current == nil && !r.deleted {
+			continue
+		}
+		was := db.fill(t, r.image)
+		if r.current != nil {
+			was = r.current.vals.Clone()
+			maps.Copy(was, r.image)
+		}
+		if k, ok := t.Key(was); !ok || k != key || t.Scope(was) != t.Scope(a.current.vals) {
+			continue
+		}
+		if r.current != nil && db.elsewhere(r) {
+			for i := range t.Columns {
+				if c := &t.Columns[i]; c.Identity || c.Name == modules.ColumnRegion {
+					delete(r.image, c.Name)
+				}
+			}
+			return
+		}
+		a.goes, a.adopted, r.from = true, false, a
+		return
+	}
+}
+
+// elsewhere reports whether a record that the batch has renamed or moved has an object
+// under its new identity.
+func (db *database) elsewhere(r *restoring) bool {
+	t := registry.Table(r.at.Table)
+	for _, a := range r.changes {
+		for name := range a.Original {
+			if c := t.Column(name); a.settled && a.Type == "UPDATE" && (c.Identity || name == modules.ColumnRegion) {
+				return true
+			}
+		}
+	}
+	return slices.ContainsFunc(db.ops, func(op *opRow) bool {
+		return op.Record == r.at && op.Kind == decide.OpCreate && op.started >= r.changes[0].at && (op.open() || op.Result == decide.ResultOK)
+	})
+}
+
+// restoreRecord writes one record of a batch that is being undone.
+func (db *database) restoreRecord(tx *tx, r *restoring) {
+	t, at := registry.Table(r.at.Table), r.at
+	if r.from != nil {
+		db.takeBack(tx, t, r)
+	}
+	for name := range r.image {
+		if t.Column(name).Assigned {
+			delete(r.image, name)
+		}
+	}
+	switch {
+	case r.goes && r.current != nil:
+		key, _ := t.Key(r.current.vals)
+		tx.over[at] = nil
+		db.audit(tx, &auditRow{Entry: auditlog.Entry{RecordID: at.ID, Type: "DELETE", Original: masked(t, r.current.vals)}, table: t, key: key, scope: t.Scope(r.current.vals)})
+	case r.goes:
+	case r.current != nil:
+		db.restore(tx, t, r.current, r.image)
+	case r.deleted:
+		vals := db.fill(t, r.image)
+		tx.over[at] = vals
+		db.audit(tx, &auditRow{Entry: auditlog.Entry{RecordID: at.ID, Type: "INSERT"}, table: t, change: vals})
+	}
+}
+
+// takeBack makes the record that of an object again that another record of the batch
+// has adopted, as the object is now. What the batch did to the record is dealt with by
+// that; what is still to be undone of what it did to the object is an update.
+func (db *database) takeBack(tx *tx, t *modules.Table, r *restoring) {
+	now := modules.Row{}
+	for i := range t.Columns {
+		c := &t.Columns[i]
+		own := c.Identity || c.Name == modules.ColumnRegion
+		switch {
+		case r.current == nil && c.WriteOnly:
+			now[c.Name] = r.image[c.Name]
+		case r.current != nil && (own || c.WriteOnly):
+			now[c.Name] = r.current.vals[c.Name]
+		default:
+			now[c.Name] = r.from.current.vals[c.Name]
+		}
+		if _, touched := r.image[c.Name]; r.current != nil && !own && !touched {
+			r.image[c.Name] = r.current.vals[c.Name]
+		}
+	}
+	if r.current == nil {
+		db.dealtWith(r.at, r.changes)
+		db.audit(tx, &auditRow{Entry: auditlog.Entry{RecordID: r.at.ID, Type: "INSERT"}, table: t, change: now})
+	}
+	tx.over[r.at] = now
+	r.current = &row{id: r.at.ID, vals: now}
+}
+
+// dealtWith marks changes of a record as settled.
+func (db *database) dealtWith(at decide.RecordRef, changes []*auditRow) {
+	for _, a := range changes {
+		if !a.settled {
+			a.settled, a.settledAt = true, db.w.now
+		}
+	}
+	db.pending[at] = slices.DeleteFunc(db.pending[at], func(a *auditRow) bool { return a.settled })
+	if len(db.pending[at]) == 0 {
+		delete(db.pending, at)
 	}
 }
 

@@ -34,6 +34,8 @@ const (
 	BatchBegin    Do = "BatchBegin"    // by the session of Slot
 	BatchCommit   Do = "BatchCommit"   // of that session's batch; goes on where an earlier one was cut off
 	BatchRollback Do = "BatchRollback" // likewise
+	BatchJoin     Do = "BatchJoin"     // the session of Slot works in a batch that is open
+	Vanish        Do = "Vanish"        // the session of Slot ends, with its transaction
 
 	Cycle   Do = "Cycle"
 	Preview Do = "Preview"
@@ -135,7 +137,7 @@ func (g *generator) next(depth int) Action {
 	case rng.Float64() < g.rules:
 		a.Do = pick(rng, Rule, Rule, Rule, Unrule, Protect, Protect)
 	case g.batches > 0 && rng.Float64() < g.batches:
-		a.Do = pick(rng, BatchBegin, BatchBegin, BatchCommit, BatchCommit, BatchRollback)
+		a.Do = pick(rng, BatchBegin, BatchBegin, BatchBegin, BatchCommit, BatchCommit, BatchCommit, BatchRollback, BatchJoin, Vanish)
 		a.Seed, a.Faults, a.Stale = rng.Uint64(), g.faults, g.stale
 	case rng.Float64() < g.removes:
 		a.Do = Remove

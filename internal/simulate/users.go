@@ -307,6 +307,7 @@ func (db *database) commitTx(tx *tx) {
 	for _, a := range tx.audit {
 		at := ref(a.table, a.RecordID)
 		a.committed = db.w.now
+		db.w.check.locked(at, a)
 		for _, m := range []map[decide.RecordRef][]*auditRow{db.log, db.pending} {
 			m[at] = append(m[at], a)
 			slices.SortFunc(m[at], func(x, y *auditRow) int { return cmp.Compare(x.ID, y.ID) })

@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -23,6 +24,31 @@ func (w *world) batchOfSession(a *Action) *batchRow {
 		}
 	}
 	return b
+}
+
+// batchJoin is iasql_join.
+func (w *world) batchJoin(a *Action) {
+	if w.db.txs[a.Slot] != nil || w.db.batches[w.db.sessions[a.Slot]] != nil || len(w.db.batches) == 0 {
+		return
+	}
+	ids := slices.Sorted(maps.Keys(w.db.batches))
+	w.db.sessions[a.Slot] = ids[a.A%len(ids)]
+	w.trace("   %s", w.db.batches[w.db.sessions[a.Slot]])
+}
+
+// batchPreview is iasql_preview in a session that works in a batch: it shows what the
+// batch has staged, and what has to follow that.
+func (w *world) batchPreview(a *Action, b *batchRow) {
+	of := *a
+	of.Push, of.batch = true, b.id
+	if err := w.cycle(&of, 0); err != nil || w.failed != nil {
+		return
+	}
+	for _, step := range w.report.Steps {
+		if s := step.Subject; step.Decision.Action.Pushes() && !s.Follows && w.db.staged[s.Ref()].batch != b.id {
+			w.violate("R21", "%v: the preview of a batch shows what is not the batch's: %s", s.Ref(), step.Decision.Action)
+		}
+	}
 }
 
 // busy reports whether a cycle of the batch is under way.
@@ -76,6 +102,7 @@ func (w *world) batchRollback(a *Action) {
 	w.trace("   %s", b)
 	if len(w.runs) == 0 && w.carryOut(b, a, 4) {
 		w.trace("   rolled back")
+		w.check.reverted(b)
 		w.db.closeBatch(b)
 	}
 }
@@ -158,7 +185,9 @@ func (w *world) endBatch(b *batchRow, round int) {
 		w.db.restoreBatch(b)
 		w.trace("%s in the end", b)
 	}
-	w.carryOutFor(b, quiet)
+	if w.carryOutFor(b, quiet) {
+		w.check.reverted(b)
+	}
 	w.db.closeBatch(b)
 }
 
@@ -191,6 +220,11 @@ func (c *checker) begun(r *run, call *decide.Intent) {
 	if c.elsewhere(r, call.Record) {
 		c.w.violate("R21", "%v: a call for a record that another batch has staged: %s", call.Record, call.Kind)
 	}
+	for _, a := range c.w.db.pending[call.Record] {
+		if a.batch != r.lease.Batch && c.w.db.batches[a.batch] != nil {
+			c.w.violate("R21", "%v: a call for what is only staged in batch %d: %s", call.Record, a.batch, call.Kind)
+		}
+	}
 	if b := c.w.db.batches[c.w.db.staged[call.Record].batch]; b != nil && b.phase == "open" {
 		c.w.violate("R21", "%v: a call for a record whose batch nobody has committed: %s", call.Record, call.Kind)
 	}
@@ -203,6 +237,18 @@ func (c *checker) begun(r *run, call *decide.Intent) {
 func (c *checker) pulled(p store.Pull) {
 	if c != nil && c.elsewhere(c.run(), p.Subject.Ref()) {
 		c.w.violate("R21", "%v: a pull into a record that another batch has staged: %s", p.Subject.Ref(), p.Action)
+	}
+}
+
+// locked: a transaction was committed that has changed a record.
+func (c *checker) locked(at decide.RecordRef, now *auditRow) {
+	if c == nil {
+		return
+	}
+	for _, a := range c.w.db.log[at] {
+		if a.batch != now.batch && c.w.db.batches[a.batch] != nil {
+			c.w.violate("R21", "%v: somebody has changed what is staged in batch %d", at, a.batch)
+		}
 	}
 }
 
@@ -236,6 +282,31 @@ func (c *checker) rolledBack(batch int64) {
 		for i := range t.Columns {
 			if col := &t.Columns[i]; r != nil && !col.Assigned && !col.WriteOnly && r.vals[col.Name] != s.before[col.Name] {
 				c.w.violate("R21", "%v: after a rollback %s is %q, and was %q", at, col.Name, r.vals[col.Name], s.before[col.Name])
+			}
+		}
+	}
+}
+
+// reverted: what a commit had done was undone. The records that the batch has changed
+// are as they were before it, and so are their objects, unless somebody else has
+// changed something in the cloud, or they say what is wrong.
+func (c *checker) reverted(b *batchRow) {
+	if c.w.failed != nil || c.w.ruled {
+		return
+	}
+	for at, s := range c.w.db.staged {
+		if s.batch != b.id || s.before == nil || c.w.touched[at.Table] || c.w.db.states[at] != nil {
+			continue
+		}
+		t, r := registry.Table(at.Table), c.w.db.rows[at.Table][at.ID]
+		if r == nil {
+			c.w.violate("R21", "%v: the batch was undone, and its record is gone", at)
+			continue
+		}
+		for i := range t.Columns {
+			col := &t.Columns[i]
+			if !col.Assigned && !col.WriteOnly && !col.Same(r.vals[col.Name], s.before[col.Name]) {
+				c.w.violate("R21", "%v: the batch was undone: %s is %q, and was %q", at, col.Name, r.vals[col.Name], s.before[col.Name])
 			}
 		}
 	}

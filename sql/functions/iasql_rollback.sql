@@ -33,6 +33,10 @@ EXCEPTION
         GET STACKED DIAGNOSTICS "table" = TABLE_NAME, what = PG_EXCEPTION_DETAIL;
         RAISE EXCEPTION 'batch % cannot be rolled back: % (%)', batch.id, SQLERRM, what
             USING ERRCODE = '23503', TABLE = "table", HINT = 'Change those rows first. Nothing was changed.';
+    WHEN unique_violation THEN
+        GET STACKED DIAGNOSTICS "table" = TABLE_NAME, what = PG_EXCEPTION_HINT;
+        RAISE EXCEPTION 'batch % cannot be rolled back: %', batch.id, SQLERRM
+            USING ERRCODE = '23505', TABLE = "table", HINT = concat(what, ' Nothing was changed.');
 END
 $$;
 COMMENT ON PROCEDURE public.iasql_rollback(boolean) IS

@@ -191,6 +191,11 @@ DECLARE
     columns  text[];
     changed  text;
     restored text;
+    taken    jsonb;
+    kept     text[]; -- of a record that takes an object back
+    ids      bigint[];
+    later    bigint[];
+    one      bigint;
     upto     bigint := (SELECT max(l.id) FROM public.iasql_audit_log l WHERE l.transaction_id = batch);
     n        bigint;
     total    bigint := 0;
@@ -209,11 +214,16 @@ BEGIN
         WHERE m.name IN (SELECT DISTINCT l.table_name FROM public.iasql_audit_log l WHERE l.transaction_id = batch AND l.origin = 'user')
         ORDER BY m.name
     LOOP
-        -- images: [{"record_id", "inserted", "deleted", "image": what the touched columns held before}]
-        SELECT jsonb_agg(jsonb_build_object('record_id', f.record_id, 'inserted', f.change_type = 'INSERT' AND a.image IS NULL, 'deleted', f.deleted AND f.change_type <> 'INSERT',
+        -- images: [{"record_id", "inserted", "adopted", "deleted", "elsewhere", "image": what the touched columns held before, "was": with what the cloud assigns}]
+        SELECT jsonb_agg(jsonb_build_object('record_id', f.record_id, 'inserted', f.change_type = 'INSERT' AND a.image IS NULL, 'adopted', f.change_type = 'INSERT' AND a.image IS NOT NULL,
+                                            'deleted', f.deleted AND f.change_type <> 'INSERT', 'was', o.was,
+                                            'elsewhere', f.moved OR EXISTS (SELECT FROM public.iasql_operations p
+                                                                            WHERE p.table_name = managed.name AND p.record_id = f.record_id AND p.kind = 'create' AND p.started >= f.ts
+                                                                              AND (p.result IS NULL OR p.result IN ('ok', 'unknown'))),
                                             'image', CASE WHEN f.change_type = 'INSERT' THEN a.image ELSE coalesce(o.image, '{}') END))
         INTO images
-        FROM (SELECT DISTINCT ON (l.record_id) l.record_id, l.change_type, l.ts, l.settled, bool_or(l.change_type = 'DELETE') OVER (PARTITION BY l.record_id) AS deleted
+        FROM (SELECT DISTINCT ON (l.record_id) l.record_id, l.change_type, l.ts, l.settled, bool_or(l.change_type = 'DELETE') OVER (PARTITION BY l.record_id) AS deleted,
+                     bool_or(l.settled AND l.change_type = 'UPDATE' AND l.change -> 'original' ?| (managed.identity || '{region}')) OVER (PARTITION BY l.record_id) AS moved
               FROM public.iasql_audit_log l
               WHERE l.transaction_id = batch AND l.table_name = managed.name AND l.origin = 'user' AND l.id <= upto
                 AND l.change_type IN ('INSERT', 'UPDATE', 'DELETE')
@@ -238,13 +248,45 @@ BEGIN
                        WHEN NOT e.key = ANY (managed.write_only) OR e.value = 'null' THEN e.value
                        WHEN (SELECT v.value FROM iasql_internal.vault v
                              WHERE v.table_name = managed.name AND v.record_id = e.record_id AND v.column_name = e.key
-                             ORDER BY v.audit_id DESC LIMIT 1) IS NOT NULL THEN '"********"' END) AS image
+                             ORDER BY v.audit_id DESC LIMIT 1) IS NOT NULL THEN '"********"' END)
+                       FILTER (WHERE forget OR NOT e.key = ANY (managed.assigned)) AS image,
+                   jsonb_object_agg(e.key, e.value) AS was
             FROM (SELECT DISTINCT ON (l.record_id, c.key) l.record_id, c.key, c.value
                   FROM public.iasql_audit_log l CROSS JOIN LATERAL jsonb_each(l.change -> 'original') c
                   WHERE l.transaction_id = batch AND l.table_name = managed.name AND l.origin = 'user' AND l.id <= upto AND l.change ? 'original'
                   ORDER BY l.record_id, c.key, l.id) e
-            WHERE NOT (managed.settings AND e.key = ANY (managed.write_only)) AND (forget OR NOT e.key = ANY (managed.assigned))
+            WHERE NOT (managed.settings AND e.key = ANY (managed.write_only))
             GROUP BY e.record_id) o USING (record_id);
+        -- Unless it was there as the object of another record of the batch: that takes it back, and the one that has adopted
+        -- it goes. If that has got another object since, both stay as they are called.
+        taken := NULL;
+        IF images @> '[{"adopted": true}]' THEN
+            EXECUTE format(
+                'SELECT jsonb_agg(jsonb_build_object(''record_id'', r.record_id, ''by'', a.id, ''elsewhere'', r.row IS NOT NULL AND r.elsewhere, ''own'', r.row, ''row'', to_jsonb(a)))
+                 FROM jsonb_to_recordset($1) i (record_id bigint, adopted boolean)
+                 JOIN public.%1$I a ON a.id = i.record_id
+                 JOIN (SELECT q.record_id, q.elsewhere, to_jsonb(x) AS row, coalesce(to_jsonb(x), ''{}'') || coalesce(q.was, ''{}'') AS was
+                       FROM jsonb_to_recordset($1) q (record_id bigint, inserted boolean, adopted boolean, deleted boolean, elsewhere boolean, was jsonb)
+                       LEFT JOIN public.%1$I x ON x.id = q.record_id
+                       WHERE NOT q.inserted AND NOT q.adopted AND (x.id IS NOT NULL OR q.deleted)) r
+                   ON iasql_internal.key(r.was, $2) = iasql_internal.key(to_jsonb(a), $2)
+                  AND coalesce(r.was ->> ''account'', r.was ->> ''name'') IS NOT DISTINCT FROM coalesce(to_jsonb(a) ->> ''account'', to_jsonb(a) ->> ''name'')
+                  AND (NOT $3 OR r.was ->> ''region'' IS NOT DISTINCT FROM to_jsonb(a) ->> ''region'')
+                 WHERE i.adopted', managed.name) INTO taken USING images, managed.identity, managed.regional;
+        END IF;
+        IF taken IS NOT NULL THEN
+            SELECT array_agg(c) INTO kept FROM unnest(managed.columns) c WHERE NOT c = ANY (managed.identity || managed.assigned || managed.write_only || '{id,account,region}');
+            SELECT jsonb_agg(CASE
+                WHEN giver.record_id IS NOT NULL THEN i.j || '{"inserted": true}'
+                WHEN back."elsewhere" THEN jsonb_set(i.j, '{image}', (i.j -> 'image') - (managed.identity || '{region}'))
+                WHEN back.own IS NOT NULL THEN jsonb_set(i.j, '{image}', (SELECT coalesce(jsonb_object_agg(c, back.own -> c), '{}') FROM unnest(kept) c) || (i.j -> 'image'))
+                WHEN back.record_id IS NOT NULL THEN jsonb_set(i.j, '{image}', (i.j -> 'image') - managed.write_only)
+                ELSE i.j END)
+            INTO images
+            FROM jsonb_array_elements(images) i (j)
+            LEFT JOIN jsonb_to_recordset(taken) giver (record_id bigint, "by" bigint, "elsewhere" boolean) ON giver."by" = (i.j ->> 'record_id')::bigint AND NOT giver."elsewhere"
+            LEFT JOIN jsonb_to_recordset(taken) back (record_id bigint, "elsewhere" boolean, own jsonb) ON back.record_id = (i.j ->> 'record_id')::bigint;
+        END IF;
         EXECUTE format(
             'DELETE FROM public.%I t USING jsonb_to_recordset($1) r (record_id bigint, inserted boolean)
              WHERE t.id = r.record_id AND r.inserted', managed.name) USING images;
@@ -253,16 +295,62 @@ BEGIN
         SELECT array_agg(a.attname::text ORDER BY a.attnum) INTO columns
         FROM pg_attribute a
         WHERE a.attrelid = format('public.%I', managed.name)::regclass AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = '' AND a.attname <> 'id';
+        IF taken IS NOT NULL THEN
+            -- As the object is now. What the batch did to the record is dealt with by that, and what is still to be undone of
+            -- what it did to the object is an update.
+            UPDATE public.iasql_audit_log l SET settled = true, settled_at = clock_timestamp()
+            FROM jsonb_to_recordset(taken) r (record_id bigint, own jsonb)
+            WHERE l.transaction_id = batch AND l.table_name = managed.name AND l.record_id = r.record_id AND NOT l.settled AND r.own IS NULL AND l.id <= upto;
+            EXECUTE format(
+                'INSERT INTO public.%1$I (id, %2$s) SELECT r.record_id, %3$s
+                 FROM jsonb_to_recordset($1) r (record_id bigint, own jsonb, row jsonb) JOIN jsonb_to_recordset($2) i (record_id bigint, image jsonb) USING (record_id)
+                 CROSS JOIN LATERAL jsonb_populate_record(NULL::public.%1$I, i.image || (SELECT jsonb_object_agg(c, r.row -> c) FROM unnest($3) c)) p
+                 WHERE r.own IS NULL', managed.name,
+                (SELECT string_agg(quote_ident(c), ', ') FROM unnest(columns) c),
+                (SELECT string_agg('p.' || quote_ident(c), ', ') FROM unnest(columns) c)) USING taken, images, (SELECT array_agg(c) FROM unnest(managed.columns) c WHERE NOT c = ANY (managed.write_only));
+            INSERT INTO iasql_internal.reverting (batch) VALUES (coalesce(iasql_internal.session_batch(), revert_batch.batch)) ON CONFLICT DO NOTHING;
+            SELECT array_agg(c) INTO kept FROM unnest(columns) c WHERE c = ANY (managed.columns) AND NOT c = ANY (managed.identity || managed.write_only || '{account,region}');
+            EXECUTE format(
+                'UPDATE public.%1$I t SET (%2$s) = (SELECT %3$s FROM jsonb_populate_record(t, r.row) p)
+                 FROM jsonb_to_recordset($1) r (record_id bigint, "elsewhere" boolean, own jsonb, row jsonb)
+                 WHERE t.id = r.record_id AND r.own IS NOT NULL AND NOT r."elsewhere"', managed.name,
+                (SELECT string_agg(quote_ident(c), ', ') FROM unnest(kept) c), (SELECT string_agg('p.' || quote_ident(c), ', ') FROM unnest(kept) c)) USING taken;
+            DELETE FROM iasql_internal.reverting r WHERE r.xid = pg_current_xact_id();
+        END IF;
         SELECT string_agg(quote_ident(k.name), ', '), string_agg('p.' || quote_ident(k.name), ', ') INTO changed, restored
         FROM (SELECT DISTINCT jsonb_object_keys(r.image) AS name FROM jsonb_to_recordset(images) r (inserted boolean, image jsonb) WHERE NOT r.inserted) k
         WHERE k.name = ANY (columns);
         IF changed IS NOT NULL THEN
-            EXECUTE format(
+            restored := format(
                 'UPDATE public.%1$I t SET (%2$s) = (SELECT %3$s FROM jsonb_populate_record(t, r.image) p)
                  FROM jsonb_to_recordset($1) r (record_id bigint, inserted boolean, image jsonb)
-                 WHERE t.id = r.record_id AND NOT r.inserted', managed.name, changed, restored) USING images;
-            GET DIAGNOSTICS n = ROW_COUNT;
-            total := total + n;
+                 WHERE t.id = r.record_id AND NOT r.inserted', managed.name, changed, restored);
+            BEGIN
+                EXECUTE restored USING images;
+                GET DIAGNOSTICS n = ROW_COUNT;
+                total := total + n;
+            EXCEPTION WHEN unique_violation THEN
+                -- Unique indexes look at each row as it comes, and the old name of one may be the new one of another: one by
+                -- one, then, those first whose names are free.
+                SELECT array_agg(r.record_id ORDER BY r.record_id) INTO ids FROM jsonb_to_recordset(images) r (record_id bigint, inserted boolean) WHERE NOT r.inserted;
+                WHILE ids IS NOT NULL LOOP
+                    later := NULL;
+                    FOREACH one IN ARRAY ids LOOP
+                        BEGIN
+                            EXECUTE restored || ' AND t.id = $2' USING images, one;
+                            GET DIAGNOSTICS n = ROW_COUNT;
+                            total := total + n;
+                        EXCEPTION WHEN unique_violation THEN
+                            later := later || one;
+                        END;
+                    END LOOP;
+                    IF cardinality(later) = cardinality(ids) THEN
+                        RAISE EXCEPTION 'records % of % have each other''s identities, and neither can be given back first', later, managed.name
+                            USING ERRCODE = '23505', SCHEMA = 'public', TABLE = managed.name, HINT = 'Give one of them a third name first.';
+                    END IF;
+                    ids := later;
+                END LOOP;
+            END;
         END IF;
         EXECUTE format(
             'INSERT INTO public.%1$I (id, %2$s) SELECT r.record_id, %3$s

@@ -200,3 +200,44 @@ func TestUndoLeavesWhatWasThere(t *testing.T) {
 		t.Errorf("deleted were %s", got)
 	}
 }
+
+// What a batch has renamed or deleted, and another record of the batch has adopted,
+// is its first record's again after an undo, as it was.
+func TestUndoGivesBackWhatChangedHands(t *testing.T) {
+	t.Parallel()
+	w := harness.NewWorld(t)
+	proxy := faultproxy.Start(t, w.AWS.Endpoint)
+	w.Endpoint = proxy.URL
+	w.Serve()
+	w.Install(east, "aws_sqs")
+	w.PSQL(`UPDATE iasql_settings SET value = '1 second' WHERE name = 'consistency_window'`)
+	w.PSQL(`INSERT INTO queue (name, delay_seconds) VALUES ('renamed', 1), ('deleted', 2), ('a', 3)`)
+	w.Settled()
+	const all = `SELECT string_agg(id || name || delay_seconds || ' ' || right(url, 7), ',' ORDER BY id) FROM queue`
+	before := w.PSQL(all)
+	proxy.Set(func(c faultproxy.Call) faultproxy.Fault {
+		if c.Action == "CreateQueue" && strings.Contains(c.Body, "never") {
+			return faultproxy.Fault{Status: 400, Code: "InvalidParameterValue", Message: "no such queue"}
+		}
+		return faultproxy.Fault{}
+	})
+	s := user(w)
+	s.do(`CALL iasql_begin('swaps')`, `SET iasql.allow_replace = on`,
+		`UPDATE queue SET name = 'other' WHERE name = 'renamed'`, `DELETE FROM queue WHERE name = 'deleted'`, `INSERT INTO queue (name, delay_seconds) VALUES ('renamed', 7), ('deleted', 8), ('never', 9)`)
+	s.refused("IA026", []string{"never", "was undone"}, `CALL iasql_commit()`)
+	w.Settled()
+	w.PSQL(`SELECT iasql_sync_now()`)
+	if after := w.PSQL(all); after != before {
+		t.Errorf("there were %s, and after the batch was undone there are %s", before, after)
+	}
+	if got := w.Admin(`SELECT count(*) FROM iasql_operations WHERE kind IN ('create', 'delete') AND result = 'ok' AND record_id > 3`); got != "0" {
+		t.Errorf("%s objects were made or deleted", got)
+	}
+
+	// In the database alone: the old name of one is the new one of another.
+	s.do(`CALL iasql_begin('shifts')`, `UPDATE queue SET name = 'b' WHERE name = 'a'`, `UPDATE queue SET name = 'a' WHERE name = 'deleted'`, `UPDATE queue SET name = 'deleted' WHERE name = 'renamed'`,
+		`CALL iasql_rollback()`)
+	if after := w.PSQL(all); after != before {
+		t.Errorf("there were %s, and after a rollback there are %s", before, after)
+	}
+}
