@@ -113,6 +113,10 @@ func NewSchedule(seed uint64) *Schedule {
 		s.Actions = append(s.Actions, Action{Do: Cycle, Seed: rng.Uint64()})
 	}
 	for n := 4 + rng.IntN(24); len(s.Actions) < n; {
+		if rng.Float64() < g.batches {
+			s.Actions = append(s.Actions, g.batch()...)
+			continue
+		}
 		s.Actions = append(s.Actions, g.next(0))
 	}
 	return s
@@ -177,6 +181,42 @@ func (g *generator) next(depth int) Action {
 		a = g.cycle(depth)
 	}
 	return a
+}
+
+// batch makes what a person does with a batch from its beginning to its end, others
+// acting meanwhile.
+func (g *generator) batch() []Action {
+	rng := g.rng
+	slot := rng.IntN(3)
+	list := []Action{{Do: BatchBegin, Slot: slot}}
+	for range 1 + rng.IntN(6) {
+		a := g.next(0)
+		switch a.Do {
+		case Insert, Edit, Remove, Reinsert, Adopt:
+			if rng.IntN(4) > 0 {
+				a.Slot = slot
+			}
+		}
+		list = append(list, a)
+	}
+	end := func(do Do) Action {
+		a := Action{Do: do, Slot: slot, A: rng.IntN(64), Seed: rng.Uint64(), Faults: g.faults, Stale: g.stale}
+		if rng.IntN(2) == 0 { // it is cut off
+			a.Inject = []Action{{Do: pick(rng, Kill, KillAfter), At: 1 + rng.IntN(pick(rng, 12, 30, 60))}}
+		}
+		return a
+	}
+	switch rng.IntN(6) {
+	case 0:
+		list = append(list, Action{Do: Vanish, Slot: slot})
+	case 1:
+		list = append(list, end(BatchRollback))
+	case 2:
+		list = append(list, end(BatchCommit))
+	default: // whose commit is rolled back, unless it is over
+		list = append(list, end(BatchCommit), end(BatchRollback))
+	}
+	return list
 }
 
 func (g *generator) cycle(depth int) Action {

@@ -121,7 +121,11 @@ func (w *world) anyLocked(b *batchRow) bool {
 // to be done.
 func (w *world) carryOut(b *batchRow, a *Action, most int) bool {
 	for n := range most {
-		if err := w.cycle(&Action{Do: Cycle, Push: true, Seed: a.Seed + uint64(n), Faults: a.Faults, Stale: a.Stale, batch: b.id, reviewed: b.phase == "reverting"}, 0); err != nil || w.failed != nil {
+		of := &Action{Do: Cycle, Push: true, Seed: a.Seed + uint64(n), Faults: a.Faults, Stale: a.Stale, batch: b.id, reviewed: b.phase == "reverting"}
+		if n == 0 {
+			of.Inject = a.Inject
+		}
+		if err := w.cycle(of, 0); err != nil || w.failed != nil {
 			return false
 		}
 		if len(w.db.unsettledOf(b.id)) == 0 {
@@ -279,8 +283,15 @@ func (c *checker) rolledBack(batch int64) {
 			c.w.violate("R21", "%v: after a rollback it is there: %v, and was before the batch: %v", at, r != nil, s.before != nil)
 			continue
 		}
+		if r == nil {
+			continue
+		}
 		for i := range t.Columns {
-			if col := &t.Columns[i]; r != nil && !col.Assigned && !col.WriteOnly && r.vals[col.Name] != s.before[col.Name] {
+			col := &t.Columns[i]
+			if v := r.vals[col.Name]; col.References != nil && !v.IsNull() && c.w.db.rows[col.References.Table][v.Int()] == nil {
+				c.w.violate("R21", "%v: after a rollback %s leads to %s %s, which is gone", at, col.Name, col.References.Table, v)
+			}
+			if !col.Assigned && !col.WriteOnly && r.vals[col.Name] != s.before[col.Name] {
 				c.w.violate("R21", "%v: after a rollback %s is %q, and was %q", at, col.Name, r.vals[col.Name], s.before[col.Name])
 			}
 		}
