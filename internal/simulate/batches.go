@@ -140,8 +140,14 @@ func (db *database) refersToStaged(t *modules.Table, vals modules.Row, mine int6
 }
 
 // awaited reports whether a change that is not the batch's has taken the identity
-// from another record, and is not settled.
+// from another record, and is not settled or has left an object behind that still has
+// to go.
 func (db *database) awaited(t *modules.Table, id int64, key string, vals modules.Row, batch int64) bool {
+	for _, g := range db.deposed {
+		if g.table == t && g.key == key && g.scope == t.Scope(vals) && g.record != id && db.staged[ref(t, g.record)].batch != batch {
+			return true
+		}
+	}
 	for at, list := range db.pending {
 		if at.Table != t.Name || at.ID == id {
 			continue

@@ -217,12 +217,20 @@ BEGIN
                 END IF;
             END IF;
             IF joined IS NOT NULL THEN
-                -- Were the object given to the batch's record, a rollback would undo the deletion too.
-                SELECT l.record_id, r.id INTO bad
-                FROM (SELECT n.id, to_jsonb(n) AS j FROM new_rows n WHERE n.id = ANY (ids)) r
-                JOIN public.iasql_audit_log l ON l.key = iasql_internal.key(r.j, managed.identity) AND l.table_name = TG_TABLE_NAME AND NOT l.settled
-                    AND l.account = coalesce(r.j ->> 'account', r.j ->> 'name') AND coalesce(l.change #>> '{original,region}', r.j ->> 'region', '') = coalesce(r.j ->> 'region', '')
-                WHERE l.transaction_id IS DISTINCT FROM joined AND l.record_id <> r.id LIMIT 1;
+                -- Were the object given to the batch's record, a rollback would undo the deletion too. So it is with what a
+                -- replacement has left to be deleted.
+                SELECT w.record_id, r.id INTO bad
+                FROM (SELECT n.id, iasql_internal.key(to_jsonb(n), managed.identity) AS key, to_jsonb(n) AS j FROM new_rows n WHERE n.id = ANY (ids)) r
+                CROSS JOIN LATERAL (
+                    SELECT l.record_id FROM public.iasql_audit_log l
+                    WHERE l.key = r.key AND l.table_name = TG_TABLE_NAME AND NOT l.settled AND l.transaction_id IS DISTINCT FROM joined
+                      AND l.account = coalesce(r.j ->> 'account', r.j ->> 'name') AND coalesce(l.change #>> '{original,region}', r.j ->> 'region', '') = coalesce(r.j ->> 'region', '')
+                    UNION ALL
+                    SELECT g.record_id FROM iasql_internal.garbage g
+                    WHERE g.key = r.key AND g.table_name = TG_TABLE_NAME AND g.account = coalesce(r.j ->> 'account', r.j ->> 'name')
+                      AND (NOT managed.regional OR g.identity ->> 'region' IS NOT DISTINCT FROM r.j ->> 'region')
+                      AND NOT EXISTS (SELECT FROM iasql_internal.staged s WHERE s.record_id = g.record_id AND s.table_name = g.table_name AND s.batch = joined)) w
+                WHERE w.record_id <> r.id LIMIT 1;
                 IF FOUND THEN
                     RAISE EXCEPTION 'record % of % cannot have this identity yet: record %, which had it, was changed or deleted outside of this batch, and that is not done', bad.id, TG_TABLE_NAME, bad.record_id
                         USING ERRCODE = 'IA020', SCHEMA = TG_TABLE_SCHEMA, TABLE = TG_TABLE_NAME, HINT = 'SELECT iasql_wait_for_all() first.';
