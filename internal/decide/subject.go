@@ -19,6 +19,9 @@ type Subject struct {
 	Record *Record          // nil: there is none
 	Change *auditlog.Change // nil: nothing is pending
 	State  *State           // nil: nothing is remembered
+	// Batch is the open batch that has the record staged, 0 for none: cycles that
+	// are not the batch's leave the record alone (R21).
+	Batch int64
 	// RefKeys holds, for every column that references a record by id, the
 	// cloud's name for the record it references now; NULL while that has none.
 	RefKeys modules.Row

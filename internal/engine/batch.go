@@ -54,6 +54,12 @@ type committed struct {
 	Failed []failedRecord `json:"failed"`
 }
 
+// The phases in which the engine has a batch.
+const (
+	committing = "committing"
+	reverting  = "reverting"
+)
+
 // commit applies a batch and closes it, or undoes it.
 func (e *Engine) commit(ctx context.Context, args commitArgs) (*committed, error) {
 	if err := e.closeToEdits(ctx, args); err != nil {
@@ -62,7 +68,7 @@ func (e *Engine) commit(ctx context.Context, args commitArgs) (*committed, error
 	if err := e.startCommit(ctx, args); err != nil {
 		return nil, errors.Join(err, e.openToEdits(ctx, args.Batch))
 	}
-	result, stopped, err := e.carryOut(ctx, args.Batch, "commit", args.PreviewHash != nil)
+	result, stopped, err := e.carryOut(ctx, args.Batch, committing, args.PreviewHash != nil)
 	if err != nil {
 		return nil, err
 	}
@@ -87,9 +93,22 @@ func (e *Engine) commit(ctx context.Context, args commitArgs) (*committed, error
 		}
 		return nil, failure
 	}
-	_, err = e.pool.Exec(ctx, `SELECT iasql_internal.log_event('END_COMMIT', $1), iasql_internal.close_batch($1, 'committed')`, args.Batch)
-	return result, err
+	return result, e.closeBatch(ctx, args.Batch, committing, "committed")
 }
+
+// closeBatch gives a batch its outcome, unless somebody else has meanwhile.
+func (e *Engine) closeBatch(ctx context.Context, batch int64, phase, outcome string) error {
+	event := map[string]string{committing: "END_COMMIT", reverting: "END_REVERT"}[phase]
+	_, err := e.pool.Exec(ctx, `SELECT iasql_internal.log_event($4, $1), iasql_internal.close_batch($1, $2, $3)`, batch, phase, outcome, event)
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) && pg.Code == errorLost {
+		return &platform.UserError{Code: errorLost, Message: pg.Message, Hint: pg.Hint}
+	}
+	return err
+}
+
+// errorLost is the SQLSTATE of a batch that is not open, or not any more.
+const errorLost = "IA022"
 
 // closeToEdits ends the time in which changes belong to the batch: from now on it
 // is what was committed until now. It waits a moment for transactions that are
@@ -114,19 +133,29 @@ func (e *Engine) closeToEdits(ctx context.Context, args commitArgs) error {
 	case err != nil:
 		return fmt.Errorf("begin to commit batch %d: %w", args.Batch, err)
 	case closed == 0:
-		return &platform.UserError{Code: "IA022", Message: fmt.Sprintf("batch %d is no longer open", args.Batch), Hint: "SELECT * FROM iasql_engines() shows what is going on."}
-	}
-	// After the commit of the above, so that all that was done in the batch is in it.
-	if _, err := e.pool.Exec(ctx, `UPDATE iasql_internal.batch SET bound = pg_current_snapshot() WHERE id = $1 AND bound IS NULL`, args.Batch); err != nil {
-		return fmt.Errorf("begin to commit batch %d: %w", args.Batch, err)
+		return e.lost(ctx, args.Batch)
 	}
 	return nil
 }
 
 // openToEdits takes that back, for a commit that was not begun.
 func (e *Engine) openToEdits(ctx context.Context, batch int64) error {
-	_, err := e.pool.Exec(context.WithoutCancel(ctx), `UPDATE iasql_internal.batch SET phase = 'open', bound = NULL WHERE id = $1`, batch)
+	_, err := e.pool.Exec(context.WithoutCancel(ctx), `UPDATE iasql_internal.batch SET phase = 'open', commit_asked = NULL WHERE id = $1 AND phase = 'committing'`, batch)
 	return err
+}
+
+// lost says what has become of a batch that somebody else has closed, or is undoing.
+func (e *Engine) lost(ctx context.Context, batch int64) error {
+	what := "being rolled back"
+	err := e.pool.QueryRow(ctx, `SELECT coalesce(outcome, 'being rolled back') FROM iasql_internal.batch WHERE id = $1`, batch).Scan(&what)
+	if errors.Is(err, pgx.ErrNoRows) {
+		what, err = "gone", nil
+	}
+	if err != nil {
+		return fmt.Errorf("look what has become of batch %d: %w", batch, err)
+	}
+	return &platform.UserError{Code: errorLost, Message: fmt.Sprintf("batch %d is no longer this commit's: it is %s", batch, what),
+		Hint: "SELECT * FROM iasql_batches shows what has become of it."}
 }
 
 // startCommit compares the batch with what was reviewed, and puts on record that
@@ -156,31 +185,39 @@ func (e *Engine) startCommit(ctx context.Context, args commitArgs) error {
 }
 
 // revert undoes a batch that has reached the cloud in part: its records are put
-// back by changes that the engine then carries out like any others.
+// back by changes that the batch's own cycles then carry out. No guard stops them:
+// they take back what the batch itself has done. A revert that was cut off goes on.
 func (e *Engine) revert(ctx context.Context, batch int64) (int64, error) {
-	var n int64
-	err := pgx.BeginFunc(ctx, e.pool, func(tx pgx.Tx) error {
-		var phase string
-		err := tx.QueryRow(ctx, `SELECT phase FROM iasql_internal.batch WHERE id = $1 AND closed_at IS NULL FOR UPDATE`, batch).Scan(&phase)
-		if errors.Is(err, pgx.ErrNoRows) {
-			return &platform.UserError{Code: "IA022", Message: fmt.Sprintf("batch %d is closed already", batch), Hint: "Committed batches are undone by CALL iasql_undo(transaction_id)."}
-		}
-		if err != nil || phase == "reverting" {
-			return err // a revert that was cut off goes on
-		}
-		if _, err := tx.Exec(ctx, `SET LOCAL iasql.origin = 'batch'`); err != nil { // these writes are wanted, not found
-			return err
-		}
-		if err := tx.QueryRow(ctx, `SELECT iasql_internal.revert_batch($1, false)`, batch).Scan(&n); err != nil {
-			return fmt.Errorf("restore the records of batch %d: %w", batch, err)
-		}
-		_, err = tx.Exec(ctx, `UPDATE iasql_internal.batch SET phase = 'reverting' WHERE id = $1`, batch)
-		return err
-	})
+	tag, err := e.pool.Exec(ctx, `UPDATE iasql_internal.batch SET phase = 'reverting' WHERE id = $1 AND closed_at IS NULL`, batch)
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("begin to undo batch %d: %w", batch, err)
+	case tag.RowsAffected() == 0:
+		return 0, e.lost(ctx, batch)
+	}
+	// A cycle of the commit that is under way ends first, and no other begins: none
+	// decides about what is put back here.
+	accounts, err := e.staged(ctx, batch)
 	if err != nil {
 		return 0, err
 	}
-	result, _, err := e.carryOut(ctx, batch, "revert", true)
+	for _, account := range accounts {
+		lease, err := e.database.Acquire(ctx, account, e.id, postgres.CycleOptions{Kind: "revert", Batch: batch})
+		if errors.Is(err, postgres.ErrNoAccount) {
+			continue
+		}
+		if err == nil {
+			err = lease.Release(store.Report{}, nil)
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+	n, err := e.restore(ctx, batch)
+	if err != nil {
+		return 0, err
+	}
+	result, _, err := e.carryOut(ctx, batch, reverting, true)
 	if err != nil {
 		return n, err
 	}
@@ -189,32 +226,88 @@ func (e *Engine) revert(ctx context.Context, batch int64) (int64, error) {
 		outcome = "rolled back in part"
 		err = fmt.Errorf("%d records could not be undone, the first %s %d: %s", len(result.Failed), result.Failed[0].Table, result.Failed[0].Record, result.Failed[0].Message)
 	}
-	_, closeErr := e.pool.Exec(ctx, `SELECT iasql_internal.log_event('END_REVERT', $1), iasql_internal.close_batch($1, $2)`, batch, outcome)
-	return n, errors.Join(err, closeErr)
+	return n, errors.Join(err, e.closeBatch(ctx, batch, reverting, outcome))
 }
 
-// carryOut runs cycles until nothing of the batch is left to be done: every
-// change is settled, has failed for good, or waits for one that has.
-func (e *Engine) carryOut(ctx context.Context, batch int64, kind string, reviewed bool) (*committed, string, error) {
-	result := &committed{Failed: []failedRecord{}}
-	cycle := store.Full
-	for {
-		accounts, err := e.accounts(ctx)
+// restore puts the records of a batch back, once, in the tables.
+func (e *Engine) restore(ctx context.Context, batch int64) (n int64, err error) {
+	err = pgx.BeginFunc(ctx, e.pool, func(tx pgx.Tx) error {
+		var restored bool
+		var referred *string
+		err := tx.QueryRow(ctx, `SELECT restored_at IS NOT NULL FROM iasql_internal.batch WHERE id = $1 AND phase = 'reverting' FOR UPDATE`, batch).Scan(&restored)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return e.lost(ctx, batch)
+		}
+		if err != nil || restored {
+			return err
+		}
+		if err := tx.QueryRow(ctx, `SELECT iasql_internal.referred_from($1)`, batch).Scan(&referred); err != nil {
+			return err
+		}
+		if referred != nil {
+			return &platform.UserError{Code: "23503", Message: fmt.Sprintf("batch %d cannot be rolled back: %s", batch, *referred), Hint: "Change or roll that back first, and roll this batch back again."}
+		}
+		// These writes are wanted, not found, and belong to the batch.
+		if _, err := tx.Exec(ctx, `SELECT set_config('iasql.origin', 'batch', true), set_config('iasql.reverts', $1::bigint::text, true), iasql_internal.log_event('START_REVERT', $1::bigint)`, batch); err != nil {
+			return err
+		}
+		if err := tx.QueryRow(ctx, `SELECT iasql_internal.revert_batch($1, false)`, batch).Scan(&n); err != nil {
+			return fmt.Errorf("restore the records of batch %d: %w", batch, err)
+		}
+		// What had failed is tried anew.
+		_, err = tx.Exec(ctx, `
+			WITH anew AS (
+				UPDATE iasql_internal.record_state r SET next_attempt_at = now(), attempts = 0, unconfirmed = 0
+				FROM iasql_internal.staged s WHERE s.batch = $1 AND r.table_name = s.table_name AND r.record_id = s.record_id
+			)
+			UPDATE iasql_internal.batch SET restored_at = clock_timestamp() WHERE id = $1`, batch)
+		return err
+	})
+	return n, err
+}
+
+// staged returns the accounts of the records that a batch has staged.
+func (e *Engine) staged(ctx context.Context, batch int64) ([]string, error) {
+	rows, err := e.pool.Query(ctx, `
+		SELECT a.name FROM iasql_internal.account a
+		WHERE EXISTS (SELECT FROM iasql_internal.staged s WHERE s.batch = $1 AND s.account = a.name) ORDER BY a.name`, batch)
+	if err != nil {
+		return nil, fmt.Errorf("read accounts of batch %d: %w", batch, err)
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[string])
+}
+
+// carryOut runs cycles of the batch until nothing of it is left to be done: every
+// change is settled, has failed for good, or waits for one that has. Each cycle
+// ends after a time slice, so that others of its accounts get their turn. It fails
+// once the batch is in another phase: somebody else has decided otherwise.
+func (e *Engine) carryOut(ctx context.Context, batch int64, phase string, reviewed bool) (result *committed, stopped string, err error) {
+	result = &committed{Failed: []failedRecord{}}
+	kind := map[string]string{committing: "commit", reverting: "revert"}[phase]
+	for calls := 0; ; {
+		accounts, err := e.staged(ctx, batch)
 		if err != nil {
 			return nil, "", err
 		}
+		more := false
 		for _, account := range accounts {
-			report, err := e.runCycle(ctx, account, cycle, postgres.CycleOptions{Kind: kind, Batch: batch, Reviewed: reviewed})
-			if err != nil {
+			report, err := e.runCycle(ctx, account, store.Push, postgres.CycleOptions{Kind: kind, Batch: batch, Phase: phase, Reviewed: reviewed})
+			switch {
+			case errors.Is(err, errPhase):
+				return nil, "", e.lost(ctx, batch)
+			case errors.Is(err, postgres.ErrNoAccount):
+				continue
+			case err != nil:
 				return nil, "", fmt.Errorf("cycle of account %s: %w", account, err)
 			}
-			if report.Stopped != "" {
+			calls += report.Calls
+			if report.Stopped != "" && calls == 0 { // later on it is a failure like any other
 				return result, report.Stopped, nil
 			}
 			result.Pushed += report.Pushed
 			result.Pulled += report.Pulled
+			more = more || report.More
 		}
-		cycle = store.Push
 		failed, working, pause, err := e.progress(ctx, batch)
 		if err != nil {
 			return nil, "", err
@@ -222,6 +315,9 @@ func (e *Engine) carryOut(ctx context.Context, batch int64, kind string, reviewe
 		if working == 0 {
 			result.Failed = append(result.Failed, failed...)
 			return result, "", nil
+		}
+		if more {
+			pause = 0
 		}
 		select {
 		case <-ctx.Done():
@@ -279,12 +375,13 @@ func (e *Engine) answerBatch(ctx context.Context, kind string, args json.RawMess
 	switch kind {
 	case "preview":
 		var asked struct {
-			Own *postgres.OwnEdits `json:"own"`
+			Own   *postgres.OwnEdits `json:"own"`
+			Batch int64              `json:"batch"`
 		}
 		if err := json.Unmarshal(args, &asked); err != nil {
 			return nil, err
 		}
-		return e.preview(ctx, asked.Own, 0)
+		return e.preview(ctx, asked.Own, asked.Batch)
 	case "commit":
 		var asked commitArgs
 		if err := json.Unmarshal(args, &asked); err != nil {

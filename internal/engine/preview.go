@@ -38,10 +38,15 @@ type previewRow struct {
 	Reason      string                     `json:"reason"`
 }
 
-// preview runs every account's full cycle without carrying anything out, and
-// lists what it would have done (R9, R10). own are edits that the asking
-// transaction has not committed.
+// preview runs the cycles of a batch or, for batch 0, every account's full cycle,
+// without carrying anything out, and lists what they would have done (R9, R10). own
+// are edits in the batch, or outside of any, that the asking transaction has not
+// committed.
 func (e *Engine) preview(ctx context.Context, own *postgres.OwnEdits, batch int64) (*preview, error) {
+	kind := store.Full
+	if batch != 0 {
+		kind = store.Push
+	}
 	accounts, err := e.accounts(ctx)
 	if err != nil {
 		return nil, err
@@ -54,12 +59,9 @@ func (e *Engine) preview(ctx context.Context, own *postgres.OwnEdits, batch int6
 			return nil, err
 		}
 		cycle := &sync.Engine{Registry: e.registry, Concurrency: e.options.Concurrency, Tracer: e.options.Tracer, ReadOnly: true}
-		cycle.Store = &postgres.Overlay{Database: e.database, Own: own}
-		if batch != 0 {
-			cycle.Store = &postgres.Bound{Database: e.database, Batch: batch}
-		}
+		cycle.Store = &postgres.Overlay{Database: e.database, Own: own, Batch: batch}
 		below, end := e.cycleSpan(ctx, lease.Lease, "preview")
-		report, failure := e.underLease(below, lease, cycle, store.Full)
+		report, failure := e.underLease(below, lease, cycle, kind)
 		end(failure)
 		if failure != nil {
 			return nil, failure

@@ -33,14 +33,14 @@ const leaseLost = "IA090"
 // of somebody who has not the engine's rights (R20).
 func (d *Database) fenced(ctx context.Context, lease store.Lease, tables []string, f func(pgx.Tx) error) error {
 	return pgx.BeginFunc(ctx, d.Pool, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, holdLease, lease.Account, lease.Fence, tables); err != nil {
+		if _, err := tx.Exec(ctx, holdLease, lease.Account, lease.Fence, tables, lease.Batch); err != nil {
 			return fenceError(err)
 		}
 		return f(tx)
 	})
 }
 
-const holdLease = `SELECT iasql_internal.hold_lease($1, $2, $3)`
+const holdLease = `SELECT iasql_internal.hold_lease($1, $2, $3, $4)`
 
 // untrustedCode is the SQLSTATE of iasql_internal.refuse_untrusted.
 const untrustedCode = "IA091"
@@ -52,18 +52,15 @@ func refusesCode(err error) bool {
 	return errors.As(err, &pg) && pg.Code == untrustedCode
 }
 
-// The SQLSTATEs of iasql_internal.hold_rules.
-const (
-	outdated  = "IA092"
-	batchOpen = "IA093"
-)
+// outdated is the SQLSTATE of iasql_internal.hold_rules.
+const outdated = "IA092"
 
 // holdRules has a transaction fail if what it carries out was decided by rules that
 // do not hold any more (R19). It comes last, next to the commit: what comes up while
 // the transaction writes counts too.
 func holdRules(batch *pgx.Batch, lease store.Lease) {
 	if lease.Rules != "" {
-		batch.Queue(`SELECT iasql_internal.hold_rules($1, $2)`, lease.Rules, lease.Batch)
+		batch.Queue(`SELECT iasql_internal.hold_rules($1)`, lease.Rules)
 	}
 }
 
@@ -77,8 +74,6 @@ func fenceError(err error) error {
 		return store.ErrLeaseLost
 	case outdated:
 		return store.ErrOutdated
-	case batchOpen:
-		return store.ErrRefused
 	}
 	return err
 }
@@ -87,7 +82,7 @@ func fenceError(err error) error {
 // results: all of them go to the server at once, and are one transaction.
 func (d *Database) fencedBatch(ctx context.Context, lease store.Lease, tables []string, queue func(*pgx.Batch) error) error {
 	batch := &pgx.Batch{}
-	batch.Queue(holdLease, lease.Account, lease.Fence, tables)
+	batch.Queue(holdLease, lease.Account, lease.Fence, tables, lease.Batch)
 	if err := queue(batch); err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"slices"
 	"time"
 
 	"iasql/internal/decide"
@@ -23,6 +24,10 @@ func (w *world) fixpoint() {
 		w.db.commit(slot)
 	}
 	w.trace("faults stop")
+	w.endBatches()
+	if w.failed != nil {
+		return
+	}
 	// A person looks at what failed for good, once: what the cloud refused for
 	// a reason of the moment must not stay.
 	w.settleDown("first")
@@ -34,14 +39,19 @@ func (w *world) fixpoint() {
 			w.violate("R14", "%v still says %s: %s, and should have healed by itself", at, st.Name, st.Message)
 		}
 	}
+	w.retryAll()
+	w.settleDown("after retry")
+	if w.failed == nil {
+		w.final()
+	}
+}
+
+// retryAll is a person who looks at what has failed for good.
+func (w *world) retryAll() {
 	for _, st := range w.db.states {
 		if st.Review && st.Name != decide.StateConflict {
 			st.next, st.Attempts, st.Unconfirmed = w.now, 0, 0
 		}
-	}
-	w.settleDown("after retry")
-	if w.failed == nil {
-		w.final()
 	}
 }
 
@@ -157,7 +167,7 @@ func (w *world) explained(at decide.RecordRef) string {
 	switch {
 	case w.report.Stopped != "":
 		return "" // R7 stops the whole cycle, and the cycle says why
-	case w.pauses(at) && st != nil: // nothing is found out that would take a call
+	case w.pauses(at) && (st != nil || w.doubted(at)): // nothing is found out that would take a call
 		return ""
 	case st == nil:
 		return "no state"
@@ -171,6 +181,11 @@ func (w *world) explained(at decide.RecordRef) string {
 		return ""
 	}
 	return "state " + string(st.Name) + " says nothing"
+}
+
+// doubted reports whether nobody knows what has become of a creation of the record.
+func (w *world) doubted(at decide.RecordRef) bool {
+	return slices.ContainsFunc(w.db.ops, func(op *opRow) bool { return op.open() && op.Kind == decide.OpCreate && op.Record == at })
 }
 
 func (w *world) finalRecord(t *modules.Table, at decide.RecordRef, r *row, recorded map[*object]bool) {
@@ -312,6 +327,12 @@ func (w *world) finalObject(o *object) {
 	}
 	for at := range w.check.owned {
 		if w.check.owned[at][o] && w.db.pending[at] != nil && w.explained(at) == "" {
+			return
+		}
+	}
+	// It may be what a creation has made that nobody may look for.
+	for _, op := range w.db.ops {
+		if op.open() && op.Kind == decide.OpCreate && op.Record.Table == o.table.Name && op.Scope == o.scope && w.pauses(op.Record) {
 			return
 		}
 	}

@@ -18,7 +18,8 @@ func (db *database) begin(lease store.Lease, call decide.Intent) (int64, error) 
 	if lease.Fence != db.fence {
 		return 0, store.ErrLeaseLost
 	}
-	if db.batch != lease.Batch || lease.Rules != "" && lease.Rules != db.ruled() {
+	if lease.Batch != 0 && db.batches[lease.Batch] == nil || db.stagedElsewhere(call.Record, lease.Batch) ||
+		call.Record.ID == 0 && db.keyElsewhere(uniqueKey{call.Record.Table, call.Scope, call.Key}, lease.Batch) || lease.Rules != "" && lease.Rules != db.ruled() {
 		return 0, store.ErrRefused
 	}
 	rules, columns := modes.New(db.rules), []string{""}
@@ -51,14 +52,11 @@ func (db *database) ruled() string {
 	return fmt.Sprint(rules) + db.protectionVersion()
 }
 
-// outdated refuses what was decided by rules that do not hold any more, or before a
-// batch was opened.
+// outdated refuses what was decided by rules that do not hold any more.
 func (db *database) outdated(lease store.Lease) error {
 	switch {
 	case lease.Rules == "":
 		return nil
-	case lease.Batch != db.batch:
-		return store.ErrRefused
 	case lease.Rules != db.ruled():
 		return store.ErrOutdated
 	}
@@ -484,5 +482,6 @@ func (db *database) settleAudit(s *decide.Subject) {
 		a.settled, a.settledAt = true, db.w.now
 	}
 	db.wrote(fmt.Sprintf("settled %s %d", at.Table, at.ID))
+	db.w.check.settledIn(at, now)
 	db.w.check.settled(s.Table, at, now, left)
 }

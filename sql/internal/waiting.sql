@@ -29,9 +29,10 @@ BEGIN ATOMIC
     SELECT count(*) FROM (
         SELECT FROM public.iasql_audit_log l
         WHERE NOT l.settled AND l.change_type IN ('INSERT', 'UPDATE', 'DELETE') AND pg_visible_in_snapshot(l.xid, before)
+          AND NOT iasql_internal.waits_in_batch(l.table_name, l.record_id)
         LIMIT 1000) l;
 END;
-COMMENT ON FUNCTION iasql_internal.unsettled(pg_snapshot) IS 'How many changes committed before the snapshot are not settled; 1000 means that or more.';
+COMMENT ON FUNCTION iasql_internal.unsettled(pg_snapshot) IS 'How many changes committed before the snapshot are not settled, those of others'' batches left out, and of batches that nobody has asked to commit; 1000 means that or more.';
 
 CREATE OR REPLACE FUNCTION iasql_internal.failures(before pg_snapshot)
 RETURNS TABLE (table_name text, record_id bigint, state text, message text)

@@ -141,6 +141,9 @@ func (p *player) loaded(on side, s *decide.Subject) string {
 	if s.Deposed {
 		b.WriteString(" deposed")
 	}
+	if s.Batch != 0 {
+		fmt.Fprintf(&b, " in batch %d", p.batchOf(on, s.Batch))
+	}
 	if s.Record != nil {
 		b.WriteString("\n    record " + p.record(on, s.Table, s.Record))
 	}
@@ -173,6 +176,16 @@ func (p *player) state(on side, t *modules.Table, st *decide.State) string {
 	return fmt.Sprintf("%s message=%q code=%q review=%v attempts=%d due=%v failed_at=#%s identity=%s replacing=%v resolution=%q unconfirmed=%d",
 		st.Name, st.Message, st.Code, st.Review, st.Attempts, st.Due, p.audit.spell(on, st.FailedAt), p.row(on, t, st.Identity),
 		st.Replacing, st.Resolution, st.Unconfirmed)
+}
+
+// batchOf returns the model's id of a batch.
+func (p *player) batchOf(on side, id int64) int64 {
+	for _, b := range p.batches {
+		if on == subject && b.s == id {
+			return b.m
+		}
+	}
+	return id
 }
 
 // matched spells what Match tells of an identity.
