@@ -224,7 +224,7 @@ func TestUndoGivesBackWhatChangedHands(t *testing.T) {
 	s := user(w)
 	s.do(`CALL iasql_begin('swaps')`, `SET iasql.allow_replace = on`,
 		`UPDATE queue SET name = 'other' WHERE name = 'renamed'`, `DELETE FROM queue WHERE name = 'deleted'`, `INSERT INTO queue (name, delay_seconds) VALUES ('renamed', 7), ('deleted', 8), ('never', 9)`)
-	s.refused("IA026", []string{"never", "was undone"}, `CALL iasql_commit()`)
+	s.refused("IA026", []string{"no such queue", "was undone"}, `CALL iasql_commit()`)
 	w.Settled()
 	w.PSQL(`SELECT iasql_sync_now()`)
 	if after := w.PSQL(all); after != before {
