@@ -76,6 +76,10 @@ BEGIN
                 wants := 'an interval of at least 1 minute';
                 span := NEW.value::interval;
                 IF span < '1 minute' THEN RAISE numeric_value_out_of_range; END IF;
+            WHEN 'progress_timeout' THEN
+                wants := 'an interval of at least 1 second';
+                span := NEW.value::interval;
+                IF span < '1 second' THEN RAISE numeric_value_out_of_range; END IF;
             WHEN 'max_deletes', 'delete_ratio_floor' THEN
                 wants := 'a whole number of at least 0';
                 IF NEW.value::integer < 0 THEN RAISE numeric_value_out_of_range; END IF;
