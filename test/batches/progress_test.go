@@ -90,3 +90,19 @@ func TestCancelledCommit(t *testing.T) {
 		w.PSQL(`DELETE FROM queue`, `SELECT iasql_wait_for_all(60)`)
 	}
 }
+
+// A preview says of each row why, and names what people have named (finding 10).
+func TestPreviewSaysWhatIsMeant(t *testing.T) {
+	t.Parallel()
+	w := harness.Start(t, east, "aws_security_group", "aws_sqs")
+	w.PSQL(`INSERT INTO vpc (cidr_block) VALUES ('10.1.0.0/16')`, `INSERT INTO queue (name) VALUES ('both')`)
+	w.Settled()
+	w.CLI("sqs", "set-queue-attributes", "--queue-url", w.PSQL(`SELECT url FROM queue`), "--attributes", "VisibilityTimeout=77")
+	s := user(w)
+	s.do(`CALL iasql_begin()`, `UPDATE queue SET delay_seconds = 3`, `INSERT INTO security_group (vpc_id, group_name, description) SELECT id, 'web', 'of the shop' FROM vpc WHERE cidr_block = '10.1.0.0/16'`)
+	if got := s.get(`SELECT string_agg(direction || ' ' || description || ': ' || reason, E'\n' ORDER BY direction, description) FROM iasql_preview()`); got !=
+		"pull update queue both in us-east-1: changed in the cloud\npush create security_group web in us-east-1: inserted here\npush update queue both in us-east-1: changed here" {
+		t.Errorf("the preview says\n%s", got)
+	}
+	s.do(`CALL iasql_rollback()`)
+}
