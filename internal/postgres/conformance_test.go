@@ -261,13 +261,24 @@ func (r *real) Delete(ctx context.Context, slot int, table string, id int64) (bo
 	return ok, err
 }
 
-func (r *real) Commit(ctx context.Context, slot int) error {
+func (r *real) Commit(ctx context.Context, slot int) (bool, error) {
 	tx := r.txs[slot]
 	delete(r.txs, slot)
 	if tx == nil {
-		return nil
+		return true, nil
 	}
-	return tx.Commit(ctx)
+	err := tx.Commit(ctx)
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) && pg.Code == "23503" {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// ended commits the transaction of what is no statement of a user's.
+func (r *real) ended(ctx context.Context, slot int) error {
+	_, err := r.Commit(ctx, slot)
+	return err
 }
 
 func (r *real) Rollback(ctx context.Context, slot int) error {
@@ -317,12 +328,12 @@ func (r *real) Set(ctx context.Context, name, value string) (bool, error) {
 
 func (r *real) OpenBatch(ctx context.Context, slot int) (int64, error) {
 	id, _, err := r.statement(ctx, slot, `SELECT iasql_internal.begin_batch()`)
-	return id, errors.Join(err, r.Commit(ctx, slot))
+	return id, errors.Join(err, r.ended(ctx, slot))
 }
 
 func (r *real) CloseBatch(ctx context.Context, slot int) (bool, error) {
 	_, ok, err := r.statement(ctx, slot, `SELECT b FROM (SELECT iasql_internal.session_batch() AS b OFFSET 0) s, LATERAL iasql_internal.close_batch(b, 'open', 'committed') WHERE b IS NOT NULL`)
-	return ok, errors.Join(err, r.Commit(ctx, slot))
+	return ok, errors.Join(err, r.ended(ctx, slot))
 }
 
 func (r *real) RollbackBatch(ctx context.Context, slot int) (bool, error) {
@@ -330,7 +341,7 @@ func (r *real) RollbackBatch(ctx context.Context, slot int) (bool, error) {
 		SELECT b FROM (SELECT iasql_internal.session_batch() AS b OFFSET 0) s,
 			LATERAL iasql_internal.revert_batch(b, true) n, LATERAL iasql_internal.close_batch(b + 0 * n, 'open', 'rolled back')
 		WHERE b IS NOT NULL`)
-	return ok, errors.Join(err, r.Commit(ctx, slot))
+	return ok, errors.Join(err, r.ended(ctx, slot))
 }
 
 func (r *real) Decide(ctx context.Context, n int, how string) (bool, error) {

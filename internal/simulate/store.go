@@ -72,32 +72,27 @@ func (s *Store) Insert(_ context.Context, slot int, table string, id int64, row 
 	if ok {
 		id = tx.audit[len(tx.audit)-1].RecordID
 	}
-	s.ended(slot)
-	return id, ok, nil
+	return id, s.ended(slot) && ok, nil
 }
 
 // Update is UPDATE of one record. It returns whether anything was changed.
 func (s *Store) Update(_ context.Context, slot int, table string, id int64, set modules.Row) (bool, error) {
-	defer s.ended(slot)
-	return s.w.db.update(s.w.db.tx(slot), registry.Table(table), id, set), nil
+	ok := s.w.db.update(s.w.db.tx(slot), registry.Table(table), id, set)
+	return s.ended(slot) && ok, nil
 }
 
 // Delete is DELETE of one record. It returns whether it was deleted.
 func (s *Store) Delete(_ context.Context, slot int, table string, id int64) (bool, error) {
-	defer s.ended(slot)
-	return s.w.db.remove(s.w.db.tx(slot), registry.Table(table), id), nil
+	ok := s.w.db.remove(s.w.db.tx(slot), registry.Table(table), id)
+	return s.ended(slot) && ok, nil
 }
 
-func (s *Store) ended(slot int) {
-	if slot == 0 {
-		s.w.db.commit(0)
-	}
-}
+func (s *Store) ended(slot int) bool { return slot != 0 || s.w.db.commit(0) }
 
-// Commit commits the transaction of a slot.
-func (s *Store) Commit(_ context.Context, slot int) error {
-	s.w.db.commit(slot)
-	return nil
+// Commit commits the transaction of a slot. It returns whether that was not rolled
+// back instead.
+func (s *Store) Commit(_ context.Context, slot int) (bool, error) {
+	return s.w.db.commit(slot), nil
 }
 
 // Rollback rolls the transaction of a slot back.

@@ -298,6 +298,25 @@ func (c *checker) rolledBack(batch int64) {
 	}
 }
 
+// tookOver: a record that a batch has inserted may stay when the batch is undone, for
+// it has adopted an object. That is not one that somebody else had deleted before, and
+// that was still to go.
+func (c *checker) tookOver(b *batchRow, at decide.RecordRef) {
+	t, r := registry.Table(at.Table), c.w.db.rows[at.Table][at.ID]
+	if r == nil {
+		return
+	}
+	key, named := t.Key(r.vals)
+	for of, list := range c.w.db.log {
+		for _, a := range list {
+			if named && of.Table == at.Table && a.Type == "DELETE" && a.batch != b.id && a.key == key && a.scope == t.Scope(r.vals) &&
+				a.ID < c.w.db.log[at][0].ID && (!a.settled || a.settledAt > c.w.db.log[at][0].at) {
+				c.w.violate("R21", "%v: the batch was undone, and keeps the object of %v, which somebody else had deleted", at, of)
+			}
+		}
+	}
+}
+
 // reverted: what a commit had done was undone. The records that the batch has changed
 // are as they were before it, and so are their objects, unless somebody else has
 // changed something in the cloud, or they say what is wrong.
@@ -306,6 +325,9 @@ func (c *checker) reverted(b *batchRow) {
 		return
 	}
 	for at, s := range c.w.db.staged {
+		if s.batch == b.id && s.inserted {
+			c.tookOver(b, at)
+		}
 		if s.batch != b.id || s.before == nil || c.w.touched[at.Table] || c.w.db.states[at] != nil {
 			continue
 		}

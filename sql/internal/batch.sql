@@ -237,6 +237,8 @@ BEGIN
         SELECT array_agg(DISTINCT l.table_name) FROM public.iasql_audit_log l JOIN iasql_internal.managed_table m ON m.name = l.table_name
         WHERE l.transaction_id = batch AND l.origin = 'user'));
     EXECUTE 'SET CONSTRAINTS ' || names || ' DEFERRED';
+    -- Tables are written one after another: what refers to what has yet to move back is looked at in the end.
+    PERFORM set_config('iasql.restoring', 'on', true);
     -- A secret that the batch set is not wanted any more; one that waited before it still is.
     DELETE FROM iasql_internal.vault v USING public.iasql_audit_log l WHERE l.id = v.audit_id AND l.transaction_id = batch;
     IF forget THEN
@@ -395,6 +397,7 @@ BEGIN
         GET DIAGNOSTICS n = ROW_COUNT;
         total := total + n;
     END LOOP;
+    PERFORM set_config('iasql.restoring', 'off', true);
     EXECUTE 'SET CONSTRAINTS ' || names || ' IMMEDIATE';
     IF forget THEN
         DELETE FROM iasql_internal.reverting r WHERE r.xid = pg_current_xact_id();

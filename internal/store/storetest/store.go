@@ -40,7 +40,9 @@ type User interface {
 	Update(ctx context.Context, slot int, table string, id int64, set modules.Row) (ok bool, err error)
 	// Delete deletes a record. It returns whether there was one to delete.
 	Delete(ctx context.Context, slot int, table string, id int64) (ok bool, err error)
-	Commit(ctx context.Context, slot int) error
+	// Commit commits the transaction of a slot. It returns whether that was not
+	// rolled back instead, for a constraint that is checked in the end.
+	Commit(ctx context.Context, slot int) (ok bool, err error)
 	Rollback(ctx context.Context, slot int) error
 
 	// Constrain adds a constraint to table net of the simulated cloud: its column

@@ -307,7 +307,7 @@ func TestFindsDefects(t *testing.T) {
 					if other != slot && !f.Store.Editing(other) {
 						ok, err = f.Store.Update(ctx, other, table, id, set)
 						if other != 0 {
-							_ = f.Store.Commit(ctx, other)
+							_, _ = f.Store.Commit(ctx, other)
 						}
 					}
 				}
@@ -321,7 +321,7 @@ func TestFindsDefects(t *testing.T) {
 					if other != slot && !f.Store.Editing(other) {
 						ok, err = f.Store.Delete(ctx, other, table, id)
 						if other != 0 {
-							_ = f.Store.Commit(ctx, other)
+							_, _ = f.Store.Commit(ctx, other)
 						}
 					}
 				}

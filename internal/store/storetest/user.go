@@ -222,8 +222,11 @@ func (p *player) commit(*rand.Rand) {
 	}
 	p.open[slot] = false
 	p.does("[transaction %d] COMMIT", slot)
-	p.must(p.m.Commit(p.ctx, slot))
-	p.must(p.s.Commit(p.ctx, slot))
+	m, err := p.m.Commit(p.ctx, slot)
+	p.must(err)
+	s, err := p.s.Commit(p.ctx, slot)
+	p.must(err)
+	p.compare("committed", m, s)
 }
 
 func (p *player) rollback(*rand.Rand) {
