@@ -61,7 +61,7 @@ GRANT EXECUTE ON FUNCTION public.iasql_install(text[]), public.iasql_uninstall(t
 REVOKE EXECUTE ON PROCEDURE public.iasql_begin(text), public.iasql_join(text), public.iasql_commit(text, text, text, text), public.iasql_rollback(boolean), public.iasql_undo(bigint) FROM PUBLIC;
 REVOKE EXECUTE ON FUNCTION public.iasql_preview(), public.iasql_preview_hash() FROM PUBLIC;
 GRANT EXECUTE ON PROCEDURE public.iasql_begin(text), public.iasql_join(text), public.iasql_commit(text, text, text, text), public.iasql_rollback(boolean), public.iasql_undo(bigint) TO iasql_user;
-GRANT EXECUTE ON FUNCTION public.iasql_preview(), public.iasql_preview_hash() TO iasql_user;
+GRANT EXECUTE ON FUNCTION public.iasql_preview(), public.iasql_preview_hash(), public.iasql_approve(bigint, text) TO iasql_user;
 
 GRANT EXECUTE ON FUNCTION public.iasql_as_of(text, timestamptz), public.iasql_as_of(anyelement, timestamptz),
     public.iasql_create_review(text, text), public.iasql_engines(), public.iasql_get_errors(), public.iasql_get_sql_for_transaction(bigint),

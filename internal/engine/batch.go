@@ -65,10 +65,11 @@ func (e *Engine) commit(ctx context.Context, args commitArgs) (*committed, error
 	if err := e.closeToEdits(ctx, args); err != nil {
 		return nil, err
 	}
-	if err := e.startCommit(ctx, args); err != nil {
+	reviewed, err := e.startCommit(ctx, args)
+	if err != nil {
 		return nil, errors.Join(err, e.openToEdits(ctx, args.Batch))
 	}
-	result, stopped, err := e.carryOut(ctx, args.Batch, committing, args.PreviewHash != nil)
+	result, stopped, err := e.carryOut(ctx, args.Batch, committing, reviewed)
 	if err != nil {
 		return nil, err
 	}
@@ -158,30 +159,52 @@ func (e *Engine) lost(ctx context.Context, batch int64) error {
 		Hint: "SELECT * FROM iasql_batches shows what has become of it."}
 }
 
-// startCommit compares the batch with what was reviewed, and puts on record that
-// it is being committed.
-func (e *Engine) startCommit(ctx context.Context, args commitArgs) error {
-	if args.PreviewHash != nil {
+// startCommit compares the batch with what was reviewed and approved, and puts on
+// record that it is being committed. It reports whether anybody has reviewed it.
+func (e *Engine) startCommit(ctx context.Context, args commitArgs) (reviewed bool, err error) {
+	var required int
+	if err := e.pool.QueryRow(ctx, `SELECT iasql_internal.setting('required_approvals')::integer`).Scan(&required); err != nil {
+		return false, fmt.Errorf("read the setting required_approvals: %w", err)
+	}
+	reviewed = args.PreviewHash != nil || required > 0
+	if reviewed {
 		now, err := e.preview(ctx, nil, args.Batch)
 		if err != nil {
-			return err
+			return false, err
 		}
-		if now.Hash != *args.PreviewHash {
-			return &platform.UserError{Code: "IA023",
+		if err := e.approved(ctx, args.Batch, now.Hash, required); err != nil {
+			return false, err
+		}
+		if args.PreviewHash != nil && now.Hash != *args.PreviewHash {
+			return false, &platform.UserError{Code: "IA023",
 				Message: fmt.Sprintf("batch %d is not what was previewed: the database or the cloud has changed since", args.Batch),
 				Hint:    "Nothing was changed. Look at SELECT * FROM iasql_preview() again."}
 		}
 	}
-	_, err := e.pool.Exec(ctx, `
+	_, err = e.pool.Exec(ctx, `
 		WITH told AS (
 			UPDATE public.iasql_audit_log SET message = $2 WHERE transaction_id = $1 AND $2::text IS NOT NULL
 		)
 		INSERT INTO public.iasql_audit_log ("user", change_type, change, message, transaction_id, settled, settled_at)
 		VALUES (current_user, 'START_COMMIT', '{}', $2, $1, true, clock_timestamp())`, args.Batch, args.Message)
 	if err != nil {
-		return fmt.Errorf("begin to commit batch %d: %w", args.Batch, err)
+		return false, fmt.Errorf("begin to commit batch %d: %w", args.Batch, err)
 	}
-	return nil
+	return reviewed, nil
+}
+
+// approved fails unless as many people as are required have approved of this plan of
+// a batch.
+func (e *Engine) approved(ctx context.Context, batch int64, hash string, required int) error {
+	var have int
+	if err := e.pool.QueryRow(ctx, `SELECT count(*) FROM iasql_internal.approval WHERE batch = $1 AND preview_hash = $2`, batch, hash).Scan(&have); err != nil {
+		return fmt.Errorf("read approvals of batch %d: %w", batch, err)
+	}
+	if have >= required {
+		return nil
+	}
+	return &platform.UserError{Code: "IA027", Message: fmt.Sprintf("batch %d has %d of %d approvals of its present plan", batch, have, required),
+		Hint: fmt.Sprintf("Nothing was changed. Let somebody who has not worked in it call SELECT iasql_approve(%d, '%s').", batch, hash)}
 }
 
 // revert undoes a batch that has reached the cloud in part: its records are put

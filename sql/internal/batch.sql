@@ -55,6 +55,7 @@ BEGIN
     INSERT INTO iasql_internal.batch_session AS s (role, batch) VALUES (session_user::regrole, work_in.batch)
     ON CONFLICT (pid) DO UPDATE SET role = excluded.role, token = excluded.token, batch = excluded.batch, since = excluded.since
     RETURNING s.token INTO proof;
+    INSERT INTO iasql_internal.batch_member (batch, login, role) VALUES (work_in.batch, session_user, iasql_internal.writer()) ON CONFLICT DO NOTHING;
     PERFORM set_config('iasql.batch', proof::text, false);
 END
 $$;

@@ -152,7 +152,7 @@ func TestWaitingTells(t *testing.T) {
 	if !strings.Contains(got, "IA011: 1 change was not settled within 12 seconds:\nrecord 1 of queue: Creating: ") || !strings.Contains(got, "out of order") {
 		t.Errorf("waiting in vain says %s", got)
 	}
-	if !strings.Contains(got, "NOTICE:  1 of 2 changes are settled; waiting for\nrecord 1 of queue: Creating: ") {
+	if !strings.Contains(got, "1 of 2 changes are settled; waiting for\nrecord 1 of queue: Creating: ") {
 		t.Errorf("meanwhile it said %s", got)
 	}
 	if got := w.PSQL(`SELECT message LIKE '%out of order%' FROM iasql_get_errors()`); got != "t" {
