@@ -59,6 +59,21 @@ BEGIN ATOMIC
 END;
 COMMENT ON FUNCTION iasql_internal.unfinished(pg_snapshot) IS 'The records whose changes committed before the snapshot are not settled, and what each waits for; of 1000 changes at most.';
 
+-- A commit that took effect with its transaction had nobody to tell when it failed: its batch was undone, or is open again.
+CREATE OR REPLACE FUNCTION iasql_internal.failed_commit() RETURNS text
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    newest record;
+BEGIN
+    SELECT l.transaction_id, l.change_type, l.message INTO newest
+    FROM public.iasql_audit_log l JOIN iasql_internal.batch b ON b.id = l.transaction_id
+    WHERE l.change_type IN ('ERROR', 'END_COMMIT') AND l.ts > clock_timestamp() - interval '10 minutes' AND b.opened_by = iasql_internal.writer()
+    ORDER BY l.id DESC LIMIT 1;
+    RETURN CASE WHEN newest.change_type = 'ERROR' THEN newest.message END;
+END
+$$;
+COMMENT ON FUNCTION iasql_internal.failed_commit() IS 'What the caller''s newest commit failed by, if that was within ten minutes and nobody waited for it; NULL if it succeeded.';
+
 -- Records that need a person though no change of theirs is pending: what the cloud has does not fit, or is to be asked about.
 CREATE OR REPLACE FUNCTION iasql_internal.in_review() RETURNS text
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp

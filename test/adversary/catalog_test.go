@@ -33,6 +33,7 @@ var (
 		"check_table",      // names of tables
 		"engine_alive",     // yes or no
 		"engine_connected", // yes or no
+		"failed_commit",    // of the caller's own batches
 		"in_the_way",       // who holds locks, which pg_locks shows
 		"log_since",        // a time
 		"open_batch_text",  // which batch the session works in

@@ -198,4 +198,10 @@ func TestDeferredCommitFails(t *testing.T) {
 	if got := w.PSQL(`SELECT message FROM iasql_audit_log WHERE change_type = 'ERROR'`); !strings.Contains(got, "InvalidSubnet.Range") {
 		t.Errorf("error: %s", got)
 	}
+	// Who waits afterwards is told, until another commit has succeeded (finding 5).
+	if got := w.Refused(`SELECT iasql_wait_for_all(60)`); !strings.Contains(got, "IA026") || !strings.Contains(got, "InvalidSubnet.Range") {
+		t.Errorf("waiting says %s", got)
+	}
+	w.Admin(`SELECT iasql_wait_for_all(60)`)
+	w.PSQL(`BEGIN`, `CALL iasql_begin()`, `INSERT INTO vpc (cidr_block) VALUES ('10.7.0.0/16')`, `CALL iasql_commit('succeeds')`, `COMMIT`, `SELECT iasql_wait_for_all(60)`)
 }
