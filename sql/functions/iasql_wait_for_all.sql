@@ -75,5 +75,5 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION public.iasql_wait_for_all(double precision) IS
-$$Waits until every change committed before is settled: true then, or false and a warning if records need a person all the same; an error after that many seconds, or as soon as records have failed for good, naming them and what each waits for, or if the caller''s newest commit took effect with a transaction and failed. Meanwhile it says in notices what it waits for.
+$$Waits until every change committed before is settled: true then, or false and a warning if records need a person all the same; an error after that many seconds, or as soon as records have failed for good, naming them and what each waits for, or if the caller's newest commit took effect with a transaction and failed. Meanwhile it says in notices what it waits for.
 Sample: SELECT iasql_wait_for_all()$$;
