@@ -16,7 +16,9 @@ func TestApprovals(t *testing.T) {
 	owner, helper, lead, other := user(w), connect(w, w.Login("helper", "iasql_user")), connect(w, w.Login("lead", "iasql_user")), connect(w, w.Login("other", "iasql_user"))
 	const demand = `UPDATE iasql_settings SET value = '1' WHERE name = 'required_approvals'`
 	owner.refused("42501", []string{"administrators"}, demand)
-	w.Admin(`CREATE ROLE leads`, `GRANT leads TO lead, helper`, demand, `UPDATE iasql_settings SET value = 'leads' WHERE name = 'approvers'`)
+	role := func(s *session) string { return s.get(`SELECT current_user`) }
+	leads := role(connect(w, w.Login("leads")))
+	w.Admin(`GRANT `+leads+` TO `+role(lead)+`, `+role(helper), demand, `UPDATE iasql_settings SET value = '`+leads+`' WHERE name = 'approvers'`)
 	owner.do(`CALL iasql_begin('shop')`, `INSERT INTO queue (name) VALUES ('a')`)
 	helper.do(`CALL iasql_join('shop')`)
 	batch := owner.get(`SELECT id FROM iasql_batches`)
