@@ -65,10 +65,11 @@ func (e *Engine) commit(ctx context.Context, args commitArgs) (*committed, error
 	if err := e.closeToEdits(ctx, args); err != nil {
 		return nil, err
 	}
-	if err := e.startCommit(ctx, args); err != nil {
+	reviewed, err := e.startCommit(ctx, args)
+	if err != nil {
 		return nil, errors.Join(err, e.openToEdits(ctx, args.Batch))
 	}
-	result, stopped, err := e.carryOut(ctx, args.Batch, committing, args.PreviewHash != nil)
+	result, stopped, err := e.carryOut(ctx, args.Batch, committing, reviewed)
 	if err != nil {
 		return nil, err
 	}
@@ -158,30 +159,52 @@ func (e *Engine) lost(ctx context.Context, batch int64) error {
 		Hint: "SELECT * FROM iasql_batches shows what has become of it."}
 }
 
-// startCommit compares the batch with what was reviewed, and puts on record that
-// it is being committed.
-func (e *Engine) startCommit(ctx context.Context, args commitArgs) error {
-	if args.PreviewHash != nil {
+// startCommit compares the batch with what was reviewed and approved, and puts on
+// record that it is being committed. It reports whether anybody has reviewed it.
+func (e *Engine) startCommit(ctx context.Context, args commitArgs) (reviewed bool, err error) {
+	var required int
+	if err := e.pool.QueryRow(ctx, `SELECT iasql_internal.setting('required_approvals')::integer`).Scan(&required); err != nil {
+		return false, fmt.Errorf("read the setting required_approvals: %w", err)
+	}
+	reviewed = args.PreviewHash != nil || required > 0
+	if reviewed {
 		now, err := e.preview(ctx, nil, args.Batch)
 		if err != nil {
-			return err
+			return false, err
 		}
-		if now.Hash != *args.PreviewHash {
-			return &platform.UserError{Code: "IA023",
+		if err := e.approved(ctx, args.Batch, now.Hash, required); err != nil {
+			return false, err
+		}
+		if args.PreviewHash != nil && now.Hash != *args.PreviewHash {
+			return false, &platform.UserError{Code: "IA023",
 				Message: fmt.Sprintf("batch %d is not what was previewed: the database or the cloud has changed since", args.Batch),
 				Hint:    "Nothing was changed. Look at SELECT * FROM iasql_preview() again."}
 		}
 	}
-	_, err := e.pool.Exec(ctx, `
+	_, err = e.pool.Exec(ctx, `
 		WITH told AS (
 			UPDATE public.iasql_audit_log SET message = $2 WHERE transaction_id = $1 AND $2::text IS NOT NULL
 		)
 		INSERT INTO public.iasql_audit_log ("user", change_type, change, message, transaction_id, settled, settled_at)
 		VALUES (current_user, 'START_COMMIT', '{}', $2, $1, true, clock_timestamp())`, args.Batch, args.Message)
 	if err != nil {
-		return fmt.Errorf("begin to commit batch %d: %w", args.Batch, err)
+		return false, fmt.Errorf("begin to commit batch %d: %w", args.Batch, err)
 	}
-	return nil
+	return reviewed, nil
+}
+
+// approved fails unless as many people as are required have approved of this plan of
+// a batch.
+func (e *Engine) approved(ctx context.Context, batch int64, hash string, required int) error {
+	var have int
+	if err := e.pool.QueryRow(ctx, `SELECT count(*) FROM iasql_internal.approval WHERE batch = $1 AND preview_hash = $2`, batch, hash).Scan(&have); err != nil {
+		return fmt.Errorf("read approvals of batch %d: %w", batch, err)
+	}
+	if have >= required {
+		return nil
+	}
+	return &platform.UserError{Code: "IA027", Message: fmt.Sprintf("batch %d has %d of %d approvals of its present plan", batch, have, required),
+		Hint: fmt.Sprintf("Nothing was changed. Let somebody who has not worked in it call SELECT iasql_approve(%d, '%s').", batch, hash)}
 }
 
 // revert undoes a batch that has reached the cloud in part: its records are put
@@ -283,13 +306,18 @@ func (e *Engine) staged(ctx context.Context, batch int64) ([]string, error) {
 // once the batch is in another phase: somebody else has decided otherwise.
 func (e *Engine) carryOut(ctx context.Context, batch int64, phase string, reviewed bool) (result *committed, stopped string, err error) {
 	result = &committed{Failed: []failedRecord{}}
+	var patience float64
+	if err := e.pool.QueryRow(ctx, `SELECT extract(epoch FROM iasql_internal.setting('progress_timeout')::interval)::double precision`).Scan(&patience); err != nil {
+		return nil, "", fmt.Errorf("read the setting progress_timeout: %w", err)
+	}
+	moved, left := time.Now(), -1
 	kind := map[string]string{committing: "commit", reverting: "revert"}[phase]
 	for calls := 0; ; {
 		accounts, err := e.staged(ctx, batch)
 		if err != nil {
 			return nil, "", err
 		}
-		more := false
+		more, pushed := false, result.Pushed
 		for _, account := range accounts {
 			report, err := e.runCycle(ctx, account, store.Push, postgres.CycleOptions{Kind: kind, Batch: batch, Phase: phase, Reviewed: reviewed})
 			switch {
@@ -308,67 +336,88 @@ func (e *Engine) carryOut(ctx context.Context, batch int64, phase string, review
 			result.Pulled += report.Pulled
 			more = more || report.More
 		}
-		failed, working, pause, err := e.progress(ctx, batch)
+		at, err := e.progress(ctx, batch)
 		if err != nil {
 			return nil, "", err
 		}
-		if working == 0 {
-			result.Failed = append(result.Failed, failed...)
+		if len(at.working) == 0 {
+			result.Failed = append(result.Failed, at.failed...)
+			return result, "", nil
+		}
+		if n := len(at.failed) + len(at.working); n != left || !at.stuck || result.Pushed > pushed {
+			moved, left = time.Now(), n
+		}
+		if waited := time.Since(moved); waited.Seconds() > patience {
+			for i := range at.working {
+				at.working[i].Message = fmt.Sprintf("given up after %s without progress: %s", waited.Round(time.Second), at.working[i].Message)
+			}
+			result.Failed = append(append(result.Failed, at.failed...), at.working...)
 			return result, "", nil
 		}
 		if more {
-			pause = 0
+			at.pause = 0
 		}
 		select {
 		case <-ctx.Done():
 			return nil, "", ctx.Err()
-		case <-time.After(pause):
+		case <-time.After(at.pause):
 		}
 	}
 }
 
-// progress returns what of a batch has failed, how many records are still being
-// worked on, and when to look again.
-func (e *Engine) progress(ctx context.Context, batch int64) (failed []failedRecord, working int, pause time.Duration, err error) {
+// standing is how far a batch is.
+type standing struct {
+	failed  []failedRecord // for good, and what waits for those
+	working []failedRecord // what is still being worked on, and what each says
+	stuck   bool           // of these every one has failed, and is tried again, or waits for another
+	pause   time.Duration  // until it is worth looking again
+}
+
+// progress finds out how far a batch is.
+func (e *Engine) progress(ctx context.Context, batch int64) (at standing, err error) {
 	rows, err := e.pool.Query(ctx, `
-		SELECT l.table_name, l.record_id, s.state = 'WaitingForDependencies', coalesce(iasql_internal.failure(l.table_name, l.record_id), ''), coalesce(s.message, ''),
+		SELECT l.table_name, l.record_id, coalesce(s.state = 'WaitingForDependencies', false), coalesce(iasql_internal.failure(l.table_name, l.record_id), ''),
+		       concat_ws(': ', s.state, nullif(s.message, '')), coalesce(s.attempts > 0, false),
 		       greatest(extract(epoch FROM least(s.next_attempt_at, clock_timestamp() + interval '1 hour') - clock_timestamp()), 0)::double precision
 		FROM (SELECT DISTINCT table_name, record_id FROM public.iasql_audit_log
 		      WHERE transaction_id = $1 AND NOT settled AND change_type IN ('INSERT', 'UPDATE', 'DELETE')) l
 		LEFT JOIN iasql_internal.record_state s ON s.table_name = l.table_name AND s.record_id = l.record_id
 		ORDER BY l.table_name, l.record_id`, batch)
 	if err != nil {
-		return nil, 0, 0, err
+		return at, err
 	}
 	var (
-		f       failedRecord
-		waits   *bool
-		failure string
-		message string
-		seconds *float64
-		waiting []failedRecord
-		soonest = time.Second
+		f              failedRecord
+		waits, retried bool
+		failure, says  string
+		seconds        *float64
+		waiting        []failedRecord
 	)
-	_, err = pgx.ForEachRow(rows, []any{&f.Table, &f.Record, &waits, &failure, &message, &seconds}, func() error {
+	at.stuck, at.pause = true, time.Second
+	_, err = pgx.ForEachRow(rows, []any{&f.Table, &f.Record, &waits, &failure, &says, &retried, &seconds}, func() error {
+		f.Message = says
 		switch {
 		case failure != "":
 			f.Message = failure
-			failed = append(failed, f)
-		case waits != nil && *waits:
-			f.Message = message
+			at.failed = append(at.failed, f)
+		case waits:
 			waiting = append(waiting, f)
 		default:
-			working++
+			at.working = append(at.working, f)
+			at.stuck = at.stuck && retried
 			if seconds != nil {
-				soonest = min(soonest, time.Duration(*seconds*float64(time.Second)))
+				at.pause = min(at.pause, time.Duration(*seconds*float64(time.Second)))
 			}
 		}
 		return nil
 	})
-	if len(failed) > 0 && working == 0 {
-		return append(failed, waiting...), 0, 0, err // they wait for what has failed
+	at.pause = max(at.pause, 20*time.Millisecond)
+	if len(at.failed) > 0 && len(at.working) == 0 {
+		at.failed = append(at.failed, waiting...) // for what has failed
+	} else {
+		at.working = append(at.working, waiting...)
 	}
-	return failed, working + len(waiting), max(soonest, 20*time.Millisecond), err
+	return at, err
 }
 
 func (e *Engine) answerBatch(ctx context.Context, kind string, args json.RawMessage) (any, error) {

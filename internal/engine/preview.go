@@ -126,6 +126,9 @@ func rowsOf(step decide.Step) []previewRow {
 	}
 	if len(d.Pull) > 0 && s.Record != nil && d.Action != decide.InsertRecord {
 		r := newRow(step, "update", "pull")
+		if d.Action.Pushes() { // of which the reason speaks
+			r.Reason = "changed in the cloud"
+		}
 		for name, v := range d.Pull {
 			c := s.Table.Column(name)
 			r.Changes[name] = change(show(c, s.Record.Row[name]), show(c, v))
@@ -219,6 +222,18 @@ func change(from, to string) json.RawMessage {
 	return json.RawMessage(`{"from":` + from + `,"to":` + to + `}`)
 }
 
+// nameColumn returns the column that holds what people call a record of the table:
+// name or, of a security_group, group_name.
+func nameColumn(t *modules.Table) string {
+	for i := range t.Columns {
+		of, named := strings.CutSuffix(t.Columns[i].Name, "_name")
+		if named && !t.Columns[i].Assigned && t.Columns[i].References == nil && strings.HasSuffix(t.Name, of) {
+			return t.Columns[i].Name
+		}
+	}
+	return "name"
+}
+
 // describeSubject names a record as people know it: by its Name tag or its name
 // and by the cloud's name, if it has one.
 func describeSubject(action string, s *decide.Subject) string {
@@ -231,7 +246,7 @@ func describeSubject(action string, s *decide.Subject) string {
 	label := ""
 	if tags := row[modules.ColumnTags].StringMap(); tags["Name"] != "" {
 		label = " " + tags["Name"]
-	} else if v := row["name"]; !v.IsNull() {
+	} else if v := row[nameColumn(s.Table)]; !v.IsNull() {
 		label = " " + v.String()
 	}
 	if identity, ok := s.Identity(); ok {

@@ -55,6 +55,7 @@ BEGIN
     INSERT INTO iasql_internal.batch_session AS s (role, batch) VALUES (session_user::regrole, work_in.batch)
     ON CONFLICT (pid) DO UPDATE SET role = excluded.role, token = excluded.token, batch = excluded.batch, since = excluded.since
     RETURNING s.token INTO proof;
+    INSERT INTO iasql_internal.batch_member (batch, login, role) VALUES (work_in.batch, session_user, iasql_internal.writer()) ON CONFLICT DO NOTHING;
     PERFORM set_config('iasql.batch', proof::text, false);
 END
 $$;
@@ -87,6 +88,39 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION iasql_internal.close_batch(bigint, text, text) IS 'Closes a batch that is in that phase, and lets go of what it has staged.';
+
+CREATE OR REPLACE FUNCTION iasql_internal.batch_progress(batch bigint, OUT total bigint, OUT done bigint, OUT retrying bigint)
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    SELECT count(*), count(*) FILTER (WHERE r.settled), count(*) FILTER (WHERE NOT r.settled AND s.attempts > 0) INTO total, done, retrying
+    FROM (SELECT l.table_name, l.record_id, bool_and(l.settled) AS settled FROM public.iasql_audit_log l
+          WHERE l.transaction_id = batch AND l.origin = 'user' AND l.change_type IN ('INSERT', 'UPDATE', 'DELETE')
+          GROUP BY l.table_name, l.record_id) r
+    LEFT JOIN iasql_internal.record_state s ON s.table_name = r.table_name AND s.record_id = r.record_id;
+END
+$$;
+COMMENT ON FUNCTION iasql_internal.batch_progress(bigint) IS 'How many records of a batch there are, how many are done, and how many are tried again.';
+
+-- With the caller's rights, for it says what is in a record.
+CREATE OR REPLACE FUNCTION iasql_internal.batch_message(batch bigint) RETURNS text
+LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp
+BEGIN ATOMIC
+    SELECT format('record %s of %s: %s: %s', s.record_id, s.table_name, s.state, s.message)
+    FROM iasql_internal.record_state s
+    WHERE s.message <> '' AND EXISTS (SELECT FROM public.iasql_audit_log l
+                                      WHERE l.transaction_id = batch_message.batch AND NOT l.settled AND l.table_name = s.table_name AND l.record_id = s.record_id)
+    ORDER BY s.attempts = 0, s.since DESC, s.table_name, s.record_id LIMIT 1;
+END;
+COMMENT ON FUNCTION iasql_internal.batch_message(bigint) IS 'What the newest of the records that a batch still waits for says, as far as the caller may see it.';
+
+CREATE OR REPLACE FUNCTION iasql_internal.progress_text(batch bigint) RETURNS text
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN (SELECT concat(p.done, ' of ', p.total, ' done', CASE WHEN p.retrying > 0 THEN format(', %s retrying', p.retrying) END, ': ' || iasql_internal.batch_message(batch))
+            FROM iasql_internal.batch_progress(batch) p);
+END
+$$;
+COMMENT ON FUNCTION iasql_internal.progress_text(bigint) IS 'What a commit says while it waits.';
 
 -- Which batch a call is about: the session''s; or, for who forces it, the only one that is open.
 CREATE OR REPLACE FUNCTION iasql_internal.batch_meant(force boolean) RETURNS bigint
