@@ -319,7 +319,8 @@ func (c *checker) tookOver(b *batchRow, at decide.RecordRef) {
 
 // reverted: what a commit had done was undone. The records that the batch has changed
 // are as they were before it, and so are their objects, unless somebody else has
-// changed something in the cloud, or they say what is wrong.
+// changed something in the cloud, or a person wanted the cloud's side, or they say what
+// is wrong.
 func (c *checker) reverted(b *batchRow) {
 	if c.w.failed != nil || c.w.ruled {
 		return
@@ -328,7 +329,7 @@ func (c *checker) reverted(b *batchRow) {
 		if s.batch == b.id && s.inserted {
 			c.tookOver(b, at)
 		}
-		if s.batch != b.id || s.before == nil || c.w.touched[at.Table] || c.w.db.states[at] != nil {
+		if s.batch != b.id || s.before == nil || c.w.touched[at.Table] || c.w.db.states[at] != nil || c.resolved(at, "cloud") {
 			continue
 		}
 		t, r := registry.Table(at.Table), c.w.db.rows[at.Table][at.ID]
