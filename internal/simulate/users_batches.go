@@ -337,8 +337,15 @@ func (c *checker) reverted(b *batchRow) {
 			c.w.violate("R21", "%v: the batch was undone, and its record is gone", at)
 			continue
 		}
-		// What is made anew chooses anew what nobody says.
+		// What is made anew chooses anew what nobody says, and so does what had been inserted
+		// and was not there yet when the batch came to it.
 		anew := slices.ContainsFunc(c.w.db.ops, func(op *opRow) bool { return op.Record == at && op.Kind == decide.OpCreate })
+		log := c.w.db.log[at]
+		if first := slices.IndexFunc(log, func(a *auditRow) bool { return a.batch == b.id }); first >= 0 {
+			anew = anew || slices.ContainsFunc(log[:first], func(a *auditRow) bool {
+				return a.Type == "INSERT" && (!a.settled || a.settledAt > log[first].at)
+			})
+		}
 		for i := range t.Columns {
 			col := &t.Columns[i]
 			if anew && s.before[col.Name].IsNull() {
