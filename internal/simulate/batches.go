@@ -439,11 +439,12 @@ func (db *database) elsewhere(r *restoring) bool {
 // restoreRecord writes one record of a batch that is being undone.
 func (db *database) restoreRecord(tx *tx, r *restoring) {
 	t, at := registry.Table(r.at.Table), r.at
+	there := r.deleted && r.current == nil && r.from == nil && !db.begun(r) // its object still is
 	if r.from != nil {
 		db.takeBack(tx, t, r)
 	}
 	for name := range r.image {
-		if t.Column(name).Assigned {
+		if t.Column(name).Assigned && !there {
 			delete(r.image, name)
 		}
 	}
@@ -488,6 +489,13 @@ func (db *database) takeBack(tx *tx, t *modules.Table, r *restoring) {
 	}
 	tx.over[r.at] = now
 	r.current = &row{id: r.at.ID, vals: now}
+}
+
+// begun reports whether the batch has begun to delete the record's object.
+func (db *database) begun(r *restoring) bool {
+	return slices.ContainsFunc(db.ops, func(op *opRow) bool {
+		return op.Record == r.at && op.Kind == decide.OpDelete && op.started >= r.changes[0].at
+	})
 }
 
 // dealtWith marks changes of a record as settled.
