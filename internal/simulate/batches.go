@@ -286,21 +286,27 @@ func (db *database) referred(at decide.RecordRef, batch int64) bool {
 	return false
 }
 
-// rollbackBatch is iasql_rollback of a batch that no commit was begun of. It is
-// refused, and returns false, where it would have to wait for somebody, or where a record
-// that the engine has found refers to one that would be deleted.
-func (db *database) rollbackBatch(b *batchRow) bool {
+// held reports whether somebody stands in the way of undoing a batch.
+func (db *database) held(b *batchRow) bool {
 	order, by := db.changesOf(b.id)
 	for _, at := range order {
 		// Only who takes a key away waits for those that reference it.
 		_, moves := db.image(at, by[at])[modules.ColumnRegion]
 		if db.writing(at) || db.locked(at) && (by[at][0].Type == "INSERT" || moves) {
-			return false
+			return true
 		}
 	}
-	if db.referredFrom(b.id) {
+	return db.referredFrom(b.id)
+}
+
+// rollbackBatch is iasql_rollback of a batch that no commit was begun of. It is
+// refused, and returns false, where it would have to wait for somebody, or where a record
+// that the engine has found refers to one that would be deleted.
+func (db *database) rollbackBatch(b *batchRow) bool {
+	if db.held(b) {
 		return false
 	}
+	order, by := db.changesOf(b.id)
 	for _, at := range order {
 		t, changes := registry.Table(at.Table), by[at]
 		image := db.image(at, changes)
