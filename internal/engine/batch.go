@@ -204,7 +204,7 @@ func (e *Engine) approved(ctx context.Context, batch int64, hash string, require
 		return nil
 	}
 	return &platform.UserError{Code: "IA027", Message: fmt.Sprintf("batch %d has %d of %d approvals of its present plan", batch, have, required),
-		Hint: fmt.Sprintf("Nothing was changed. Let somebody who has not worked in it call SELECT iasql_approve(%d, '%s').", batch, hash)}
+		Hint: fmt.Sprintf("Nothing was changed. Let somebody who has changed nothing in it call SELECT iasql_approve(%d, '%s').", batch, hash)}
 }
 
 // revert undoes a batch that has reached the cloud in part: its records are put

@@ -14,8 +14,8 @@ BEGIN
         RAISE EXCEPTION 'you may not approve of batches' USING ERRCODE = '42501', HINT = format('The members of role %I may (setting approvers).', approvers);
     END IF;
     IF EXISTS (SELECT FROM iasql_internal.batch_member m WHERE m.batch = iasql_approve.batch AND (session_user IN (m.login, m.role) OR who IN (m.login, m.role))) THEN
-        RAISE EXCEPTION 'you have worked in %: somebody else has to approve of it', iasql_internal.batch_text(batch)
-            USING ERRCODE = 'IA027', HINT = 'The owner of a batch, and whoever has joined it, cannot approve of it.';
+        RAISE EXCEPTION 'you have opened or changed %: somebody else has to approve of it', iasql_internal.batch_text(batch)
+            USING ERRCODE = 'IA027', HINT = 'The owner of a batch, and whoever has changed something in it, cannot approve of it. To have joined it and looked is no hindrance.';
     END IF;
     present := iasql_internal.ask('preview', jsonb_build_object('own', NULL, 'batch', batch)) ->> 'hash';
     IF present IS DISTINCT FROM preview_hash THEN
@@ -27,5 +27,5 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION public.iasql_approve(bigint, text) IS
-$$Approves of the plan of an open batch that one has not worked in, by the hash of its preview (iasql_preview_hash()); returns how many have. Setting required_approvals says how many a commit needs, and approvers who may.
+$$Approves of the plan of an open batch that one has neither opened nor changed, by the hash of its preview (iasql_preview_hash()); returns how many have. Setting required_approvals says how many a commit needs, and approvers who may.
 Sample: SELECT iasql_approve(3, '9f86d081884c7d65')$$;

@@ -249,6 +249,7 @@ BEGIN
             END LOOP;
         END IF;
         IF joined IS NOT NULL AND ids IS NOT NULL THEN
+            INSERT INTO iasql_internal.batch_member (batch, login, role) VALUES (joined, session_user, writer) ON CONFLICT DO NOTHING;
             IF TG_OP <> 'DELETE' THEN
                 INSERT INTO iasql_internal.staged (table_name, record_id, batch, account, inserted)
                 SELECT TG_TABLE_NAME, n.id, joined, coalesce(r.j ->> 'account', r.j ->> 'name'), TG_OP = 'INSERT'

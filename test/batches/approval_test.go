@@ -20,10 +20,11 @@ func TestApprovals(t *testing.T) {
 	leads := role(connect(w, w.Login("leads")))
 	w.Admin(`GRANT `+leads+` TO `+role(lead)+`, `+role(helper), demand, `UPDATE iasql_settings SET value = '`+leads+`' WHERE name = 'approvers'`)
 	owner.do(`CALL iasql_begin('shop')`, `INSERT INTO queue (name) VALUES ('a')`)
-	helper.do(`CALL iasql_join('shop')`)
+	helper.do(`CALL iasql_join('shop')`, `UPDATE queue SET visibility_timeout = 60`)
+	lead.do(`CALL iasql_join('shop')`) // and looks
 	batch := owner.get(`SELECT id FROM iasql_batches`)
 	approve := func(hash string) string { return `SELECT iasql_approve(` + batch + `, '` + hash + `')` }
-	hash := owner.get(`SELECT iasql_preview_hash()`)
+	hash := lead.get(`SELECT iasql_preview_hash()`)
 
 	owner.refused("IA027", []string{"0 of 1 approvals", "iasql_approve(" + batch + ", '" + hash + "')"}, `CALL iasql_commit()`)
 	owner.refused("42501", []string{"leads"}, approve(hash))
