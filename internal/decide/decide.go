@@ -205,6 +205,8 @@ func decideAbsent(s *Subject, p Policy, mode modes.Mode) Decision {
 		return Decision{Wait: true, State: StateCheckPresentFailed, Reason: "found in the cloud a moment ago, and not visible now"}
 	case mode.DatabaseWins():
 		return createOrRefuse(s, StateCreating, "ENFORCE: gone from the cloud")
+	case s.Change != nil && s.Change.Again && !s.bound():
+		return createOrRefuse(s, StateCreating, "deleted, and inserted again")
 	case s.inserted(), s.Change != nil && len(s.Change.Base) > 0:
 		// Here inserted means created and gone again before both sides were
 		// seen to agree: that is as little settled as an update.

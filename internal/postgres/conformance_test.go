@@ -332,7 +332,7 @@ func (r *real) OpenBatch(ctx context.Context, slot int) (int64, error) {
 }
 
 func (r *real) CloseBatch(ctx context.Context, slot int) (bool, error) {
-	_, ok, err := r.statement(ctx, slot, `SELECT b FROM (SELECT iasql_internal.session_batch() AS b OFFSET 0) s, LATERAL iasql_internal.close_batch(b, 'open', 'committed') WHERE b IS NOT NULL`)
+	_, ok, err := r.statement(ctx, slot, `SELECT b FROM (SELECT iasql_internal.session_batch() AS b OFFSET 0) s, LATERAL iasql_internal.close_batch(b, (SELECT phase FROM iasql_internal.batch WHERE id = b), 'committed') WHERE b IS NOT NULL`)
 	return ok, errors.Join(err, r.ended(ctx, slot))
 }
 
@@ -342,6 +342,48 @@ func (r *real) RollbackBatch(ctx context.Context, slot int) (bool, error) {
 			LATERAL iasql_internal.revert_batch(b, true) n, LATERAL iasql_internal.close_batch(b + 0 * n, 'open', 'rolled back')
 		WHERE b IS NOT NULL`)
 	return ok, errors.Join(err, r.ended(ctx, slot))
+}
+
+func (r *real) BeginCommit(ctx context.Context, slot int) (bool, error) {
+	_, ok, err := r.statement(ctx, slot, `
+		UPDATE iasql_internal.batch SET phase = 'committing' WHERE id = iasql_internal.session_batch() AND phase = 'open' RETURNING id`)
+	return ok, errors.Join(err, r.ended(ctx, slot))
+}
+
+func (r *real) RevertBatch(ctx context.Context, slot int) (bool, error) {
+	batch, ok, err := r.statement(ctx, slot, `SELECT b.id FROM iasql_internal.batch b WHERE b.id = iasql_internal.session_batch() AND b.phase = 'committing'`)
+	if err := errors.Join(err, r.ended(ctx, slot)); err != nil || !ok {
+		return false, err
+	}
+	// As the engine does it.
+	err = pgx.BeginFunc(ctx, r.engine, func(tx pgx.Tx) error {
+		var referred *string
+		var n int64
+		if _, err := tx.Exec(ctx, `SELECT set_config('lock_timeout', '15ms', true), set_config('iasql.origin', 'batch', true), set_config('iasql.reverts', $1::bigint::text, true)`, batch); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, `UPDATE iasql_internal.batch SET phase = 'reverting' WHERE id = $1`, batch); err != nil {
+			return err
+		}
+		if err := tx.QueryRow(ctx, `SELECT iasql_internal.referred_from($1)`, batch).Scan(&referred); err != nil {
+			return err
+		}
+		if referred != nil {
+			return errNothing
+		}
+		if err := tx.QueryRow(ctx, `SELECT iasql_internal.revert_batch($1, false)`, batch).Scan(&n); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, `
+			UPDATE iasql_internal.record_state r SET next_attempt_at = now(), attempts = 0, unconfirmed = 0
+			FROM iasql_internal.staged s WHERE s.batch = $1 AND r.table_name = s.table_name AND r.record_id = s.record_id`, batch)
+		return err
+	})
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) || errors.Is(err, errNothing) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 func (r *real) Decide(ctx context.Context, n int, how string) (bool, error) {

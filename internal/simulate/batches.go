@@ -286,21 +286,27 @@ func (db *database) referred(at decide.RecordRef, batch int64) bool {
 	return false
 }
 
-// rollbackBatch is iasql_rollback of a batch that no commit was begun of. It is
-// refused, and returns false, where it would have to wait for somebody, or where a record
-// that the engine has found refers to one that would be deleted.
-func (db *database) rollbackBatch(b *batchRow) bool {
+// held reports whether somebody stands in the way of undoing a batch.
+func (db *database) held(b *batchRow) bool {
 	order, by := db.changesOf(b.id)
 	for _, at := range order {
 		// Only who takes a key away waits for those that reference it.
 		_, moves := db.image(at, by[at])[modules.ColumnRegion]
 		if db.writing(at) || db.locked(at) && (by[at][0].Type == "INSERT" || moves) {
-			return false
+			return true
 		}
 	}
-	if db.referredFrom(b.id) {
+	return db.referredFrom(b.id)
+}
+
+// rollbackBatch is iasql_rollback of a batch that no commit was begun of. It is
+// refused, and returns false, where it would have to wait for somebody, or where a record
+// that the engine has found refers to one that would be deleted.
+func (db *database) rollbackBatch(b *batchRow) bool {
+	if db.held(b) {
 		return false
 	}
+	order, by := db.changesOf(b.id)
 	for _, at := range order {
 		t, changes := registry.Table(at.Table), by[at]
 		image := db.image(at, changes)
@@ -439,11 +445,12 @@ func (db *database) elsewhere(r *restoring) bool {
 // restoreRecord writes one record of a batch that is being undone.
 func (db *database) restoreRecord(tx *tx, r *restoring) {
 	t, at := registry.Table(r.at.Table), r.at
+	there := r.deleted && r.current == nil && r.from == nil && !db.begun(r) // its object still is
 	if r.from != nil {
 		db.takeBack(tx, t, r)
 	}
 	for name := range r.image {
-		if t.Column(name).Assigned {
+		if t.Column(name).Assigned && !there {
 			delete(r.image, name)
 		}
 	}
@@ -488,6 +495,13 @@ func (db *database) takeBack(tx *tx, t *modules.Table, r *restoring) {
 	}
 	tx.over[r.at] = now
 	r.current = &row{id: r.at.ID, vals: now}
+}
+
+// begun reports whether the batch has begun to delete the record's object.
+func (db *database) begun(r *restoring) bool {
+	return slices.ContainsFunc(db.ops, func(op *opRow) bool {
+		return op.Record == r.at && op.Kind == decide.OpDelete && op.started >= r.changes[0].at
+	})
 }
 
 // dealtWith marks changes of a record as settled.

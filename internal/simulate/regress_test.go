@@ -6,6 +6,16 @@ import "testing"
 // number of schedules a test run has the time for.
 func TestRegressions(t *testing.T) {
 	for what, s := range map[string]*Schedule{
+		"a deletion that is undone before it was begun, of what refers to itself": {Seed: 149530, Constrained: false, Slow: true, MaxDeletes: 100, Ratio: 1, Rows: 2, Actions: []Action{
+			{Do: Cycle, Seed: 12256694284488619583},
+			{Do: Edit, Slot: 2, A: 1, B: 49, C: 25, D: 47},
+			{Do: BatchBegin, A: 1, B: 48, D: 38, Seed: 6987114000156387571},
+			{Do: Remove, A: 1, B: 20, C: 34, D: 11},
+			{Do: BatchCommit, A: 60, Seed: 10148646938017655273, Inject: []Action{
+				{Do: Kill, At: 6},
+			}},
+			{Do: BatchRollback, A: 4, Seed: 4183903202342427203},
+		}},
 		"a batch that adopts what a replacement has left to be deleted": {Seed: 103832, Constrained: false, Slow: true, MaxDeletes: 100, Ratio: 1, Rows: 2, Actions: []Action{
 			{Do: Cycle, Seed: 14191419331569952169},
 			{Do: Edit, Slot: 2, B: 35, C: 9, D: 18},

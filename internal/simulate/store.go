@@ -204,7 +204,34 @@ func (s *Store) CloseBatch(_ context.Context, slot int) (bool, error) {
 // somebody stands in the way.
 func (s *Store) RollbackBatch(_ context.Context, slot int) (bool, error) {
 	b := s.w.db.batches[s.w.db.sessions[slot]]
-	return b != nil && s.w.db.rollbackBatch(b), nil
+	return b != nil && b.phase == "open" && s.w.db.rollbackBatch(b), nil
+}
+
+// BeginCommit closes the session's batch to edits. It returns false if there is none
+// that is open, or somebody edits in it.
+func (s *Store) BeginCommit(_ context.Context, slot int) (bool, error) {
+	b := s.w.db.batches[s.w.db.sessions[slot]]
+	if b == nil || b.phase != "open" {
+		return false, nil
+	}
+	for _, tx := range s.w.db.txs {
+		if tx.batch == b.id && len(tx.audit) > 0 {
+			return false, nil
+		}
+	}
+	b.phase, b.waiting = "committing", nil
+	return true, nil
+}
+
+// RevertBatch writes back the records of the session's batch, whose commit was begun.
+// It returns false if there is none, or if somebody stands in the way.
+func (s *Store) RevertBatch(_ context.Context, slot int) (bool, error) {
+	b := s.w.db.batches[s.w.db.sessions[slot]]
+	if b == nil || b.phase != "committing" || s.w.db.held(b) {
+		return false, nil
+	}
+	s.w.db.restoreBatch(b)
+	return true, nil
 }
 
 // Editing reports whether a slot has a transaction open.

@@ -336,6 +336,12 @@ func (c *checker) reverted(b *batchRow) {
 			c.w.violate("R21", "%v: the batch was undone, and its record is gone", at)
 			continue
 		}
+		// What had not reached the cloud before the batch meets it now.
+		changes := slices.Clone(c.w.db.log[at])
+		first := slices.IndexFunc(changes, func(a *auditRow) bool { return a.batch == b.id })
+		if first > 0 && slices.ContainsFunc(changes[:first], func(a *auditRow) bool { return !a.settled || a.settledAt > changes[first].at }) {
+			continue
+		}
 		// What is made anew chooses anew what nobody says.
 		anew := slices.ContainsFunc(c.w.db.ops, func(op *opRow) bool { return op.Record == at && op.Kind == decide.OpCreate })
 		for i := range t.Columns {

@@ -147,8 +147,13 @@ func (db *database) recordCreated(o store.Outcome) {
 	}
 	vals := modules.Row{}
 	for i := range t.Columns {
-		if c := &t.Columns[i]; c.Assigned && !o.Object[c.Name].IsNull() {
-			vals[c.Name] = o.Object[c.Name]
+		c := &t.Columns[i]
+		v, told := o.Object[c.Name]
+		if r := db.rows[t.Name][o.Subject.RecordID]; told && v.IsNull() && r != nil {
+			v = r.vals[c.Name] // what it was, which is written once more
+		}
+		if c.Assigned && told {
+			vals[c.Name] = v
 		}
 	}
 	db.assign(t, o.Subject.RecordID, vals)

@@ -253,6 +253,9 @@ BEGIN
         -- images: [{"record_id", "inserted", "adopted", "deleted", "elsewhere", "image": what the touched columns held before, "was": with what the cloud assigns}]
         SELECT jsonb_agg(jsonb_build_object('record_id', f.record_id, 'inserted', f.change_type = 'INSERT' AND a.image IS NULL, 'adopted', f.change_type = 'INSERT' AND a.image IS NOT NULL,
                                             'deleted', f.deleted AND f.change_type <> 'INSERT', 'was', o.was,
+                                            'there', NOT forget AND f.deleted AND f.change_type <> 'INSERT' AND NOT EXISTS (
+                                                SELECT FROM public.iasql_operations p
+                                                WHERE p.table_name = managed.name AND p.record_id = f.record_id AND p.kind = 'delete' AND p.started >= f.ts),
                                             'elsewhere', f.moved OR EXISTS (SELECT FROM public.iasql_operations p
                                                                             WHERE p.table_name = managed.name AND p.record_id = f.record_id AND p.kind = 'create' AND p.started >= f.ts
                                                                               AND (p.result IS NULL OR p.result IN ('ok', 'unknown'))),
@@ -322,6 +325,15 @@ BEGIN
             FROM jsonb_array_elements(images) i (j)
             LEFT JOIN jsonb_to_recordset(taken) giver (record_id bigint, "by" bigint, "elsewhere" boolean) ON giver."by" = (i.j ->> 'record_id')::bigint AND NOT giver."elsewhere"
             LEFT JOIN jsonb_to_recordset(taken) back (record_id bigint, "elsewhere" boolean, own jsonb) ON back.record_id = (i.j ->> 'record_id')::bigint;
+        END IF;
+        -- The object of what was deleted in the batch and never in the cloud is still there.
+        IF images @> '[{"there": true}]' THEN
+            EXECUTE format(
+                'SELECT jsonb_agg(CASE WHEN (i.j ->> ''there'')::boolean AND NOT $3 @> jsonb_build_array(jsonb_build_object(''record_id'', i.j -> ''record_id''))
+                                            AND NOT EXISTS (SELECT FROM public.%I t WHERE t.id = (i.j ->> ''record_id'')::bigint)
+                                       THEN jsonb_set(i.j, ''{image}'', (i.j -> ''image'') || (SELECT coalesce(jsonb_object_agg(c, i.j -> ''was'' -> c), ''{}'') FROM unnest($2) c WHERE i.j -> ''was'' ? c))
+                                       ELSE i.j END)
+                 FROM jsonb_array_elements($1) i (j)', managed.name) INTO images USING images, managed.assigned, coalesce(taken, '[]');
         END IF;
         EXECUTE format(
             'DELETE FROM public.%I t USING jsonb_to_recordset($1) r (record_id bigint, inserted boolean)

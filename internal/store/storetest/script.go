@@ -35,6 +35,8 @@ var actions = []action{
 	{"iasql_begin", 4, (*player).openBatch},
 	{"close batch", 1, (*player).closeBatch},
 	{"iasql_rollback", 2, (*player).rollbackBatch},
+	{"a commit begins", 2, (*player).beginCommit},
+	{"a commit is undone", 3, (*player).revertBatch},
 	{"UPDATE iasql_conflicts", 3, (*player).decide},
 	{"iasql_retry", 2, (*player).retry},
 	{"time passes", 4, (*player).pass},

@@ -65,6 +65,11 @@ type User interface {
 	// RollbackBatch undoes the session's batch. It is refused where it would have
 	// to wait for another transaction, or another's record refers to the batch's.
 	RollbackBatch(ctx context.Context, slot int) (ok bool, err error)
+	// BeginCommit closes the session's batch to edits.
+	BeginCommit(ctx context.Context, slot int) (ok bool, err error)
+	// RevertBatch writes back the records of the session's batch, whose commit was
+	// begun, for the engine to undo the rest. It is refused as RollbackBatch is.
+	RevertBatch(ctx context.Context, slot int) (ok bool, err error)
 	// Decide resolves the n-th row of iasql_conflicts, counted from 0, as
 	// "database" or "cloud".
 	Decide(ctx context.Context, n int, how string) (ok bool, err error)

@@ -362,6 +362,26 @@ func (p *player) rollbackBatch(rng *rand.Rand) {
 	p.compare("rolled back", m, s)
 }
 
+func (p *player) beginCommit(rng *rand.Rand) {
+	slot := p.idle(rng)
+	p.does("[session %d] a commit begins", slot)
+	m, err := p.m.BeginCommit(p.ctx, slot)
+	p.must(err)
+	s, err := p.s.BeginCommit(p.ctx, slot)
+	p.must(err)
+	p.compare("begun", m, s)
+}
+
+func (p *player) revertBatch(rng *rand.Rand) {
+	slot := p.idle(rng)
+	p.does("[session %d] the commit is undone", slot)
+	m, err := p.m.RevertBatch(p.ctx, slot)
+	p.must(err)
+	s, err := p.s.RevertBatch(p.ctx, slot)
+	p.must(err)
+	p.compare("undone", m, s)
+}
+
 func (p *player) decide(rng *rand.Rand) {
 	there, err := p.m.Conflicts(p.ctx)
 	p.must(err)
