@@ -497,10 +497,10 @@ func (db *database) takeBack(tx *tx, t *modules.Table, r *restoring) {
 	r.current = &row{id: r.at.ID, vals: now}
 }
 
-// begun reports whether the batch has begun to delete the record's object.
+// begun reports whether the batch may have deleted the record's object.
 func (db *database) begun(r *restoring) bool {
 	return slices.ContainsFunc(db.ops, func(op *opRow) bool {
-		return op.Record == r.at && op.Kind == decide.OpDelete && op.started >= r.changes[0].at
+		return op.Record == r.at && op.Kind == decide.OpDelete && op.started >= r.changes[0].at && op.Result != decide.ResultFailed
 	})
 }
 

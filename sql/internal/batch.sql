@@ -255,7 +255,7 @@ BEGIN
                                             'deleted', f.deleted AND f.change_type <> 'INSERT', 'was', o.was,
                                             'there', NOT forget AND f.deleted AND f.change_type <> 'INSERT' AND NOT EXISTS (
                                                 SELECT FROM public.iasql_operations p
-                                                WHERE p.table_name = managed.name AND p.record_id = f.record_id AND p.kind = 'delete' AND p.started >= f.ts),
+                                                WHERE p.table_name = managed.name AND p.record_id = f.record_id AND p.kind = 'delete' AND p.started >= f.ts AND p.result IS DISTINCT FROM 'failed'),
                                             'elsewhere', f.moved OR EXISTS (SELECT FROM public.iasql_operations p
                                                                             WHERE p.table_name = managed.name AND p.record_id = f.record_id AND p.kind = 'create' AND p.started >= f.ts
                                                                               AND (p.result IS NULL OR p.result IN ('ok', 'unknown'))),
