@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	gosync "sync"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -15,6 +16,8 @@ import (
 type session struct {
 	w    *harness.World
 	conn *pgx.Conn
+	lock gosync.Mutex
+	said []string // the notices
 }
 
 // connect opens a session of a login.
@@ -24,6 +27,11 @@ func connect(w *harness.World, url string) *session {
 	config, err := pgx.ParseConfig(url)
 	if err != nil {
 		w.Fatal(err)
+	}
+	config.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) {
+		s.lock.Lock()
+		defer s.lock.Unlock()
+		s.said = append(s.said, n.Message)
 	}
 	if s.conn, err = pgx.ConnectConfig(w.Context(), config); err != nil {
 		w.Fatal(err)
@@ -90,6 +98,13 @@ func (s *session) refused(code string, says []string, statements ...string) {
 			s.w.Errorf("%s: says %s, and not %q", strings.Join(statements, "; "), text, part)
 		}
 	}
+}
+
+// notices returns what the server has said so far.
+func (s *session) notices() string {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	return strings.Join(s.said, "\n")
 }
 
 // later runs statements meanwhile, and returns how that ended.
