@@ -38,6 +38,7 @@ finish() {
 	if [[ -n $daemon ]]; then
 		kill -TERM "$daemon" 2>/dev/null || true
 		wait "$daemon" 2>/dev/null || true
+		umount "$work"/exec/netns/* 2>/dev/null || true # which dockerd leaves
 	fi
 	rm -rf "$work"
 	exit "$status"

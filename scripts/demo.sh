@@ -2,7 +2,7 @@
 # Starts PostgreSQL, an AWS emulator and the engine, and opens psql on it; see
 # `make demo`. Without a terminal it runs examples/quickstart.sql instead, showing
 # every statement with its result. All of it stops when psql ends; the database
-# stays, for the next time.
+# stays, for the next time. While one runs, a second one opens another psql on it.
 #
 #   IASQL_DEMO_PORT      PostgreSQL's port, 5433 if unset
 #   IASQL_DEMO_AWS_PORT  the emulator's port, 5566 if unset
@@ -21,6 +21,7 @@ else
 	data=$share/iasql/demo
 fi
 data=${IASQL_DEMO_DATA_DIR:-$data}
+running=$data.running # of whose demo it is, and where
 
 # The given port, or the next one that nobody listens on.
 free_port() {
@@ -30,11 +31,32 @@ free_port() {
 	done
 	echo "$port"
 }
-pg_port=$(free_port "${IASQL_DEMO_PORT:-5433}")
-aws_port=$(free_port "${IASQL_DEMO_AWS_PORT:-5566}")
+
+# A first line that says what this database can do, and narrow results where they are wide.
+session() {
+	local status=0
+	trap : INT # psql cancels a statement with it; it is no reason to leave
+	if [[ -t 0 && -t 1 ]]; then
+		echo "demo: try  SELECT * FROM iasql_help();  or  \\i examples/quickstart.sql   (ctrl-D ends it)"
+		psql -P expanded=auto "$1" || status=$?
+	else
+		psql -X -v ON_ERROR_STOP=1 --echo-queries -f examples/quickstart.sql "$1" || status=$?
+	fi
+	return "$status"
+}
 
 [[ -x bin/engine ]] || die "bin/engine is missing: run make build"
 command -v psql >/dev/null || die "psql is missing: run make deps"
+
+if [[ -r $running ]] && read -r pid url console <"$running" && kill -0 "$pid" 2>/dev/null && psql -Xqc '' "$url" 2>/dev/null; then
+	echo "demo: it runs already: another psql on it, at $url${console:+; the console is at $console}. It ends with the first one."
+	status=0
+	session "$url" || status=$?
+	exit "$status"
+fi
+
+pg_port=$(free_port "${IASQL_DEMO_PORT:-5433}")
+aws_port=$(free_port "${IASQL_DEMO_AWS_PORT:-5566}")
 
 logs=$(mktemp -d "${TMPDIR:-/tmp}/iasql-demo.XXXXXX")
 engine=
@@ -62,6 +84,7 @@ stop() {
 		((end == 0 || end == 143 || status != 0)) || { echo "demo: the engine ended with status $end; its last words:" >&2; show_logs; }
 	fi
 	rm -rf "$logs"
+	[[ -z $engine ]] || rm -f "$running"
 	exit "$status"
 }
 trap stop EXIT
@@ -100,12 +123,10 @@ if [[ -n $console ]]; then
 	login=${login%%@*}
 	echo "demo: the console is at $console: sign in as ${login%%:*} with password ${login#*:}"
 fi
+echo "demo: a second client: psql '$url', or make demo once more"
+echo "demo: the cloud: AWS_ACCESS_KEY_ID=testing AWS_SECRET_ACCESS_KEY=testing AWS_DEFAULT_REGION=us-east-1 aws --endpoint-url http://127.0.0.1:$aws_port ec2 describe-vpcs"
+(umask 077 && echo "$$ $url $console" >"$running")
 
-trap : INT # psql cancels a statement with it; it is no reason to leave
 status=0
-if [[ -t 0 && -t 1 ]]; then
-	psql "$url" || status=$?
-else
-	psql -X -v ON_ERROR_STOP=1 --echo-queries -f examples/quickstart.sql "$url" || status=$?
-fi
+session "$url" || status=$?
 exit "$status"

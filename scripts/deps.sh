@@ -47,6 +47,29 @@ has_cron() {
 
 has_tool() { command -v "$1" >/dev/null || [[ -x .venv/bin/$1 ]]; }
 
+# What a machine with nothing on it lacks. All of it is installed at once, and named at
+# once where that cannot be done. Which pg_cron it is depends on the PostgreSQL: that
+# comes with the newest of the archive.
+lacking=()
+lack() { lacking+=("$@"); }
+newest_postgres() { apt-cache depends postgresql 2>/dev/null | sed -n 's/.*Depends: postgresql-\([0-9]*\)$/\1/p' | head -n 1; }
+find_lacking() {
+	if ! find_postgres; then
+		lack postgresql
+		local major
+		[[ -d /var/lib/apt/lists ]] && major=$(newest_postgres) && [[ -n $major ]] && lack "postgresql-$major-cron"
+	fi
+	command -v psql >/dev/null || lack postgresql-client
+	if ! { has_tool moto_server && has_tool aws; } && [[ ! -x .venv/bin/pip ]] && ! python3 -c 'import ensurepip' 2>/dev/null; then
+		# Debian's python3 comes without the part of venv that brings pip.
+		lack python3 python3-venv
+	fi
+	[[ ${1:-} != demo ]] || return 0
+	if ! command -v chromium >/dev/null && ! command -v chromium-browser >/dev/null && ! command -v google-chrome >/dev/null; then
+		lack chromium fonts-dejavu-core
+	fi
+}
+
 updated=
 apt_install() {
 	command -v apt-get >/dev/null || die "missing: $*; there is no apt-get here: install them with your package manager"
@@ -56,7 +79,7 @@ apt_install() {
 		root=(sudo)
 	fi
 	if [[ -z $updated ]]; then
-		"${root[@]}" apt-get update -qq || die "apt-get update failed"
+		"${root[@]}" apt-get update -qq || die "apt-get update failed; missing: $*"
 		updated=yes
 	fi
 	say "installing $*"
@@ -65,11 +88,11 @@ apt_install() {
 		die "apt-get install $* failed: ${out##*$'\n'}"
 }
 
-if ! find_postgres; then
-	apt_install postgresql
+find_lacking "${1:-}"
+if ((${#lacking[@]})); then
+	apt_install "${lacking[@]}"
 	find_postgres || die "the newest packaged PostgreSQL is older than $oldest: add https://apt.postgresql.org and run make deps again"
 fi
-command -v psql >/dev/null || apt_install postgresql-client
 if ! has_cron; then
 	# Schedules from inside the database; without it the engine schedules itself.
 	if command -v apt-get >/dev/null && [[ -n $(apt-cache search --names-only "^postgresql-$pg_major-cron\$" 2>/dev/null) || $pg_bin == /usr/lib/postgresql/* ]]; then
@@ -81,10 +104,6 @@ fi
 
 # What only tests need: `scripts/deps.sh demo` does without.
 if [[ ${1:-} != demo ]]; then
-	# The console is tested in a browser.
-	if ! command -v chromium >/dev/null && ! command -v chromium-browser >/dev/null && ! command -v google-chrome >/dev/null; then
-		apt_install chromium fonts-dejavu-core
-	fi
 	# The metrics are scraped by a Prometheus. Its programs alone: the package would start a service.
 	if ! has_tool promtool || ! has_tool prometheus; then
 		command -v apt-get >/dev/null || die "missing: prometheus and promtool; put them on PATH"
@@ -100,12 +119,12 @@ if [[ ${1:-} != demo ]]; then
 fi
 
 # A test has the clock of the database jump; it is skipped without.
-if ! compgen -G '/usr/lib/*/faketime/libfaketime.so.1' >/dev/null && command -v apt-get >/dev/null; then
+if [[ ${1:-} != demo ]] && ! compgen -G '/usr/lib/*/faketime/libfaketime.so.1' >/dev/null && command -v apt-get >/dev/null; then
 	(apt_install libfaketime) || say "without libfaketime the test of jumping clocks is skipped"
 fi
 
 # Tests make models of all tables with tools that users have; they say so where those are missing.
-if command -v apt-get >/dev/null && ! /usr/bin/python3 -c 'import django, sqlalchemy, psycopg2' 2>/dev/null; then
+if [[ ${1:-} != demo ]] && command -v apt-get >/dev/null && ! /usr/bin/python3 -c 'import django, sqlalchemy, psycopg2' 2>/dev/null; then
 	(apt_install python3-django python3-sqlalchemy python3-psycopg2) || say "without Django and SQLAlchemy their tests are skipped"
 fi
 
@@ -113,14 +132,14 @@ packages=()
 has_tool moto_server || packages+=("$moto")
 has_tool aws || packages+=("$awscli")
 if ((${#packages[@]})); then
-	command -v python3 >/dev/null || apt_install python3 python3-venv
 	if [[ ! -x .venv/bin/pip ]]; then
-		# Debian's python3 comes without the part of venv that brings pip.
-		python3 -c 'import ensurepip' 2>/dev/null || apt_install python3-venv
 		rm -rf .venv
 		python3 -m venv .venv || die "python3 -m venv .venv failed"
 	fi
 	say "installing ${packages[*]} into .venv"
-	out=$(.venv/bin/pip install --quiet --disable-pip-version-check "${packages[@]}" 2>&1) ||
-		die "pip install ${packages[*]} failed: ${out##*$'\n'}"
+	# pip's last words are that it found no version: why is what it said before, each try anew.
+	out=$(.venv/bin/pip install --quiet --disable-pip-version-check "${packages[@]}" 2>&1) || {
+		grep -E 'ERROR|WARNING|rror:' <<<"$out" | sed -E 's/Retrying \(Retry\([^)]*\)\)/Retrying/; s/^/deps: pip: /' | cut -c1-500 | uniq | awk '!said[$0]++' >&2 || true
+		die "pip install ${packages[*]} failed: is https://pypi.org to be reached? A proxy goes into HTTPS_PROXY, a mirror into PIP_INDEX_URL."
+	}
 fi

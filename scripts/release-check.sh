@@ -15,8 +15,9 @@ $GORELEASER check
 # A release has a tag; a snapshot of a checkout without one is of what comes after 0.0.0.
 skip=publish,announce,sign
 docker buildx version >/dev/null 2>&1 || { skip+=,docker; say "there is no docker buildx here: the images are not built"; }
-$GORELEASER release --snapshot --clean --skip="$skip" >dist.log 2>&1 || { tail -n 30 dist.log >&2; rm -f dist.log; die "the snapshot could not be built"; }
-rm -f dist.log
+log=$(mktemp)
+$GORELEASER release --snapshot --clean --skip="$skip" >"$log" 2>&1 || { tail -n 30 "$log" >&2; rm -f "$log"; die "the snapshot could not be built"; }
+rm -f "$log"
 
 version=$(sed -n 's/.*"version":"\([^"]*\)".*/\1/p' dist/metadata.json)
 arch=$(dpkg --print-architecture)

@@ -78,7 +78,7 @@ func (c *devCmd) run(ctx context.Context, log *slog.Logger) (err error) {
 	var emulator <-chan struct{}
 	endpoint := c.AWSEndpoint
 	if endpoint == "" && c.AWS == "moto" {
-		moto, err := devenv.StartMoto(ctx, devenv.MotoOptions{Port: c.AWSPort, Progress: progress, LogFile: filepath.Join(os.TempDir(), fmt.Sprintf("iasql-moto-%d.log", os.Getpid()))})
+		moto, err := devenv.StartMoto(ctx, devenv.MotoOptions{Port: c.AWSPort, Progress: progress, LogFile: filepath.Join(dir, "moto.log")})
 		if err != nil {
 			return err
 		}
@@ -102,7 +102,7 @@ func (c *devCmd) run(ctx context.Context, log *slog.Logger) (err error) {
 	if err := migrate(ctx, pg.ServiceURL()); err != nil {
 		return err
 	}
-	if err := grantUser(ctx, pg.AdminURL()); err != nil {
+	if err := prepareUser(ctx, pg.AdminURL(), emulator != nil); err != nil {
 		return err
 	}
 	work, cancel := context.WithCancelCause(ctx)
@@ -148,13 +148,28 @@ func (c *devCmd) run(ctx context.Context, log *slog.Logger) (err error) {
 	return nil
 }
 
-// grantUser makes the private database's login a user of the installation.
-func grantUser(ctx context.Context, url string) error {
+// shortWindow is the consistency_window with an emulator of our own, which shows at
+// once what it has done: what one changes with the aws command is then in the tables
+// after the next cycle, also where the engine has just written.
+const shortWindow = "2 seconds"
+
+// prepareUser makes the private database's login a user of the installation, who may
+// make further logins, as permissions.md has it. It sets the consistency_window to
+// what the cloud needs, unless somebody has chosen another.
+func prepareUser(ctx context.Context, url string, emulator bool) error {
 	conn, err := postgres.Open(ctx, url)
 	if err != nil {
 		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
-	_, err = conn.Exec(ctx, `GRANT iasql_user TO iasql; GRANT CONNECT, CREATE ON DATABASE iasql TO iasql`)
+	if _, err := conn.Exec(ctx, `
+		GRANT iasql_user, iasql_reader TO iasql WITH ADMIN OPTION;
+		ALTER ROLE iasql CREATEROLE;
+		GRANT CONNECT, CREATE ON DATABASE iasql TO iasql WITH GRANT OPTION`); err != nil {
+		return err
+	}
+	_, err = conn.Exec(ctx, `
+		UPDATE public.iasql_settings SET value = CASE WHEN $1 THEN $2 ELSE '60 seconds' END
+		WHERE name = 'consistency_window' AND value = CASE WHEN $1 THEN '60 seconds' ELSE $2 END`, emulator, shortWindow)
 	return err
 }

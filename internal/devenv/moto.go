@@ -203,15 +203,16 @@ func (m *Moto) Done() <-chan struct{} { return m.proc.done }
 func (m *Moto) Err() error { return m.proc.exitError(motoProgram, m.log) }
 
 // Stop ends the server, its whole process group: moto_server may be a wrapper
-// around the real one. It is gone when Stop returns; an error says that force was
-// needed. Further calls do nothing.
+// around the real one. It is gone when Stop returns. What it keeps is in memory, so
+// that force does no harm, and is no error: a server that answers somebody takes
+// its time over SIGTERM. Further calls do nothing.
 func (m *Moto) Stop(ctx context.Context) error {
-	err := m.proc.stop(ctx, motoProgram, true, stopStep{syscall.SIGTERM, 5 * time.Second})
+	_ = m.proc.stop(ctx, motoProgram, true, stopStep{syscall.SIGTERM, time.Second}, stopStep{syscall.SIGKILL, 5 * time.Second})
 	m.cleanup.Do(func() {
 		m.endGroup()
 		m.removeLog()
 	})
-	return err
+	return nil
 }
 
 // endGroup ends what a wrapper left in the process group when it ended itself,

@@ -113,7 +113,8 @@ func TestListedWithin(t *testing.T) {
 	b.exec(`UPDATE box SET open = false WHERE label = 'b'`)
 	cycle("one of them is shut", "get, list a", "a2 b1 b2")
 	// ENFORCE takes nothing away that somebody has named only now.
-	b.exec(`INSERT INTO iasql_mode (mode) VALUES ('ENFORCE')`, `UPDATE box SET open = true WHERE label = 'c'`)
+	b.exec(`INSERT INTO iasql_mode (mode) VALUES ('ENFORCE')`)
+	b.exec(`UPDATE box SET open = true WHERE label = 'c'`)
 	cycle("another is open", "list a, list c", "a2 b1 b2 c1 c2")
 	b.exec(`DELETE FROM iasql_mode`)
 	delete(b.cloud.boxes, id["b"])

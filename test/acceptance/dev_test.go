@@ -28,8 +28,14 @@ type dev struct {
 // startDev starts it in the world's AWS account and waits until it is ready.
 func startDev(t *testing.T, w *harness.World, dir string) *dev {
 	t.Helper()
-	d := &dev{cmd: exec.Command(harness.Engine(), "dev", "--data-dir", dir, "--pg-port", "0", "--aws-endpoint", w.AWS.Endpoint), log: &harness.Buffer{}}
-	d.cmd.Stderr, d.cmd.Env = d.log, append(os.Environ(), w.AWS.Env()...)
+	return runDev(t, w.AWS.Env(), "--data-dir", dir, "--aws-endpoint", w.AWS.Endpoint)
+}
+
+// runDev starts it with these variables and arguments, and waits until it is ready.
+func runDev(t *testing.T, env []string, args ...string) *dev {
+	t.Helper()
+	d := &dev{cmd: exec.Command(harness.Engine(), append([]string{"dev", "--pg-port", "0"}, args...)...), log: &harness.Buffer{}}
+	d.cmd.Stderr, d.cmd.Env = d.log, append(os.Environ(), env...)
 	stdout, err := d.cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -103,6 +109,40 @@ func TestDev(t *testing.T) {
 	vpc = w.CLI("ec2", "create-vpc", "--cidr-block", "10.46.0.0/16")["Vpc"].(map[string]any)["VpcId"].(string)
 	w.Becomes(20*time.Second, "1", `SELECT count(*) FROM vpc WHERE vpc_id = '`+vpc+`'`)
 	second.stop(t)
+}
+
+// With an emulator of its own, engine dev believes at once what that shows, ends
+// without a complaint, and leaves nothing in the directory for temporary files. Its
+// login may make others, as the docs of permissions have it.
+func TestDevWithItsEmulator(t *testing.T) {
+	t.Parallel()
+	temporary := t.TempDir()
+	if err := os.Chmod(temporary, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	dir := dataDir(t)
+	d := runDev(t, []string{"TMPDIR=" + temporary}, "--data-dir", dir, "--http", "none")
+	w := &harness.World{T: t, UserURL: d.URL}
+	if got := w.PSQL(`SELECT value FROM iasql_settings WHERE name = 'consistency_window'`); got != "2 seconds" {
+		t.Errorf("the consistency_window is %s", got)
+	}
+	w.PSQL(`CREATE ROLE newcomer LOGIN PASSWORD 'new'`, `GRANT iasql_reader TO newcomer`, `GRANT CONNECT ON DATABASE iasql TO newcomer`)
+	newcomer, err := url.Parse(d.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	newcomer.User = url.UserPassword("newcomer", "new")
+	if out, err := w.TryPSQL(newcomer.String(), `SELECT count(*) FROM iasql_status`); err != nil || out != "0" {
+		t.Errorf("a reader that the login made: %s, %v", out, err)
+	}
+	d.stop(t)
+	if strings.Contains(d.log.String(), "killed") || strings.Contains(d.log.String(), "did not stop") {
+		t.Errorf("it complains: %s", d.log)
+	}
+	left, err := os.ReadDir(temporary)
+	if err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
 }
 
 // A pg_cron that has stopped is noticed, and the schedule kept without it.

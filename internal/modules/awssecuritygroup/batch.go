@@ -51,7 +51,6 @@ type kind struct {
 type rule struct {
 	want  modules.Row
 	token string
-	step  *declare.Step
 }
 
 func newBatcher() *batcher {
@@ -77,7 +76,7 @@ func (b *batcher) authorize(ctx context.Context, s *declare.Step) (modules.Row, 
 		return nil, err
 	}
 	of := kind{declare.ClientOf[*ec2.Client](s), s.Want["security_group_id"].String(), s.Want["is_egress"].Bool(), string(tags)}
-	id, err := b.made.Do(ctx, action("AuthorizeSecurityGroup", of.egress), of, rule{s.Want, s.Token, s})
+	id, err := b.made.Do(ctx, action("AuthorizeSecurityGroup", of.egress), of, rule{s.Want, s.Token})
 	if err != nil {
 		return nil, err
 	}
@@ -101,13 +100,13 @@ func makeRules(ctx context.Context, of kind, some []rule) ([]declare.Result[modu
 	answer, err := authorizeAll(ctx, of, permissions, aws.EC2TagSpecification(ec2types.ResourceTypeSecurityGroupRule, some[0].want, token))
 	if err != nil {
 		if len(some) == 1 && modules.ClassOf(err) == modules.Exists {
-			return existing(ctx, some[0], err)
+			return existing(ctx, of, some[0], err)
 		}
 		return nil, err
 	}
 	results, missing := told(answer, some)
 	if missing { // an answer that does not name them all is none of AWS's
-		there, err := rulesOf(ctx, some[0])
+		there, err := rulesOf(ctx, of)
 		if err != nil {
 			return nil, unsaid(err)
 		}
@@ -166,9 +165,9 @@ func unsaid(err error) error {
 	return &modules.Error{Class: modules.MayHaveHappened, Message: "the rule was created, and AWS does not say as which", Err: err}
 }
 
-// rulesOf returns the rules of the group that a rule is of.
-func rulesOf(ctx context.Context, r rule) ([]ec2types.SecurityGroupRule, error) {
-	return declare.Find[ec2types.SecurityGroupRule](ctx, declare.ClientOf[*ec2.Client](r.step), rules(), "group-id", r.want["security_group_id"].String())
+// rulesOf returns the rules of the group.
+func rulesOf(ctx context.Context, of kind) ([]ec2types.SecurityGroupRule, error) {
+	return declare.Find[ec2types.SecurityGroupRule](ctx, of.client, rules(), "group-id", of.group)
 }
 
 // existing returns the rule that is there instead of the one to be made, if that is the
@@ -176,8 +175,8 @@ func rulesOf(ctx context.Context, r rule) ([]ec2types.SecurityGroupRule, error) 
 // that AWS has given a new group and a record may ask for as well (all goes out). That is
 // made with the group, so that nobody else's record stands for it. For other rules it
 // returns the error that said that there is one.
-func existing(ctx context.Context, wanted rule, exists error) ([]declare.Result[modules.Value], error) {
-	all, err := rulesOf(ctx, wanted)
+func existing(ctx context.Context, of kind, wanted rule, exists error) ([]declare.Result[modules.Value], error) {
+	all, err := rulesOf(ctx, of)
 	if err != nil {
 		return nil, err
 	}
