@@ -30,8 +30,8 @@ func TestChaos(t *testing.T) {
 	act := func(f func(stop <-chan struct{})) {
 		actors.Go(func() { f(stop) })
 	}
-	w.weather.fair.Store(false)
 	w.began = time.Now()
+	w.weather.fair.Store(false) // whoever sees this sees when it began, too
 	for i := range users {
 		act(func(stop <-chan struct{}) { w.user(i, random(uint64(10+i)), stop) })
 	}

@@ -12,6 +12,8 @@
 //     editing throughout, and write down what they did;
 //   - with -likeness, AWS's likeness is in front of the emulator: things take time,
 //     names stay taken, what was just made or changed is not seen everywhere;
+//   - for a quarter of each minute users rest and AWS has no faults, so that full
+//     cycles come to their ends; engines are killed at steps of the journal then, too;
 //   - in the end the faults stop, and tables, cloud and those notes are compared
 //     (check_test.go).
 //

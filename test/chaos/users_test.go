@@ -39,8 +39,8 @@ const notes = `
 	GRANT ALL ON ALL SEQUENCES IN SCHEMA chaos TO iasql`
 
 // lull reports whether it is the last quarter of a minute, in which everybody rests, as
-// people do: full cycles come to their ends then, in which what was deleted outside is
-// noticed. A run of less than a minute has none.
+// people do, and the cloud has no faults: full cycles come to their ends then, in which what
+// was deleted outside is noticed. A run of less than a minute has none.
 func (w *world) lull() bool { return time.Since(w.began)%time.Minute >= 45*time.Second }
 
 // user edits until it is told to stop. A transaction that fails is forgotten:

@@ -15,6 +15,7 @@ import (
 // weather decides what becomes of calls to AWS.
 type weather struct {
 	fair atomic.Bool // no faults
+	lull func() bool // nor while this holds, but for what waits at a kill point
 
 	lock   sync.Mutex
 	random *rand.Rand
@@ -38,6 +39,9 @@ func (w *weather) fault(e *engine, c faultproxy.Call) faultproxy.Fault {
 		if f := (*point)(e, c); f != nil {
 			return *f
 		}
+	}
+	if w.lull() {
+		return faultproxy.Fault{}
 	}
 	read := strings.HasPrefix(c.Action, "Describe") || strings.HasPrefix(c.Action, "List") || strings.HasPrefix(c.Action, "Get")
 	w.lock.Lock()

@@ -65,6 +65,7 @@ type engine struct {
 func newWorld(t *testing.T) *world {
 	dir := harness.Temporary(t)
 	w := &world{t: t, dir: filepath.Join(dir, "cluster"), account: testaws.NewAccount(t), weather: newWeather(*seed)}
+	w.weather.lull = w.lull
 	var err error
 	if w.clock, err = harness.NewClock(t); err != nil {
 		t.Logf("left out: the clock does not jump: %v", err)
