@@ -256,7 +256,12 @@ func (db *database) match(t *modules.Table, scope modules.Scope, objects []modul
 			m.Pending = len(db.pending[ref(t, r.id)]) > 0 || db.staged[ref(t, r.id)].batch != 0
 			m.Remembered = db.states[ref(t, r.id)] != nil
 		} else {
-			m.Pending = db.pendingKey(t, scope, key, nil) || len(db.stagedKeys[uniqueKey{t.Name, scope, key}]) > 0
+			m.Pending = db.pendingKey(t, scope, key, nil)
+			for batch := range db.stagedKeys[uniqueKey{t.Name, scope, key}] {
+				if m.Pending = true; m.Batch == 0 || batch < m.Batch {
+					m.Batch = batch
+				}
+			}
 			for at, st := range db.states {
 				m.Remembered = m.Remembered || at.Table == t.Name && st.key == key && st.scope.Account == scope.Account && t.Scope(st.Identity).Region == scope.Region
 			}

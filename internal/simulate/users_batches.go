@@ -350,6 +350,11 @@ func (c *checker) reverted(b *batchRow) {
 			if anew && s.before[col.Name].IsNull() {
 				continue
 			}
+			// What the object names has a record by now.
+			written := slices.ContainsFunc(c.w.db.ops, func(op *opRow) bool { _, of := op.Columns[col.Name]; return op.Record == at && of })
+			if col.References != nil && s.before[col.Name].IsNull() && !written {
+				continue
+			}
 			if !col.Assigned && !col.WriteOnly && !col.Same(r.vals[col.Name], s.before[col.Name]) {
 				c.w.violate("R21", "%v: the batch was undone: %s is %q, and was %q", at, col.Name, r.vals[col.Name], s.before[col.Name])
 			}

@@ -66,6 +66,9 @@ type Match struct {
 	// or has a state. Without a record: one had the identity before a pending change,
 	// or has it by its state.
 	Pending, Remembered bool
+	// Batch is, without a record, the open batch that has staged one which had the
+	// identity, 0 for none.
+	Batch int64
 	// Deposed: a replacement has put another object in this one's place.
 	Deposed bool
 }

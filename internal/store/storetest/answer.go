@@ -194,7 +194,7 @@ func (p *player) matched(on side, t *modules.Table, m store.Match) string {
 	if m.Record != nil {
 		text = "record " + p.record(on, t, m.Record)
 	}
-	return fmt.Sprintf("%s pending=%v remembered=%v deposed=%v", text, m.Pending, m.Remembered, m.Deposed)
+	return fmt.Sprintf("%s pending=%v remembered=%v deposed=%v staged=%v", text, m.Pending, m.Remembered, m.Deposed, m.Batch != 0)
 }
 
 func (p *player) columns(on side, table string, columns map[string]decide.ValueChange) string {
