@@ -51,17 +51,17 @@ GRANT EXECUTE ON FUNCTION public.iasql_protect(text, bigint), public.iasql_prote
     iasql_internal.forget(text, bigint), iasql_internal.adopt(text, text), iasql_internal.refuse_null(text, text, text) TO iasql_user;
 GRANT EXECUTE ON FUNCTION public.iasql_drift(), iasql_internal.modes() TO iasql_reader;
 GRANT SELECT ON public.iasql_tables, public.iasql_audit_log, public.iasql_mode, public.iasql_settings, public.iasql_cycles,
-    public.iasql_operations, public.iasql_conflicts, public.iasql_status, public.iasql_listings TO iasql_reader;
+    public.iasql_operations, public.iasql_conflicts, public.iasql_status, public.iasql_listings, public.iasql_batches, public.iasql_progress TO iasql_reader;
 GRANT INSERT, UPDATE, DELETE ON public.iasql_mode TO iasql_user;
 GRANT UPDATE (value) ON public.iasql_settings TO iasql_user;
 GRANT UPDATE (resolved) ON public.iasql_conflicts TO iasql_user;
 REVOKE EXECUTE ON FUNCTION public.iasql_install(text[]), public.iasql_uninstall(text[]), public.iasql_sync_now(text[]), public.iasql_retry(text, bigint) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION public.iasql_install(text[]), public.iasql_uninstall(text[]), public.iasql_sync_now(text[]), public.iasql_retry(text, bigint) TO iasql_user;
 
-REVOKE EXECUTE ON PROCEDURE public.iasql_begin(), public.iasql_commit(text, text, text), public.iasql_rollback(boolean), public.iasql_undo(bigint) FROM PUBLIC;
+REVOKE EXECUTE ON PROCEDURE public.iasql_begin(text), public.iasql_join(text), public.iasql_commit(text, text, text, text), public.iasql_rollback(boolean), public.iasql_undo(bigint) FROM PUBLIC;
 REVOKE EXECUTE ON FUNCTION public.iasql_preview(), public.iasql_preview_hash() FROM PUBLIC;
-GRANT EXECUTE ON PROCEDURE public.iasql_begin(), public.iasql_commit(text, text, text), public.iasql_rollback(boolean), public.iasql_undo(bigint) TO iasql_user;
-GRANT EXECUTE ON FUNCTION public.iasql_preview(), public.iasql_preview_hash() TO iasql_user;
+GRANT EXECUTE ON PROCEDURE public.iasql_begin(text), public.iasql_join(text), public.iasql_commit(text, text, text, text), public.iasql_rollback(boolean), public.iasql_undo(bigint) TO iasql_user;
+GRANT EXECUTE ON FUNCTION public.iasql_preview(), public.iasql_preview_hash(), public.iasql_approve(bigint, text) TO iasql_user;
 
 GRANT EXECUTE ON FUNCTION public.iasql_as_of(text, timestamptz), public.iasql_as_of(anyelement, timestamptz),
     public.iasql_create_review(text, text), public.iasql_engines(), public.iasql_get_errors(), public.iasql_get_sql_for_transaction(bigint),
@@ -77,10 +77,10 @@ GRANT EXECUTE ON FUNCTION iasql_internal.cell(text), iasql_internal.check_can_wa
     iasql_internal.about(text), iasql_internal.literal(text, text, jsonb, jsonb), iasql_internal.image(text, bigint, bigint),
     iasql_internal.part(jsonb, jsonb), iasql_internal.twins(text, bigint, jsonb, jsonb, bigint, jsonb, jsonb),
     iasql_internal.named(text, bigint, bigint, jsonb, integer), iasql_internal.undone_batches(), iasql_internal.batch_exists(bigint),
-    iasql_internal.open_batch_text(), iasql_internal.unsettled(pg_snapshot), iasql_internal.failures(pg_snapshot), iasql_internal.preview(),
+    iasql_internal.open_batch_text(), iasql_internal.session_batch(), iasql_internal.batch_text(bigint), iasql_internal.waits_in_batch(text, bigint), iasql_internal.unsettled(pg_snapshot), iasql_internal.failures(pg_snapshot), iasql_internal.unfinished(pg_snapshot), iasql_internal.in_review(), iasql_internal.failed_commit(), iasql_internal.check_seconds(double precision), iasql_internal.preview(),
     iasql_internal.restricted(), iasql_internal.limited(), iasql_internal.seen(), iasql_internal.readable(text, jsonb),
     iasql_internal.seen_accounts(), iasql_internal.may(text, text, bigint), iasql_internal.permit(text, text, bigint[]),
     iasql_internal.refuse_hidden(text, bigint), iasql_internal.allow_call(text, jsonb), iasql_internal.named_by(jsonb, jsonb), iasql_internal.is_subject(text, oid),
-    iasql_internal.call(text, jsonb), iasql_internal.engine_alive(iasql_internal.engine), iasql_internal.in_the_way(), iasql_internal.setting(text) TO iasql_reader;
+    iasql_internal.call(text, jsonb), iasql_internal.batches(), iasql_internal.batch_progress(bigint), iasql_internal.batch_message(bigint), iasql_internal.engine_alive(iasql_internal.engine), iasql_internal.in_the_way(), iasql_internal.setting(text) TO iasql_reader;
 GRANT EXECUTE ON FUNCTION iasql_internal.retry(text, bigint) TO iasql_user;
 GRANT EXECUTE ON FUNCTION public.iasql_console_token() TO iasql_reader;

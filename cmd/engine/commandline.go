@@ -89,7 +89,7 @@ func engineCommand(log **slog.Logger) *cobra.Command {
 	fromEnv(flags, "log-format", "IASQL_LOG_FORMAT")
 	flags.BoolVar(&asJSON, "log-json", false, "The same as --log-format=json.")
 	fromEnv(flags, "log-json", "IASQL_LOG_JSON")
-	root.AddCommand(devCommand(log), serveCommand(log), migrateCommand(log), statusCommand(), versionCommand(), doctorCommand(log), iamPolicyCommand(), docsCommand())
+	root.AddCommand(devCommand(log), serveCommand(log), migrateCommand(log), statusCommand(), batchCommand(), versionCommand(), doctorCommand(log), iamPolicyCommand(), docsCommand())
 	flags.SortFlags = false
 	return root
 }

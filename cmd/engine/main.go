@@ -30,7 +30,7 @@ func main() {
 	var log *slog.Logger
 	if err := engineCommand(&log).ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "engine: "+oneLine(err))
-		os.Exit(1)
+		os.Exit(exitCode(err))
 	}
 }
 

@@ -17,6 +17,7 @@ type Change struct {
 	AuditIDs []int64 // ascending
 	Insert   bool    // the record was inserted
 	Delete   bool    // the record was deleted, and is gone
+	Again    bool    // the record was deleted, and inserted again under its id
 	// Base holds the columns updated and, for each, the value both sides last
 	// agreed on: the original of the oldest update.
 	Base modules.Row
@@ -53,6 +54,7 @@ func (c *Change) Fold(t *modules.Table, e Entry) *Change {
 			// Deleted and inserted again under its old id: every column may
 			// have changed.
 			c.rebase(t, c.Last)
+			c.Again = true
 		} else {
 			c.Insert = true
 		}

@@ -47,8 +47,8 @@ func (cs *columns) mode(c *modules.Column) modes.Mode {
 	if cs.rules {
 		m = cs.policy.modeOf(cs.s, c.Name)
 	}
-	if m.Pauses() && c.Assigned && !cs.policy.modeOf(cs.s, "").Pauses() { // nobody else could say what the object is
-		m = modes.Normal
+	if m.Pauses() && c.Assigned && (c.Identity && cs.s.bound() || !cs.policy.modeOf(cs.s, "").Pauses()) {
+		m = modes.Normal // nobody else could say what the object is, or which one this engine has made
 	}
 	if m.DatabaseWins() && !cs.policy.Imported { // the record may have been made without what it names, which came later
 		m = modes.Normal

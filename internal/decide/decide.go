@@ -27,7 +27,7 @@ func decide(s *Subject, p Policy) Decision {
 	case s.Record == nil:
 		return decideUnrecorded(s, p, mode)
 	case s.yields():
-		return Decision{Wait: true, State: StateWaiting, Reason: fmt.Sprintf("record %d is taking its object over", s.Claim.By)}
+		return Decision{Wait: true, State: StateWaiting, Reason: s.Claim.reason()}
 	case s.Presence == Going, s.Presence == Present && s.deletedLast():
 		return decideGoing(s)
 	case s.Presence == Unknown:
@@ -119,8 +119,8 @@ func decideDeleted(s *Subject, mode modes.Mode) Decision {
 		// An object of that name is somebody else's.
 		return Decision{Settle: true, Reason: "was inserted and deleted before anything was done about it"}
 	}
-	if s.Claim.By != 0 && s.Claim.Pending {
-		return Decision{Wait: true, State: StateRemoving, Reason: fmt.Sprintf("record %d is taking its object over", s.Claim.By)}
+	if s.Claim.By != 0 && s.Claim.Pending || s.Claim.Batch != 0 {
+		return Decision{Wait: true, State: StateRemoving, Reason: s.Claim.reason()}
 	}
 	if s.Claim.By != 0 {
 		return Decision{Settle: true, Reason: fmt.Sprintf("record %d has taken its object over", s.Claim.By)}
@@ -205,6 +205,8 @@ func decideAbsent(s *Subject, p Policy, mode modes.Mode) Decision {
 		return Decision{Wait: true, State: StateCheckPresentFailed, Reason: "found in the cloud a moment ago, and not visible now"}
 	case mode.DatabaseWins():
 		return createOrRefuse(s, StateCreating, "ENFORCE: gone from the cloud")
+	case s.Change != nil && s.Change.Again && !s.bound():
+		return createOrRefuse(s, StateCreating, "deleted, and inserted again")
 	case s.inserted(), s.Change != nil && len(s.Change.Base) > 0:
 		// Here inserted means created and gone again before both sides were
 		// seen to agree: that is as little settled as an update.

@@ -59,8 +59,8 @@ type Intent struct {
 // ValueChange is a column's value before and after.
 type ValueChange struct {
 	From, To modules.Value
-	// Named is the cloud's name for what a reference led to before, where that had
-	// no record, or one that a user had deleted: From cannot say it.
+	// Named is the cloud's name for what a reference led to before. From does not
+	// always say it: that may have had no record, and may have another by now.
 	Named modules.Value
 }
 
@@ -121,7 +121,7 @@ func (op *Op) changes() map[string]ValueChange {
 				continue
 			}
 			v = ValueChange{From: s.Object[col.Name], To: s.Record.Row[col.Name]}
-			if _, recorded := s.Object[col.Name]; col.References != nil && !col.References.ByKey && (!recorded || s.Dangling[col.Name]) {
+			if col.References != nil && !col.References.ByKey {
 				v.Named = s.Cloud[col.Name]
 			}
 		case OpCreate:

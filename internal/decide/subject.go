@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"fmt"
 	"time"
 
 	"iasql/internal/auditlog"
@@ -19,6 +20,9 @@ type Subject struct {
 	Record *Record          // nil: there is none
 	Change *auditlog.Change // nil: nothing is pending
 	State  *State           // nil: nothing is remembered
+	// Batch is the open batch that has the record staged, 0 for none: cycles that
+	// are not the batch's leave the record alone (R21).
+	Batch int64
 	// RefKeys holds, for every column that references a record by id, the
 	// cloud's name for the record it references now; NULL while that has none.
 	RefKeys modules.Row
@@ -106,17 +110,28 @@ type Observation struct {
 type Claim struct {
 	By      int64 // the record that claims the object, 0 for none
 	Pending bool  // that record has changes that are not settled yet
+	// Batch is another batch, which has staged a record that stood for the object, 0
+	// for none: whether it does so again is known when the batch has ended (R21).
+	Batch int64
+}
+
+// reason says what the subject's record waits for.
+func (c Claim) reason() string {
+	if c.Batch != 0 {
+		return fmt.Sprintf("batch %d has staged a record that stands for its object", c.Batch)
+	}
+	return fmt.Sprintf("record %d is taking its object over", c.By)
 }
 
 // Lost reports whether the subject's record has lost its object to another record.
 func (s *Subject) Lost() bool { return s.Record != nil && s.Claim.By != 0 && !s.yields() }
 
 // yields reports whether another record is about to take over the object that is
-// remembered to be the subject's. Until it has, the object stays the subject's: the
+// remembered to be the subject's, or may do so when a batch has ended. Until it has, the object stays the subject's: the
 // other record may be deleted before anything is done about it, and nobody would
 // know of the object.
 func (s *Subject) yields() bool {
-	return s.Record != nil && !s.Deposed && s.bound() && s.Claim.By != 0 && s.Claim.Pending
+	return s.Record != nil && !s.Deposed && s.bound() && (s.Claim.By != 0 && s.Claim.Pending || s.Claim.Batch != 0)
 }
 
 // Policy is what the decisions depend on besides the subject.

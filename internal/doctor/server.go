@@ -203,7 +203,7 @@ var settingBounds = map[string]bounds{
 	"consistency_window": {true, 10, 600, "a read of AWS that lags behind may be taken for a change", "what others change in the cloud is seen late"},
 	"read_share":         {false, 0.1, 0.8, "the engine reads so slowly that changes made in the cloud are seen late", "the engine's reads may use up the account's rates"},
 	"audit_retention":    {true, 7 * 86400, 0, "history is gone within days", ""},
-	"batch_timeout":      {true, 0, 86400, "", "a batch that was left open stops all cycles for long"},
+	"batch_timeout":      {true, 0, 86400, "", "a batch that was left open keeps its records from others for long"},
 	"max_deletes":        {false, 0, 1000, "", "the guard against mass deletion hardly guards"},
 	"max_delete_ratio":   {false, 0, 0.9, "", "the guard against mass deletion hardly guards"},
 	"delete_ratio_floor": {false, 0, 100, "", "the guard against mass deletion hardly guards"},

@@ -54,15 +54,22 @@ type committed struct {
 	Failed []failedRecord `json:"failed"`
 }
 
+// The phases in which the engine has a batch.
+const (
+	committing = "committing"
+	reverting  = "reverting"
+)
+
 // commit applies a batch and closes it, or undoes it.
 func (e *Engine) commit(ctx context.Context, args commitArgs) (*committed, error) {
 	if err := e.closeToEdits(ctx, args); err != nil {
 		return nil, err
 	}
-	if err := e.startCommit(ctx, args); err != nil {
+	reviewed, err := e.startCommit(ctx, args)
+	if err != nil {
 		return nil, errors.Join(err, e.openToEdits(ctx, args.Batch))
 	}
-	result, stopped, err := e.carryOut(ctx, args.Batch, "commit", args.PreviewHash != nil)
+	result, stopped, err := e.carryOut(ctx, args.Batch, committing, reviewed)
 	if err != nil {
 		return nil, err
 	}
@@ -87,9 +94,22 @@ func (e *Engine) commit(ctx context.Context, args commitArgs) (*committed, error
 		}
 		return nil, failure
 	}
-	_, err = e.pool.Exec(ctx, `SELECT iasql_internal.log_event('END_COMMIT', $1), iasql_internal.close_batch($1, 'committed')`, args.Batch)
-	return result, err
+	return result, e.closeBatch(ctx, args.Batch, committing, "committed")
 }
+
+// closeBatch gives a batch its outcome, unless somebody else has meanwhile.
+func (e *Engine) closeBatch(ctx context.Context, batch int64, phase, outcome string) error {
+	event := map[string]string{committing: "END_COMMIT", reverting: "END_REVERT"}[phase]
+	_, err := e.pool.Exec(ctx, `SELECT iasql_internal.log_event($4, $1), iasql_internal.close_batch($1, $2, $3)`, batch, phase, outcome, event)
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) && pg.Code == errorLost {
+		return &platform.UserError{Code: errorLost, Message: pg.Message, Hint: pg.Hint}
+	}
+	return err
+}
+
+// errorLost is the SQLSTATE of a batch that is not open, or not any more.
+const errorLost = "IA022"
 
 // closeToEdits ends the time in which changes belong to the batch: from now on it
 // is what was committed until now. It waits a moment for transactions that are
@@ -114,73 +134,113 @@ func (e *Engine) closeToEdits(ctx context.Context, args commitArgs) error {
 	case err != nil:
 		return fmt.Errorf("begin to commit batch %d: %w", args.Batch, err)
 	case closed == 0:
-		return &platform.UserError{Code: "IA022", Message: fmt.Sprintf("batch %d is no longer open", args.Batch), Hint: "SELECT * FROM iasql_engines() shows what is going on."}
-	}
-	// After the commit of the above, so that all that was done in the batch is in it.
-	if _, err := e.pool.Exec(ctx, `UPDATE iasql_internal.batch SET bound = pg_current_snapshot() WHERE id = $1 AND bound IS NULL`, args.Batch); err != nil {
-		return fmt.Errorf("begin to commit batch %d: %w", args.Batch, err)
+		return e.lost(ctx, args.Batch)
 	}
 	return nil
 }
 
 // openToEdits takes that back, for a commit that was not begun.
 func (e *Engine) openToEdits(ctx context.Context, batch int64) error {
-	_, err := e.pool.Exec(context.WithoutCancel(ctx), `UPDATE iasql_internal.batch SET phase = 'open', bound = NULL WHERE id = $1`, batch)
+	_, err := e.pool.Exec(context.WithoutCancel(ctx), `UPDATE iasql_internal.batch SET phase = 'open', commit_asked = NULL WHERE id = $1 AND phase = 'committing'`, batch)
 	return err
 }
 
-// startCommit compares the batch with what was reviewed, and puts on record that
-// it is being committed.
-func (e *Engine) startCommit(ctx context.Context, args commitArgs) error {
-	if args.PreviewHash != nil {
+// lost says what has become of a batch that somebody else has closed, or is undoing.
+func (e *Engine) lost(ctx context.Context, batch int64) error {
+	what := "being rolled back"
+	err := e.pool.QueryRow(ctx, `SELECT coalesce(outcome, 'being rolled back') FROM iasql_internal.batch WHERE id = $1`, batch).Scan(&what)
+	if errors.Is(err, pgx.ErrNoRows) {
+		what, err = "gone", nil
+	}
+	if err != nil {
+		return fmt.Errorf("look what has become of batch %d: %w", batch, err)
+	}
+	return &platform.UserError{Code: errorLost, Message: fmt.Sprintf("batch %d is no longer this commit's: it is %s", batch, what),
+		Hint: "SELECT * FROM iasql_batches shows what has become of it."}
+}
+
+// startCommit compares the batch with what was reviewed and approved, and puts on
+// record that it is being committed. It reports whether anybody has reviewed it.
+func (e *Engine) startCommit(ctx context.Context, args commitArgs) (reviewed bool, err error) {
+	var required int
+	if err := e.pool.QueryRow(ctx, `SELECT iasql_internal.setting('required_approvals')::integer`).Scan(&required); err != nil {
+		return false, fmt.Errorf("read the setting required_approvals: %w", err)
+	}
+	reviewed = args.PreviewHash != nil || required > 0
+	if reviewed {
 		now, err := e.preview(ctx, nil, args.Batch)
 		if err != nil {
-			return err
+			return false, err
 		}
-		if now.Hash != *args.PreviewHash {
-			return &platform.UserError{Code: "IA023",
+		if err := e.approved(ctx, args.Batch, now.Hash, required); err != nil {
+			return false, err
+		}
+		if args.PreviewHash != nil && now.Hash != *args.PreviewHash {
+			return false, &platform.UserError{Code: "IA023",
 				Message: fmt.Sprintf("batch %d is not what was previewed: the database or the cloud has changed since", args.Batch),
 				Hint:    "Nothing was changed. Look at SELECT * FROM iasql_preview() again."}
 		}
 	}
-	_, err := e.pool.Exec(ctx, `
+	_, err = e.pool.Exec(ctx, `
 		WITH told AS (
 			UPDATE public.iasql_audit_log SET message = $2 WHERE transaction_id = $1 AND $2::text IS NOT NULL
 		)
 		INSERT INTO public.iasql_audit_log ("user", change_type, change, message, transaction_id, settled, settled_at)
 		VALUES (current_user, 'START_COMMIT', '{}', $2, $1, true, clock_timestamp())`, args.Batch, args.Message)
 	if err != nil {
-		return fmt.Errorf("begin to commit batch %d: %w", args.Batch, err)
+		return false, fmt.Errorf("begin to commit batch %d: %w", args.Batch, err)
 	}
-	return nil
+	return reviewed, nil
+}
+
+// approved fails unless as many people as are required have approved of this plan of
+// a batch.
+func (e *Engine) approved(ctx context.Context, batch int64, hash string, required int) error {
+	var have int
+	if err := e.pool.QueryRow(ctx, `SELECT count(*) FROM iasql_internal.approval WHERE batch = $1 AND preview_hash = $2`, batch, hash).Scan(&have); err != nil {
+		return fmt.Errorf("read approvals of batch %d: %w", batch, err)
+	}
+	if have >= required {
+		return nil
+	}
+	return &platform.UserError{Code: "IA027", Message: fmt.Sprintf("batch %d has %d of %d approvals of its present plan", batch, have, required),
+		Hint: fmt.Sprintf("Nothing was changed. Let somebody who has changed nothing in it call SELECT iasql_approve(%d, '%s').", batch, hash)}
 }
 
 // revert undoes a batch that has reached the cloud in part: its records are put
-// back by changes that the engine then carries out like any others.
+// back by changes that the batch's own cycles then carry out. No guard stops them:
+// they take back what the batch itself has done. A revert that was cut off goes on.
 func (e *Engine) revert(ctx context.Context, batch int64) (int64, error) {
-	var n int64
-	err := pgx.BeginFunc(ctx, e.pool, func(tx pgx.Tx) error {
-		var phase string
-		err := tx.QueryRow(ctx, `SELECT phase FROM iasql_internal.batch WHERE id = $1 AND closed_at IS NULL FOR UPDATE`, batch).Scan(&phase)
-		if errors.Is(err, pgx.ErrNoRows) {
-			return &platform.UserError{Code: "IA022", Message: fmt.Sprintf("batch %d is closed already", batch), Hint: "Committed batches are undone by CALL iasql_undo(transaction_id)."}
-		}
-		if err != nil || phase == "reverting" {
-			return err // a revert that was cut off goes on
-		}
-		if _, err := tx.Exec(ctx, `SET LOCAL iasql.origin = 'batch'`); err != nil { // these writes are wanted, not found
-			return err
-		}
-		if err := tx.QueryRow(ctx, `SELECT iasql_internal.revert_batch($1, false)`, batch).Scan(&n); err != nil {
-			return fmt.Errorf("restore the records of batch %d: %w", batch, err)
-		}
-		_, err = tx.Exec(ctx, `UPDATE iasql_internal.batch SET phase = 'reverting' WHERE id = $1`, batch)
-		return err
-	})
+	tag, err := e.pool.Exec(ctx, `UPDATE iasql_internal.batch SET phase = 'reverting' WHERE id = $1 AND closed_at IS NULL`, batch)
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("begin to undo batch %d: %w", batch, err)
+	case tag.RowsAffected() == 0:
+		return 0, e.lost(ctx, batch)
+	}
+	// A cycle of the commit that is under way ends first, and no other begins: none
+	// decides about what is put back here.
+	accounts, err := e.staged(ctx, batch)
 	if err != nil {
 		return 0, err
 	}
-	result, _, err := e.carryOut(ctx, batch, "revert", true)
+	for _, account := range accounts {
+		lease, err := e.database.Acquire(ctx, account, e.id, postgres.CycleOptions{Kind: "revert", Batch: batch})
+		if errors.Is(err, postgres.ErrNoAccount) {
+			continue
+		}
+		if err == nil {
+			err = lease.Release(store.Report{}, nil)
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+	n, err := e.restore(ctx, batch)
+	if err != nil {
+		return 0, err
+	}
+	result, _, err := e.carryOut(ctx, batch, reverting, true)
 	if err != nil {
 		return n, err
 	}
@@ -189,102 +249,188 @@ func (e *Engine) revert(ctx context.Context, batch int64) (int64, error) {
 		outcome = "rolled back in part"
 		err = fmt.Errorf("%d records could not be undone, the first %s %d: %s", len(result.Failed), result.Failed[0].Table, result.Failed[0].Record, result.Failed[0].Message)
 	}
-	_, closeErr := e.pool.Exec(ctx, `SELECT iasql_internal.log_event('END_REVERT', $1), iasql_internal.close_batch($1, $2)`, batch, outcome)
-	return n, errors.Join(err, closeErr)
+	return n, errors.Join(err, e.closeBatch(ctx, batch, reverting, outcome))
 }
 
-// carryOut runs cycles until nothing of the batch is left to be done: every
-// change is settled, has failed for good, or waits for one that has.
-func (e *Engine) carryOut(ctx context.Context, batch int64, kind string, reviewed bool) (*committed, string, error) {
-	result := &committed{Failed: []failedRecord{}}
-	cycle := store.Full
-	for {
-		accounts, err := e.accounts(ctx)
+// restore puts the records of a batch back, once, in the tables.
+func (e *Engine) restore(ctx context.Context, batch int64) (n int64, err error) {
+	err = pgx.BeginFunc(ctx, e.pool, func(tx pgx.Tx) error {
+		var restored bool
+		var referred *string
+		err := tx.QueryRow(ctx, `SELECT restored_at IS NOT NULL FROM iasql_internal.batch WHERE id = $1 AND phase = 'reverting' FOR UPDATE`, batch).Scan(&restored)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return e.lost(ctx, batch)
+		}
+		if err != nil || restored {
+			return err
+		}
+		if err := tx.QueryRow(ctx, `SELECT iasql_internal.referred_from($1)`, batch).Scan(&referred); err != nil {
+			return err
+		}
+		if referred != nil {
+			return &platform.UserError{Code: "23503", Message: fmt.Sprintf("batch %d cannot be rolled back: %s", batch, *referred), Hint: "Change or roll that back first, and roll this batch back again."}
+		}
+		// These writes are wanted, not found, and belong to the batch.
+		if _, err := tx.Exec(ctx, `SELECT set_config('iasql.origin', 'batch', true), set_config('iasql.reverts', $1::bigint::text, true), iasql_internal.log_event('START_REVERT', $1::bigint)`, batch); err != nil {
+			return err
+		}
+		if err := tx.QueryRow(ctx, `SELECT iasql_internal.revert_batch($1, false)`, batch).Scan(&n); err != nil {
+			return fmt.Errorf("restore the records of batch %d: %w", batch, err)
+		}
+		// What had failed is tried anew.
+		_, err = tx.Exec(ctx, `
+			WITH anew AS (
+				UPDATE iasql_internal.record_state r SET next_attempt_at = now(), attempts = 0, unconfirmed = 0
+				FROM iasql_internal.staged s WHERE s.batch = $1 AND r.table_name = s.table_name AND r.record_id = s.record_id
+			)
+			UPDATE iasql_internal.batch SET restored_at = clock_timestamp() WHERE id = $1`, batch)
+		return err
+	})
+	return n, err
+}
+
+// staged returns the accounts of the records that a batch has staged.
+func (e *Engine) staged(ctx context.Context, batch int64) ([]string, error) {
+	rows, err := e.pool.Query(ctx, `
+		SELECT a.name FROM iasql_internal.account a
+		WHERE EXISTS (SELECT FROM iasql_internal.staged s WHERE s.batch = $1 AND s.account = a.name) ORDER BY a.name`, batch)
+	if err != nil {
+		return nil, fmt.Errorf("read accounts of batch %d: %w", batch, err)
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[string])
+}
+
+// carryOut runs cycles of the batch until nothing of it is left to be done: every
+// change is settled, has failed for good, or waits for one that has. Each cycle
+// ends after a time slice, so that others of its accounts get their turn. It fails
+// once the batch is in another phase: somebody else has decided otherwise.
+func (e *Engine) carryOut(ctx context.Context, batch int64, phase string, reviewed bool) (result *committed, stopped string, err error) {
+	result = &committed{Failed: []failedRecord{}}
+	var patience float64
+	if err := e.pool.QueryRow(ctx, `SELECT extract(epoch FROM iasql_internal.setting('progress_timeout')::interval)::double precision`).Scan(&patience); err != nil {
+		return nil, "", fmt.Errorf("read the setting progress_timeout: %w", err)
+	}
+	moved, left := time.Now(), -1
+	kind := map[string]string{committing: "commit", reverting: "revert"}[phase]
+	for calls := 0; ; {
+		accounts, err := e.staged(ctx, batch)
 		if err != nil {
 			return nil, "", err
 		}
+		more, pushed := false, result.Pushed
 		for _, account := range accounts {
-			report, err := e.runCycle(ctx, account, cycle, postgres.CycleOptions{Kind: kind, Batch: batch, Reviewed: reviewed})
-			if err != nil {
+			report, err := e.runCycle(ctx, account, store.Push, postgres.CycleOptions{Kind: kind, Batch: batch, Phase: phase, Reviewed: reviewed})
+			switch {
+			case errors.Is(err, errPhase):
+				return nil, "", e.lost(ctx, batch)
+			case errors.Is(err, postgres.ErrNoAccount):
+				continue
+			case err != nil:
 				return nil, "", fmt.Errorf("cycle of account %s: %w", account, err)
 			}
-			if report.Stopped != "" {
+			calls += report.Calls
+			if report.Stopped != "" && calls == 0 { // later on it is a failure like any other
 				return result, report.Stopped, nil
 			}
 			result.Pushed += report.Pushed
 			result.Pulled += report.Pulled
+			more = more || report.More
 		}
-		cycle = store.Push
-		failed, working, pause, err := e.progress(ctx, batch)
+		at, err := e.progress(ctx, batch)
 		if err != nil {
 			return nil, "", err
 		}
-		if working == 0 {
-			result.Failed = append(result.Failed, failed...)
+		if len(at.working) == 0 {
+			result.Failed = append(result.Failed, at.failed...)
 			return result, "", nil
+		}
+		if n := len(at.failed) + len(at.working); n != left || !at.stuck || result.Pushed > pushed {
+			moved, left = time.Now(), n
+		}
+		if waited := time.Since(moved); waited.Seconds() > patience {
+			for i := range at.working {
+				at.working[i].Message = fmt.Sprintf("given up after %s without progress: %s", waited.Round(time.Second), at.working[i].Message)
+			}
+			result.Failed = append(append(result.Failed, at.failed...), at.working...)
+			return result, "", nil
+		}
+		if more {
+			at.pause = 0
 		}
 		select {
 		case <-ctx.Done():
 			return nil, "", ctx.Err()
-		case <-time.After(pause):
+		case <-time.After(at.pause):
 		}
 	}
 }
 
-// progress returns what of a batch has failed, how many records are still being
-// worked on, and when to look again.
-func (e *Engine) progress(ctx context.Context, batch int64) (failed []failedRecord, working int, pause time.Duration, err error) {
+// standing is how far a batch is.
+type standing struct {
+	failed  []failedRecord // for good, and what waits for those
+	working []failedRecord // what is still being worked on, and what each says
+	stuck   bool           // of these every one has failed, and is tried again, or waits for another
+	pause   time.Duration  // until it is worth looking again
+}
+
+// progress finds out how far a batch is.
+func (e *Engine) progress(ctx context.Context, batch int64) (at standing, err error) {
 	rows, err := e.pool.Query(ctx, `
-		SELECT l.table_name, l.record_id, s.state = 'WaitingForDependencies', coalesce(iasql_internal.failure(l.table_name, l.record_id), ''), coalesce(s.message, ''),
+		SELECT l.table_name, l.record_id, coalesce(s.state = 'WaitingForDependencies', false), coalesce(iasql_internal.failure(l.table_name, l.record_id), ''),
+		       concat_ws(': ', s.state, nullif(s.message, '')), coalesce(s.attempts > 0, false),
 		       greatest(extract(epoch FROM least(s.next_attempt_at, clock_timestamp() + interval '1 hour') - clock_timestamp()), 0)::double precision
 		FROM (SELECT DISTINCT table_name, record_id FROM public.iasql_audit_log
 		      WHERE transaction_id = $1 AND NOT settled AND change_type IN ('INSERT', 'UPDATE', 'DELETE')) l
 		LEFT JOIN iasql_internal.record_state s ON s.table_name = l.table_name AND s.record_id = l.record_id
 		ORDER BY l.table_name, l.record_id`, batch)
 	if err != nil {
-		return nil, 0, 0, err
+		return at, err
 	}
 	var (
-		f       failedRecord
-		waits   *bool
-		failure string
-		message string
-		seconds *float64
-		waiting []failedRecord
-		soonest = time.Second
+		f              failedRecord
+		waits, retried bool
+		failure, says  string
+		seconds        *float64
+		waiting        []failedRecord
 	)
-	_, err = pgx.ForEachRow(rows, []any{&f.Table, &f.Record, &waits, &failure, &message, &seconds}, func() error {
+	at.stuck, at.pause = true, time.Second
+	_, err = pgx.ForEachRow(rows, []any{&f.Table, &f.Record, &waits, &failure, &says, &retried, &seconds}, func() error {
+		f.Message = says
 		switch {
 		case failure != "":
 			f.Message = failure
-			failed = append(failed, f)
-		case waits != nil && *waits:
-			f.Message = message
+			at.failed = append(at.failed, f)
+		case waits:
 			waiting = append(waiting, f)
 		default:
-			working++
+			at.working = append(at.working, f)
+			at.stuck = at.stuck && retried
 			if seconds != nil {
-				soonest = min(soonest, time.Duration(*seconds*float64(time.Second)))
+				at.pause = min(at.pause, time.Duration(*seconds*float64(time.Second)))
 			}
 		}
 		return nil
 	})
-	if len(failed) > 0 && working == 0 {
-		return append(failed, waiting...), 0, 0, err // they wait for what has failed
+	at.pause = max(at.pause, 20*time.Millisecond)
+	if len(at.failed) > 0 && len(at.working) == 0 {
+		at.failed = append(at.failed, waiting...) // for what has failed
+	} else {
+		at.working = append(at.working, waiting...)
 	}
-	return failed, working + len(waiting), max(soonest, 20*time.Millisecond), err
+	return at, err
 }
 
 func (e *Engine) answerBatch(ctx context.Context, kind string, args json.RawMessage) (any, error) {
 	switch kind {
 	case "preview":
 		var asked struct {
-			Own *postgres.OwnEdits `json:"own"`
+			Own   *postgres.OwnEdits `json:"own"`
+			Batch int64              `json:"batch"`
 		}
 		if err := json.Unmarshal(args, &asked); err != nil {
 			return nil, err
 		}
-		return e.preview(ctx, asked.Own, 0)
+		return e.preview(ctx, asked.Own, asked.Batch)
 	case "commit":
 		var asked commitArgs
 		if err := json.Unmarshal(args, &asked); err != nil {

@@ -41,13 +41,6 @@ func (e *Engine) call(ctx context.Context, request int64, raw json.RawMessage) (
 		if err := e.endCalls(ctx); err != nil {
 			return nil, err
 		}
-		var batch *int64
-		if err := e.pool.QueryRow(ctx, `SELECT iasql_internal.open_batch()`).Scan(&batch); err != nil {
-			return nil, err
-		}
-		if batch != nil {
-			return nil, &platform.UserError{Code: "IA020", Message: f.Name + " acts at once, and a batch has just been opened", Hint: "CALL iasql_commit() or iasql_rollback() first, then call it again."}
-		}
 		ctx = modules.WithMutations(ctx, &callJournal{engine: e, request: request, table: f.Table, scope: scope})
 	}
 	below, end := e.span(ctx, "function "+f.Name, attribute.String("iasql.account", scope.Account), attribute.String("cloud.region", scope.Region),

@@ -71,7 +71,7 @@ func (e *Engine) workCycle(ctx context.Context, account string, kind store.Kind)
 		switch {
 		case ctx.Err() != nil:
 			return nil // the engine stops; the next one looks at everything
-		case errors.Is(err, errBatchOpen), errors.Is(err, errAsked), errors.Is(err, postgres.ErrNoAccount):
+		case errors.Is(err, errAsked), errors.Is(err, postgres.ErrNoAccount):
 			return nil
 		case err != nil:
 			e.log.ErrorContext(ctx, "cycle failed", withCycle(err, "account", account, "kind", kind)...)
@@ -122,16 +122,6 @@ func (e *Engine) workCycle(ctx context.Context, account string, kind store.Kind)
 // runCycle takes the account's lease, waiting for a running cycle to end, and
 // runs one cycle under it.
 func (e *Engine) runCycle(ctx context.Context, account string, kind store.Kind, options postgres.CycleOptions) (store.Report, error) {
-	if options.Batch == 0 {
-		var batch *int64
-		err := e.pool.QueryRow(ctx, `SELECT iasql_internal.open_batch()`).Scan(&batch)
-		if err != nil {
-			return store.Report{}, err
-		}
-		if batch != nil {
-			return store.Report{}, errBatchOpen
-		}
-	}
 	if options.Kind == "" {
 		options.Kind = string(kind)
 	}
@@ -170,11 +160,20 @@ func (e *Engine) runCycle(ctx context.Context, account string, kind store.Kind, 
 			return store.Report{}, errors.Join(err, lease.Release(store.Report{}, err))
 		}
 	}
-	if options.Batch != 0 || options.Waited {
+	if options.Waited {
 		cycle.TimeSlice = -1
 	}
-	if options.Batch != 0 {
-		cycle.Store = &postgres.Bound{Database: e.database, Batch: options.Batch}
+	if options.Phase != "" {
+		// Asked under the lease: whoever changes the phase waits for this cycle, and
+		// knows that no other comes.
+		var so bool
+		err := e.pool.QueryRow(ctx, `SELECT EXISTS (SELECT FROM iasql_internal.batch WHERE id = $1 AND phase = $2)`, options.Batch, options.Phase).Scan(&so)
+		if err == nil && !so {
+			err = errPhase
+		}
+		if err != nil {
+			return store.Report{}, errors.Join(err, lease.Release(store.Report{}, err))
+		}
 	}
 	asked := func() bool { return false }
 	if kind == store.Full && options.Batch == 0 {

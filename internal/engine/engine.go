@@ -399,5 +399,5 @@ func (q quiet) Enabled(ctx context.Context, level slog.Level) bool {
 func (q quiet) WithAttrs(attrs []slog.Attr) slog.Handler { return quiet{q.Handler.WithAttrs(attrs)} }
 func (q quiet) WithGroup(name string) slog.Handler       { return quiet{q.Handler.WithGroup(name)} }
 
-// errBatchOpen: cycles pause while a batch is open.
-var errBatchOpen = errors.New("a batch is open")
+// errPhase: the batch of a cycle is in another phase than it was begun for.
+var errPhase = errors.New("the batch is in another phase")

@@ -38,10 +38,15 @@ type previewRow struct {
 	Reason      string                     `json:"reason"`
 }
 
-// preview runs every account's full cycle without carrying anything out, and
-// lists what it would have done (R9, R10). own are edits that the asking
-// transaction has not committed.
+// preview runs the cycles of a batch or, for batch 0, every account's full cycle,
+// without carrying anything out, and lists what they would have done (R9, R10). own
+// are edits in the batch, or outside of any, that the asking transaction has not
+// committed.
 func (e *Engine) preview(ctx context.Context, own *postgres.OwnEdits, batch int64) (*preview, error) {
+	kind := store.Full
+	if batch != 0 {
+		kind = store.Push
+	}
 	accounts, err := e.accounts(ctx)
 	if err != nil {
 		return nil, err
@@ -54,12 +59,9 @@ func (e *Engine) preview(ctx context.Context, own *postgres.OwnEdits, batch int6
 			return nil, err
 		}
 		cycle := &sync.Engine{Registry: e.registry, Concurrency: e.options.Concurrency, Tracer: e.options.Tracer, ReadOnly: true}
-		cycle.Store = &postgres.Overlay{Database: e.database, Own: own}
-		if batch != 0 {
-			cycle.Store = &postgres.Bound{Database: e.database, Batch: batch}
-		}
+		cycle.Store = &postgres.Overlay{Database: e.database, Own: own, Batch: batch}
 		below, end := e.cycleSpan(ctx, lease.Lease, "preview")
-		report, failure := e.underLease(below, lease, cycle, store.Full)
+		report, failure := e.underLease(below, lease, cycle, kind)
 		end(failure)
 		if failure != nil {
 			return nil, failure
@@ -124,6 +126,9 @@ func rowsOf(step decide.Step) []previewRow {
 	}
 	if len(d.Pull) > 0 && s.Record != nil && d.Action != decide.InsertRecord {
 		r := newRow(step, "update", "pull")
+		if d.Action.Pushes() { // of which the reason speaks
+			r.Reason = "changed in the cloud"
+		}
 		for name, v := range d.Pull {
 			c := s.Table.Column(name)
 			r.Changes[name] = change(show(c, s.Record.Row[name]), show(c, v))
@@ -217,6 +222,18 @@ func change(from, to string) json.RawMessage {
 	return json.RawMessage(`{"from":` + from + `,"to":` + to + `}`)
 }
 
+// nameColumn returns the column that holds what people call a record of the table:
+// name or, of a security_group, group_name.
+func nameColumn(t *modules.Table) string {
+	for i := range t.Columns {
+		of, named := strings.CutSuffix(t.Columns[i].Name, "_name")
+		if named && !t.Columns[i].Assigned && t.Columns[i].References == nil && strings.HasSuffix(t.Name, of) {
+			return t.Columns[i].Name
+		}
+	}
+	return "name"
+}
+
 // describeSubject names a record as people know it: by its Name tag or its name
 // and by the cloud's name, if it has one.
 func describeSubject(action string, s *decide.Subject) string {
@@ -229,7 +246,7 @@ func describeSubject(action string, s *decide.Subject) string {
 	label := ""
 	if tags := row[modules.ColumnTags].StringMap(); tags["Name"] != "" {
 		label = " " + tags["Name"]
-	} else if v := row["name"]; !v.IsNull() {
+	} else if v := row[nameColumn(s.Table)]; !v.IsNull() {
 		label = " " + v.String()
 	}
 	if identity, ok := s.Identity(); ok {

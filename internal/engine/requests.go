@@ -188,10 +188,7 @@ func (e *Engine) syncAll(ctx context.Context, options postgres.CycleOptions, ask
 	}
 	for _, account := range accounts {
 		report, err := e.runCycle(ctx, account, store.Full, options)
-		switch {
-		case errors.Is(err, errBatchOpen):
-			return &platform.UserError{Code: "IA020", Message: "no cycle runs while a batch is open", Hint: "CALL iasql_commit() or iasql_rollback() first."}
-		case err != nil:
+		if err != nil {
 			return fmt.Errorf("cycle of account %s: %w", account, err)
 		}
 		for _, problem := range report.Errors {

@@ -418,12 +418,8 @@ func Uninstall(ctx context.Context, pool *pgxpool.Pool, registry *modules.Regist
 // uninstallable returns the modules of these names, dependents first, unless
 // something keeps them.
 func uninstallable(ctx context.Context, tx pgx.Tx, registry *modules.Registry, names []string) ([]*modules.Module, error) {
-	var batch *int64
-	if err := tx.QueryRow(ctx, `SELECT iasql_internal.open_batch()`).Scan(&batch); err != nil {
+	if err := unstaged(ctx, tx, registry, names); err != nil {
 		return nil, err
-	}
-	if batch != nil {
-		return nil, &UserError{Code: "IA020", Message: "modules cannot be uninstalled while a batch is open", Hint: "CALL iasql_commit() or iasql_rollback() first."}
 	}
 	have, err := installed(ctx, tx)
 	if err != nil {
@@ -450,6 +446,30 @@ func uninstallable(ctx context.Context, tx pgx.Tx, registry *modules.Registry, n
 	}
 	slices.Reverse(going)
 	return going, nil
+}
+
+// unstaged fails if a batch has staged records of tables of these modules.
+func unstaged(ctx context.Context, tx pgx.Tx, registry *modules.Registry, names []string) error {
+	var tables []string
+	for _, m := range registry.Modules() {
+		if slices.Contains(names, m.Name) {
+			for _, t := range m.Tables() {
+				tables = append(tables, t.Name)
+			}
+		}
+	}
+	var table, batch string
+	err := tx.QueryRow(ctx, `
+		SELECT s.table_name, iasql_internal.batch_text(s.batch) FROM iasql_internal.staged s
+		WHERE s.table_name = ANY ($1) ORDER BY s.table_name, s.batch LIMIT 1`, tables).Scan(&table, &batch)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("look for staged records: %w", err)
+	}
+	return &UserError{Code: "IA020", Message: fmt.Sprintf("table %s cannot be dropped: it has records that are staged in %s", table, batch),
+		Hint: "Wait until that is committed or rolled back; SELECT * FROM iasql_batches shows it."}
 }
 
 // children returns a module's tables, those that refer to others first.

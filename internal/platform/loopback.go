@@ -106,7 +106,7 @@ func allowLoopback(ctx context.Context, pool *pgxpool.Pool) error {
 	}
 	if _, err := pool.Exec(ctx, fmt.Sprintf(`
 		GRANT USAGE ON SCHEMA iasql_internal TO %[1]s;
-		GRANT EXECUTE ON FUNCTION iasql_internal.submit(text, jsonb, text), iasql_internal.open_batch_for(text, xid8, bigint) TO %[1]s;
+		GRANT EXECUTE ON FUNCTION iasql_internal.submit(text, jsonb, text) TO %[1]s;
 		DROP SERVER IF EXISTS iasql_loopback CASCADE;`, pgx.Identifier{role}.Sanitize())); err != nil {
 		return fmt.Errorf("let the loopback connection submit requests: %w", err)
 	}

@@ -110,7 +110,8 @@ func (f *conforming) open(t testing.TB) storetest.Store {
 	t.Helper()
 	var reset []string
 	tables := []string{"public.iasql_audit_log", "public.iasql_mode", "public.iasql_protection", "public.iasql_operations", "public.iasql_conflicts", "public.iasql_cycles",
-		"iasql_internal.record_state", "iasql_internal.garbage", "iasql_internal.imported", "iasql_internal.listing", "iasql_internal.lease", "iasql_internal.batch",
+		"iasql_internal.record_state", "iasql_internal.garbage", "iasql_internal.imported", "iasql_internal.listing", "iasql_internal.lease", "iasql_internal.batch", "iasql_internal.batch_session",
+		"iasql_internal.staged", "iasql_internal.staged_key", "iasql_internal.needed",
 		"iasql_internal.vault", "iasql_internal.vault_staged", "iasql_internal.cycle_details", "iasql_river.river_job"}
 	for _, table := range simulate.Tables() {
 		tables = append(tables, "public."+table.Name)
@@ -132,7 +133,7 @@ func (f *conforming) open(t testing.TB) storetest.Store {
 	}
 	db := &postgres.Database{Pool: f.engine, Registry: f.registry}
 	db.WaitForLocks(20 * time.Millisecond)
-	return &real{Database: db, conforming: f, txs: map[int]pgx.Tx{}}
+	return &real{Database: db, conforming: f, txs: map[int]pgx.Tx{}, conns: map[int]*pgxpool.Conn{}}
 }
 
 // real is the PostgreSQL store, with the people who use it.
@@ -140,6 +141,7 @@ type real struct {
 	*postgres.Database
 	*conforming
 	txs   map[int]pgx.Tx
+	conns map[int]*pgxpool.Conn // of sessions
 	lease *postgres.Lease
 }
 
@@ -167,7 +169,23 @@ func (r *real) Close() {
 	for slot := range r.txs {
 		_ = r.Rollback(context.Background(), slot)
 	}
+	for _, conn := range r.conns {
+		_, _ = conn.Exec(context.Background(), `RESET ALL`)
+		conn.Release()
+	}
 	_ = r.release()
+}
+
+// session returns the connection of a slot.
+func (r *real) session(ctx context.Context, slot int) (*pgxpool.Conn, error) {
+	if r.conns[slot] == nil {
+		conn, err := r.user.Acquire(ctx)
+		if err != nil {
+			return nil, err
+		}
+		r.conns[slot] = conn
+	}
+	return r.conns[slot], nil
 }
 
 // errNothing undoes a statement that has changed nothing.
@@ -186,11 +204,15 @@ func (r *real) statement(ctx context.Context, slot int, sql string, args ...any)
 		}
 		return err
 	}
+	conn, err := r.session(ctx, slot)
+	if err != nil {
+		return 0, false, err
+	}
 	if slot == 0 {
-		err = pgx.BeginFunc(ctx, r.user, run)
+		err = pgx.BeginFunc(ctx, conn, run)
 	} else {
 		if r.txs[slot] == nil {
-			if r.txs[slot], err = r.user.Begin(ctx); err != nil {
+			if r.txs[slot], err = conn.Begin(ctx); err != nil {
 				return 0, false, err
 			}
 		}
@@ -239,13 +261,24 @@ func (r *real) Delete(ctx context.Context, slot int, table string, id int64) (bo
 	return ok, err
 }
 
-func (r *real) Commit(ctx context.Context, slot int) error {
+func (r *real) Commit(ctx context.Context, slot int) (bool, error) {
 	tx := r.txs[slot]
 	delete(r.txs, slot)
 	if tx == nil {
-		return nil
+		return true, nil
 	}
-	return tx.Commit(ctx)
+	err := tx.Commit(ctx)
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) && pg.Code == "23503" {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// ended commits the transaction of what is no statement of a user's.
+func (r *real) ended(ctx context.Context, slot int) error {
+	_, err := r.Commit(ctx, slot)
+	return err
 }
 
 func (r *real) Rollback(ctx context.Context, slot int) error {
@@ -293,16 +326,64 @@ func (r *real) Set(ctx context.Context, name, value string) (bool, error) {
 	return ok, err
 }
 
-func (r *real) OpenBatch(ctx context.Context) (int64, error) {
-	id, _, err := r.statement(ctx, 0, `
-		SELECT (b.answer ->> 'batch')::bigint
-		FROM (SELECT iasql_internal.open_batch_for('somebody', pg_current_xact_id(), NULL)::jsonb AS answer) b WHERE b.answer ? 'batch'`)
-	return id, err
+func (r *real) OpenBatch(ctx context.Context, slot int) (int64, error) {
+	id, _, err := r.statement(ctx, slot, `SELECT iasql_internal.begin_batch()`)
+	return id, errors.Join(err, r.ended(ctx, slot))
 }
 
-func (r *real) CloseBatch(ctx context.Context) (bool, error) {
-	_, ok, err := r.statement(ctx, 0, `UPDATE iasql_internal.batch SET phase = 'closed', closed_at = now(), outcome = 'rolled back' WHERE closed_at IS NULL RETURNING id`)
-	return ok, err
+func (r *real) CloseBatch(ctx context.Context, slot int) (bool, error) {
+	_, ok, err := r.statement(ctx, slot, `SELECT b FROM (SELECT iasql_internal.session_batch() AS b OFFSET 0) s, LATERAL iasql_internal.close_batch(b, (SELECT phase FROM iasql_internal.batch WHERE id = b), 'committed') WHERE b IS NOT NULL`)
+	return ok, errors.Join(err, r.ended(ctx, slot))
+}
+
+func (r *real) RollbackBatch(ctx context.Context, slot int) (bool, error) {
+	_, ok, err := r.statement(ctx, slot, `
+		SELECT b FROM (SELECT iasql_internal.session_batch() AS b OFFSET 0) s,
+			LATERAL iasql_internal.revert_batch(b, true) n, LATERAL iasql_internal.close_batch(b + 0 * n, 'open', 'rolled back')
+		WHERE b IS NOT NULL`)
+	return ok, errors.Join(err, r.ended(ctx, slot))
+}
+
+func (r *real) BeginCommit(ctx context.Context, slot int) (bool, error) {
+	_, ok, err := r.statement(ctx, slot, `
+		UPDATE iasql_internal.batch SET phase = 'committing' WHERE id = iasql_internal.session_batch() AND phase = 'open' RETURNING id`)
+	return ok, errors.Join(err, r.ended(ctx, slot))
+}
+
+func (r *real) RevertBatch(ctx context.Context, slot int) (bool, error) {
+	batch, ok, err := r.statement(ctx, slot, `SELECT b.id FROM iasql_internal.batch b WHERE b.id = iasql_internal.session_batch() AND b.phase = 'committing'`)
+	if err := errors.Join(err, r.ended(ctx, slot)); err != nil || !ok {
+		return false, err
+	}
+	// As the engine does it.
+	err = pgx.BeginFunc(ctx, r.engine, func(tx pgx.Tx) error {
+		var referred *string
+		var n int64
+		if _, err := tx.Exec(ctx, `SELECT set_config('lock_timeout', '15ms', true), set_config('iasql.origin', 'batch', true), set_config('iasql.reverts', $1::bigint::text, true)`, batch); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, `UPDATE iasql_internal.batch SET phase = 'reverting' WHERE id = $1`, batch); err != nil {
+			return err
+		}
+		if err := tx.QueryRow(ctx, `SELECT iasql_internal.referred_from($1)`, batch).Scan(&referred); err != nil {
+			return err
+		}
+		if referred != nil {
+			return errNothing
+		}
+		if err := tx.QueryRow(ctx, `SELECT iasql_internal.revert_batch($1, false)`, batch).Scan(&n); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, `
+			UPDATE iasql_internal.record_state r SET next_attempt_at = now(), attempts = 0, unconfirmed = 0
+			FROM iasql_internal.staged s WHERE s.batch = $1 AND r.table_name = s.table_name AND r.record_id = s.record_id`, batch)
+		return err
+	})
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) || errors.Is(err, errNothing) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 func (r *real) Decide(ctx context.Context, n int, how string) (bool, error) {

@@ -87,8 +87,8 @@ func (d *Database) writeIntents(ctx context.Context, lease store.Lease) {
 }
 
 // writeEntries writes those entries whose calls may be made at this very moment:
-// that is what keeps a mode or a batch that came up during the cycle from being
-// overtaken.
+// that is what keeps a mode that came up during the cycle, or a record's being staged
+// in a batch, from being overtaken.
 func (d *Database) writeEntries(ctx context.Context, lease store.Lease, entries []*entry) {
 	ctx, cancel := context.WithTimeout(ctx, intentTimeout)
 	defer cancel()
@@ -117,7 +117,12 @@ func (d *Database) writeEntries(ctx context.Context, lease store.Lease, entries 
 			FROM unnest($5::text[], $6::text[], $7::bigint[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[], $13::jsonb[], $14::bigint[], $15::boolean[])
 				WITH ORDINALITY c (region, table_name, record_id, kind, service, action, token, key, columns, up_to, replaces, ord)
 			WHERE EXISTS (SELECT FROM fence)
-			  AND (SELECT coalesce(iasql_internal.open_batch(), 0)) = $4
+			  AND ($4 = 0 OR EXISTS (SELECT FROM iasql_internal.batch b WHERE b.id = $4 AND b.closed_at IS NULL))
+			  AND CASE WHEN c.record_id <> 0 THEN NOT EXISTS (
+			               SELECT FROM iasql_internal.staged s WHERE s.record_id = c.record_id AND s.table_name = c.table_name AND s.batch <> $4)
+			           ELSE NOT EXISTS (
+			               SELECT FROM iasql_internal.staged_key k
+			               WHERE k.key = c.key AND k.table_name = c.table_name AND k.account = $1 AND k.region = c.region AND k.batch <> $4) END
 			  AND ($17 = '' OR $17 = iasql_internal.rules_version())
 			  AND CASE WHEN NOT EXISTS (SELECT FROM public.iasql_mode WHERE mode IN ('TRACK', 'PAUSE')) THEN true
 			           WHEN c.kind = 'update' THEN NOT EXISTS (

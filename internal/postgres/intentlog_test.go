@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	gosync "sync"
 	"testing"
 	"time"
@@ -213,8 +212,8 @@ func TestResolveWithoutSubject(t *testing.T) {
 	}
 }
 
-// A batch that is opened while a cycle runs stops the cycle's next call; the
-// commit of a batch may make its own (R11).
+// A record that is staged while a cycle runs is left alone by the cycle's next call,
+// and others are not; the batch itself may make its own (R19, R21).
 func TestBeginDuringBatch(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -236,19 +235,35 @@ func TestBeginDuringBatch(t *testing.T) {
 	if err := begin(lease.Lease); err != nil {
 		t.Fatal(err)
 	}
-	b.exec(`SELECT iasql_internal.open_batch_for('somebody', pg_current_xact_id(), NULL)`)
-	if err := begin(lease.Lease); !errors.Is(err, store.ErrRefused) {
-		t.Errorf("a call beside an open batch: %v", err)
-	}
-	own := lease.Lease
-	own.Batch, err = strconv.ParseInt(b.query(`SELECT iasql_internal.open_batch()`), 10, 64)
+	session, err := b.user.Acquire(t.Context())
 	if err != nil {
 		t.Fatal(err)
+	}
+	defer session.Release()
+	own := lease.Lease
+	if err := session.QueryRow(t.Context(), `SELECT iasql_internal.begin_batch('mine')`).Scan(&own.Batch); err != nil {
+		t.Fatal(err)
+	}
+	if err := begin(lease.Lease); err != nil {
+		t.Errorf("a call about a record that is not staged: %v", err)
+	}
+	if _, err := session.Exec(t.Context(), `UPDATE box SET label = 'staged' WHERE id = 1`); err != nil {
+		t.Fatal(err)
+	}
+	if err := begin(lease.Lease); !errors.Is(err, store.ErrRefused) {
+		t.Errorf("a call about a staged record: %v", err)
+	}
+	other := call
+	other.Record.ID = 2
+	if _, err := b.db.Begin(t.Context(), lease.Lease, other); err != nil {
+		t.Errorf("a call about another record: %v", err)
 	}
 	if err := begin(own); err != nil {
 		t.Errorf("a call of the batch itself: %v", err)
 	}
-	b.exec(`UPDATE iasql_internal.batch SET phase = 'closed', closed_at = now(), outcome = 'rolled back'`)
+	if _, err := session.Exec(t.Context(), `CALL iasql_rollback()`); err != nil {
+		t.Fatal(err)
+	}
 	if err := begin(own); !errors.Is(err, store.ErrRefused) {
 		t.Errorf("a call of a batch that was closed: %v", err)
 	}

@@ -38,7 +38,8 @@ type Lease struct {
 // CycleOptions say what the lease is for.
 type CycleOptions struct {
 	Kind     string // of the cycle, as iasql_cycles shows it
-	Batch    int64  // the batch being committed, 0 for none
+	Batch    int64  // the batch being committed or undone, 0 for none
+	Phase    string // the one that the batch has to be in, "" for any
 	Reviewed bool   // see [store.Lease]
 	Waited   bool   // a user waits for its end: it does all there is to do
 	// Sparing: though somebody waits, what is not due is not listed.

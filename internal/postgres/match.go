@@ -113,8 +113,25 @@ func (m *matching) queueKeys(batch *pgx.Batch) {
 		args = append(args, m.scope.Region)
 		logged, remembered = " AND "+regionBefore(m.table, "l")+" = $4", " AND identity ->> 'region' = $4"
 	}
+	staged := `SELECT key, min(batch) FROM iasql_internal.staged_key WHERE table_name = $1 AND key = ANY ($2) AND account = $3`
+	if m.table.Reach == modules.PerRegion {
+		staged += ` AND region = $4`
+	}
 	batch.Queue(`SELECT l.key FROM public.iasql_audit_log l WHERE NOT l.settled AND l.table_name = $1 AND l.key = ANY ($2) AND l.account = $3`+logged, args...).
 		Query(mark(func(match *store.Match) { match.Pending = match.Pending || match.Record == nil }))
+	batch.Queue(staged+` GROUP BY key`, args...).Query(func(rows pgx.Rows) error {
+		var key string
+		var by int64
+		_, err := pgx.ForEachRow(rows, []any{&key, &by}, func() error {
+			for _, i := range m.byKey[key] {
+				if match := &m.matches[i]; match.Record == nil {
+					match.Pending, match.Batch = true, by
+				}
+			}
+			return nil
+		})
+		return err
+	})
 	batch.Queue(`SELECT key FROM iasql_internal.record_state WHERE table_name = $1 AND key = ANY ($2) AND account = $3`+remembered, args...).
 		Query(mark(func(match *store.Match) { match.Remembered = match.Remembered || match.Record == nil }))
 	batch.Queue(`SELECT key FROM iasql_internal.garbage WHERE table_name = $1 AND key = ANY ($2) AND account = $3 AND region = $4`,
@@ -138,7 +155,8 @@ func (m *matching) queueIDs(batch *pgx.Batch) {
 			return err
 		}
 	}
-	batch.Queue(`SELECT DISTINCT record_id FROM public.iasql_audit_log WHERE NOT settled AND table_name = $1 AND record_id = ANY ($2)`,
+	batch.Queue(`SELECT record_id FROM public.iasql_audit_log WHERE NOT settled AND table_name = $1 AND record_id = ANY ($2)
+		UNION SELECT record_id FROM iasql_internal.staged WHERE table_name = $1 AND record_id = ANY ($2)`,
 		m.table.Name, ids).Query(mark(func(match *store.Match) { match.Pending = true }))
 	batch.Queue(`SELECT record_id FROM iasql_internal.record_state WHERE table_name = $1 AND record_id = ANY ($2)`,
 		m.table.Name, ids).Query(mark(func(match *store.Match) { match.Remembered = true }))

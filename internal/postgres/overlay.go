@@ -35,14 +35,15 @@ type OwnEdits struct {
 // previews asked for inside it. It only reads.
 type Overlay struct {
 	*Database
-	Own *OwnEdits // nil: nothing on top
+	Own   *OwnEdits // nil: nothing on top
+	Batch int64     // that the edits are staged in, 0 for none
 }
 
 var _ store.Store = (*Overlay)(nil)
 
 // Due implements [store.Store].
-func (o *Overlay) Due(ctx context.Context, account string) ([]decide.RecordRef, error) {
-	refs, err := o.Database.Due(ctx, account)
+func (o *Overlay) Due(ctx context.Context, account string, of int64) ([]decide.RecordRef, error) {
+	refs, err := o.Database.Due(ctx, account, of)
 	if err != nil || o.Own == nil {
 		return refs, err
 	}
@@ -80,7 +81,7 @@ func (o *Overlay) Load(ctx context.Context, t *modules.Table, ids []int64) ([]*d
 			byID[edit.Record] = s
 			subjects = append(subjects, s)
 		}
-		s.Change = s.Change.Fold(t, entry)
+		s.Change, s.Batch = s.Change.Fold(t, entry), o.Batch
 		if s.State != nil {
 			s.State.Due = true
 		}

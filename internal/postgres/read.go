@@ -152,14 +152,31 @@ func (d *Database) Within(ctx context.Context, t *modules.Table, account string)
 	return pgx.CollectRows(rows, pgx.RowTo[string])
 }
 
+const (
+	dueStatement = `
+		SELECT d.table_name, d.record_id FROM (
+			SELECT table_name, record_id FROM public.iasql_audit_log
+			WHERE NOT settled AND account = $1 AND change_type IN ('INSERT', 'UPDATE', 'DELETE')
+			UNION
+			SELECT table_name, record_id FROM iasql_internal.record_state WHERE account = $1) d
+		WHERE NOT EXISTS (SELECT FROM iasql_internal.staged s WHERE s.record_id = d.record_id AND s.table_name = d.table_name AND s.batch <> $2)
+		ORDER BY 1, 2`
+	dueInBatch = `
+		SELECT s.table_name, s.record_id FROM iasql_internal.staged s
+		WHERE s.batch = $2 AND s.account = $1
+		  AND (EXISTS (SELECT FROM public.iasql_audit_log l
+		               WHERE NOT l.settled AND l.record_id = s.record_id AND l.table_name = s.table_name AND l.change_type IN ('INSERT', 'UPDATE', 'DELETE'))
+		       OR EXISTS (SELECT FROM iasql_internal.record_state r WHERE r.table_name = s.table_name AND r.record_id = s.record_id))
+		ORDER BY 1, 2`
+)
+
 // Due implements [store.Store].
-func (d *Database) Due(ctx context.Context, account string) ([]decide.RecordRef, error) {
-	rows, err := d.Pool.Query(ctx, `
-		SELECT table_name, record_id FROM public.iasql_audit_log
-		WHERE NOT settled AND account = $1 AND change_type IN ('INSERT', 'UPDATE', 'DELETE')
-		UNION
-		SELECT table_name, record_id FROM iasql_internal.record_state WHERE account = $1
-		ORDER BY 1, 2`, account)
+func (d *Database) Due(ctx context.Context, account string, of int64) ([]decide.RecordRef, error) {
+	statement := dueStatement
+	if of != 0 {
+		statement = dueInBatch
+	}
+	rows, err := d.Pool.Query(ctx, statement, account, of)
 	if err != nil {
 		return nil, err
 	}
@@ -189,6 +206,14 @@ func (d *Database) Load(ctx context.Context, t *modules.Table, ids []int64) ([]*
 			return err
 		})
 		queueStates(batch, t, ids, byID)
+		batch.Queue(`SELECT record_id, batch FROM iasql_internal.staged WHERE record_id = ANY ($2) AND table_name = $1`, t.Name, ids).Query(func(rows pgx.Rows) error {
+			var id, by int64
+			_, err := pgx.ForEachRow(rows, []any{&id, &by}, func() error {
+				byID[id].Batch = by
+				return nil
+			})
+			return err
+		})
 		queueResolutions(batch, t, ids, byID)
 		return tx.SendBatch(ctx, batch).Close()
 	})
@@ -316,10 +341,11 @@ func queueSecrets(batch *pgx.Batch, t *modules.Table, ids []int64, secrets []str
 }
 
 // Deposed implements [store.Store].
-func (d *Database) Deposed(ctx context.Context, account string) ([]*decide.Subject, error) {
+func (d *Database) Deposed(ctx context.Context, account string, of int64) ([]*decide.Subject, error) {
 	rows, err := d.Pool.Query(ctx, `
-		SELECT table_name, record_id, identity, state, message, code, review, attempts, `+dueNow+`
-		FROM iasql_internal.garbage WHERE account = $1 ORDER BY id`, account)
+		SELECT g.table_name, g.record_id, g.identity, g.state, g.message, g.code, g.review, g.attempts, `+dueNow+`, coalesce(s.batch, 0)
+		FROM iasql_internal.garbage g LEFT JOIN iasql_internal.staged s ON s.record_id = g.record_id AND s.table_name = g.table_name
+		WHERE g.account = $1 AND coalesce(s.batch, 0) = $2 ORDER BY g.id`, account, of)
 	if err != nil {
 		return nil, err
 	}
@@ -329,7 +355,7 @@ func (d *Database) Deposed(ctx context.Context, account string) ([]*decide.Subje
 		var table string
 		var identity []byte
 		s := &decide.Subject{Deposed: true, State: &decide.State{}}
-		if err := rows.Scan(&table, &s.RecordID, &identity, &s.State.Name, &s.State.Message, &s.State.Code, &s.State.Review, &s.State.Attempts, &s.State.Due); err != nil {
+		if err := rows.Scan(&table, &s.RecordID, &identity, &s.State.Name, &s.State.Message, &s.State.Code, &s.State.Review, &s.State.Attempts, &s.State.Due, &s.Batch); err != nil {
 			return nil, err
 		}
 		if s.Table = d.Registry.Table(table); s.Table == nil {

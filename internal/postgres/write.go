@@ -33,14 +33,14 @@ const leaseLost = "IA090"
 // of somebody who has not the engine's rights (R20).
 func (d *Database) fenced(ctx context.Context, lease store.Lease, tables []string, f func(pgx.Tx) error) error {
 	return pgx.BeginFunc(ctx, d.Pool, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, holdLease, lease.Account, lease.Fence, tables); err != nil {
+		if _, err := tx.Exec(ctx, holdLease, lease.Account, lease.Fence, tables, lease.Batch); err != nil {
 			return fenceError(err)
 		}
 		return f(tx)
 	})
 }
 
-const holdLease = `SELECT iasql_internal.hold_lease($1, $2, $3)`
+const holdLease = `SELECT iasql_internal.hold_lease($1, $2, $3, $4)`
 
 // untrustedCode is the SQLSTATE of iasql_internal.refuse_untrusted.
 const untrustedCode = "IA091"
@@ -52,18 +52,15 @@ func refusesCode(err error) bool {
 	return errors.As(err, &pg) && pg.Code == untrustedCode
 }
 
-// The SQLSTATEs of iasql_internal.hold_rules.
-const (
-	outdated  = "IA092"
-	batchOpen = "IA093"
-)
+// outdated is the SQLSTATE of iasql_internal.hold_rules.
+const outdated = "IA092"
 
 // holdRules has a transaction fail if what it carries out was decided by rules that
 // do not hold any more (R19). It comes last, next to the commit: what comes up while
 // the transaction writes counts too.
 func holdRules(batch *pgx.Batch, lease store.Lease) {
 	if lease.Rules != "" {
-		batch.Queue(`SELECT iasql_internal.hold_rules($1, $2)`, lease.Rules, lease.Batch)
+		batch.Queue(`SELECT iasql_internal.hold_rules($1)`, lease.Rules)
 	}
 }
 
@@ -77,8 +74,6 @@ func fenceError(err error) error {
 		return store.ErrLeaseLost
 	case outdated:
 		return store.ErrOutdated
-	case batchOpen:
-		return store.ErrRefused
 	}
 	return err
 }
@@ -87,7 +82,7 @@ func fenceError(err error) error {
 // results: all of them go to the server at once, and are one transaction.
 func (d *Database) fencedBatch(ctx context.Context, lease store.Lease, tables []string, queue func(*pgx.Batch) error) error {
 	batch := &pgx.Batch{}
-	batch.Queue(holdLease, lease.Account, lease.Fence, tables)
+	batch.Queue(holdLease, lease.Account, lease.Fence, tables, lease.Batch)
 	if err := queue(batch); err != nil {
 		return err
 	}
@@ -98,7 +93,7 @@ func (d *Database) fencedBatch(ctx context.Context, lease store.Lease, tables []
 // the records, or somebody may have locked their table: then once more, without
 // the rows at fault.
 func (d *Database) Finish(ctx context.Context, lease store.Lease, outcomes []store.Outcome) error {
-	records := assignedWrites(outcomes)
+	records := assignedWrites(lease.Batch, outcomes)
 	err := d.fencedBatch(ctx, lease, tablesOf(records), func(batch *pgx.Batch) error {
 		for _, w := range records {
 			batch.Queue(w.statement, w.args(w.ids)...)
@@ -214,7 +209,7 @@ func (d *Database) refusesTable(ctx context.Context, t *modules.Table) bool {
 
 // assignedWrites are the writes of what the cloud has assigned, or no longer
 // has.
-func assignedWrites(outcomes []store.Outcome) (writes []recordWrite) {
+func assignedWrites(batch int64, outcomes []store.Outcome) (writes []recordWrite) {
 	var (
 		tables  []*modules.Table
 		created = map[*modules.Table][]store.Outcome{}
@@ -236,7 +231,7 @@ func assignedWrites(outcomes []store.Outcome) (writes []recordWrite) {
 		}
 	}
 	for _, t := range tables {
-		if w := recordCreated(t, created[t]); w != nil {
+		if w := recordCreated(batch, t, created[t]); w != nil {
 			writes = append(writes, *w)
 		}
 		if w := clearAssigned(t, cleared[t]); w != nil {
@@ -266,13 +261,15 @@ func queueGarbage(batch *pgx.Batch, s *decide.Subject) error {
 // recordCreated writes what the cloud assigned to new objects to their
 // records. A record that somebody's open transaction holds is left for the next
 // pass: its state knows the identity.
-func recordCreated(t *modules.Table, outcomes []store.Outcome) *recordWrite {
+func recordCreated(batch int64, t *modules.Table, outcomes []store.Outcome) *recordWrite {
 	var (
 		rows []modules.Row
 		ids  []int64
+		keys []string
 	)
 	for _, o := range outcomes {
-		ids, rows = append(ids, o.Subject.RecordID), append(rows, o.Object)
+		key, _ := t.Key(o.Object)
+		ids, rows, keys = append(ids, o.Subject.RecordID), append(rows, o.Object), append(keys, key)
 	}
 	var sets, params, names []string
 	values := map[string]string{}
@@ -301,7 +298,8 @@ func recordCreated(t *modules.Table, outcomes []store.Outcome) *recordWrite {
 	}
 	sh := shapeOf(t)
 	// A user may have adopted the object with another record already: its state
-	// keeps the identity until the next pass finds that out.
+	// keeps the identity until the next pass finds that out. So it does while a batch
+	// has staged a record that had the identity (R21).
 	same := []string{"o.id <> t.id", "o.account = t.account"}
 	if t.Reach == modules.PerRegion {
 		same = append(same, "o.region = t.region")
@@ -317,12 +315,20 @@ func recordCreated(t *modules.Table, outcomes []store.Outcome) *recordWrite {
 	// for everyone who holds the row, even FOR KEY SHARE; hence FOR UPDATE.
 	// OFFSET 0 keeps the identity's index in use: as a join, and while the table
 	// has no statistics, every record of the account would be looked at.
+	args = append(args, keys, t.Name, batch)
+	n := len(args) + 1
+	region := ""
+	if t.Reach == modules.PerRegion {
+		region = " AND k.region = t.region"
+	}
 	statement := fmt.Sprintf(`
 		WITH free AS MATERIALIZED (SELECT id FROM %s WHERE id = ANY ($1) AND id = ANY ($2) FOR UPDATE SKIP LOCKED)
 		UPDATE %s t SET %s
-		FROM unnest($1::bigint[], %s) v (id, %s)
-		WHERE t.id = v.id AND t.id IN (SELECT id FROM free) AND NOT EXISTS (SELECT FROM %s o WHERE %s OFFSET 0)`,
-		sh.name, sh.name, strings.Join(sets, ", "), strings.Join(params, ", "), strings.Join(names, ", "), sh.name, strings.Join(same, " AND "))
+		FROM unnest($1::bigint[], %s, $%d::text[]) v (id, %s, key)
+		WHERE t.id = v.id AND t.id IN (SELECT id FROM free) AND NOT EXISTS (SELECT FROM %s o WHERE %s OFFSET 0)
+		  AND NOT EXISTS (SELECT FROM iasql_internal.staged_key k
+		                  WHERE k.key = v.key AND k.table_name = $%d AND k.account = t.account%s AND k.batch <> $%d)`,
+		sh.name, sh.name, strings.Join(sets, ", "), strings.Join(params, ", "), n-2, strings.Join(names, ", "), sh.name, strings.Join(same, " AND "), n-1, region, n)
 	return &recordWrite{t, ids, statement, func(ids []int64) []any { return append([]any{args[0], ids}, args[1:]...) }}
 }
 

@@ -31,7 +31,7 @@ func (c *checker) creating(r *run, call *decide.Intent, want modules.Row) (destr
 	}
 	live := 0
 	for o := range c.owned[at] {
-		if o.now() != nil && o.by == at && !c.isDeposed(o) && !c.claimed(o, at) {
+		if o.now() != nil && !going(o.now()) && o.by == at && !c.isDeposed(o) && !c.claimed(o, at) {
 			live++
 		}
 	}

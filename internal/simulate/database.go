@@ -35,6 +35,7 @@ type auditRow struct {
 	// settledAt is when it was settled.
 	settledAt time.Duration
 	committed time.Duration
+	batch     int64 // 0 for none
 }
 
 // deletion is what the audit log says of a record's deletion.
@@ -115,8 +116,12 @@ type database struct {
 	listings   map[listingKey]*listingRow
 	found      map[decide.RecordRef]time.Duration // when an engine last inserted the record
 	fence      int64
-	// batch is the open batch, 0 for none; the world opens none.
-	batch, lastBatch int64
+	lastBatch  int64
+	batches    map[int64]*batchRow // those that are open
+	sessions   map[int]int64       // the batch that a slot works in
+	staged     map[decide.RecordRef]stagedRow
+	stagedKeys map[uniqueKey]map[int64]bool
+	needed     map[decide.RecordRef]map[int64]bool // by which batches
 	// writes counts what the engine wrote, for R12; lastWrite says what.
 	writes    int
 	lastWrite string
@@ -126,7 +131,9 @@ func newDatabase(w *world) *database {
 	db := &database{
 		w: w, nextID: map[string]int64{}, rows: map[string]map[int64]*row{}, log: map[decide.RecordRef][]*auditRow{},
 		pending: map[decide.RecordRef][]*auditRow{}, deleted: map[decide.RecordRef]deletion{}, txs: map[int]*tx{}, imported: map[string]bool{},
-		states: map[decide.RecordRef]*stateRow{}, protection: decide.Protection{}, found: map[decide.RecordRef]time.Duration{}, listings: map[listingKey]*listingRow{}, limits: decide.DeleteLimits{Max: 100, Ratio: 1, Floor: 5},
+		states: map[decide.RecordRef]*stateRow{}, protection: decide.Protection{}, found: map[decide.RecordRef]time.Duration{}, listings: map[listingKey]*listingRow{},
+		batches: map[int64]*batchRow{}, sessions: map[int]int64{}, staged: map[decide.RecordRef]stagedRow{}, stagedKeys: map[uniqueKey]map[int64]bool{},
+		needed: map[decide.RecordRef]map[int64]bool{}, limits: decide.DeleteLimits{Max: 100, Ratio: 1, Floor: 5},
 	}
 	for _, t := range tables {
 		db.rows[t.Name] = map[int64]*row{}
@@ -172,6 +179,11 @@ func (db *database) refs() []decide.RecordRef {
 		return cmp.Or(cmp.Compare(a.Table, b.Table), cmp.Compare(a.ID, b.ID))
 	})
 	return list
+}
+
+// due are the records to be looked at that a batch has staged, or for 0 none has.
+func (db *database) due(batch int64) []decide.RecordRef {
+	return slices.DeleteFunc(db.refs(), func(at decide.RecordRef) bool { return db.staged[at].batch != batch })
 }
 
 func (db *database) byKey(t *modules.Table, scope modules.Scope, key string) *row {
@@ -241,10 +253,15 @@ func (db *database) match(t *modules.Table, scope modules.Scope, objects []modul
 		m := &matches[i]
 		if r := db.byKey(t, scope, key); r != nil {
 			m.Record = record(t, r)
-			m.Pending = len(db.pending[ref(t, r.id)]) > 0
+			m.Pending = len(db.pending[ref(t, r.id)]) > 0 || db.staged[ref(t, r.id)].batch != 0
 			m.Remembered = db.states[ref(t, r.id)] != nil
 		} else {
 			m.Pending = db.pendingKey(t, scope, key, nil)
+			for batch := range db.stagedKeys[uniqueKey{t.Name, scope, key}] {
+				if m.Pending = true; m.Batch == 0 || batch < m.Batch {
+					m.Batch = batch
+				}
+			}
 			for at, st := range db.states {
 				m.Remembered = m.Remembered || at.Table == t.Name && st.key == key && st.scope.Account == scope.Account && t.Scope(st.Identity).Region == scope.Region
 			}
@@ -298,7 +315,7 @@ func (db *database) load(t *modules.Table, ids []int64) []*decide.Subject {
 	var subjects []*decide.Subject
 	for _, id := range ids {
 		at := ref(t, id)
-		s := &decide.Subject{Table: t, RecordID: id}
+		s := &decide.Subject{Table: t, RecordID: id, Batch: db.staged[at].batch}
 		if r := db.rows[t.Name][id]; r != nil {
 			s.Record = record(t, r)
 			for i := range t.Columns {
@@ -347,12 +364,15 @@ func (db *database) unsettled(at decide.RecordRef, audit int64) bool {
 	return slices.ContainsFunc(db.pending[at], func(a *auditRow) bool { return a.ID == audit })
 }
 
-func (db *database) deposedSubjects() []*decide.Subject {
+func (db *database) deposedSubjects(batch int64) []*decide.Subject {
 	var list []*decide.Subject
 	for _, g := range db.deposed {
+		if db.staged[ref(g.table, g.record)].batch != batch {
+			continue
+		}
 		st := g.State
 		st.Due, st.Backoff = g.next <= db.w.now, 0
-		list = append(list, &decide.Subject{Deposed: true, Table: g.table, RecordID: g.record, State: &st})
+		list = append(list, &decide.Subject{Deposed: true, Table: g.table, RecordID: g.record, State: &st, Batch: batch})
 	}
 	return list
 }

@@ -61,7 +61,7 @@ func (w *world) cycle(spec *Action, depth int) error {
 	w.db.fence++
 	r := &run{
 		w: w, spec: spec, rng: rand.New(rand.NewPCG(spec.Seed, 7)), depth: depth, started: w.now,
-		lease:  store.Lease{Account: account, Fence: w.db.fence, Cycle: w.db.fence},
+		lease:  store.Lease{Account: account, Fence: w.db.fence, Cycle: w.db.fence, Batch: spec.batch, Reviewed: spec.reviewed},
 		listed: map[objectKey]bool{}, failed: map[objectKey]bool{}, missing: map[objectKey]bool{}, wanted: make(chan struct{}, 1),
 	}
 	w.runs = append(w.runs, r)
@@ -79,7 +79,7 @@ func (w *world) cycle(spec *Action, depth int) error {
 	if spec.Do == Preview && len(spec.Inject) == 0 && (calls != w.cloud.calls || writes != w.db.writes) {
 		w.violate("R9", "a preview wrote (%s)", w.db.lastWrite)
 	}
-	if r.deletes > w.db.limits.Max && depth == 0 {
+	if r.deletes > w.db.limits.Max && depth == 0 && !spec.reviewed {
 		w.violate("R7", "a cycle deleted %d objects, max_deletes is %d", r.deletes, w.db.limits.Max)
 	}
 	w.report = report
@@ -303,9 +303,9 @@ func (r *run) Within(_ context.Context, t *modules.Table, account string) ([]str
 }
 
 // Due implements store.Store.
-func (r *run) Due(context.Context, string) ([]decide.RecordRef, error) {
+func (r *run) Due(_ context.Context, _ string, batch int64) ([]decide.RecordRef, error) {
 	err := r.boundary("Due")
-	return r.w.db.refs(), err
+	return r.w.db.due(batch), err
 }
 
 // Load implements store.Store.
@@ -324,9 +324,9 @@ func (r *run) Found(_ context.Context, t *modules.Table, ids []int64) ([]int64, 
 }
 
 // Deposed implements store.Store.
-func (r *run) Deposed(context.Context, string) ([]*decide.Subject, error) {
+func (r *run) Deposed(_ context.Context, _ string, batch int64) ([]*decide.Subject, error) {
 	err := r.boundary("Deposed")
-	return r.w.db.deposedSubjects(), err
+	return r.w.db.deposedSubjects(batch), err
 }
 
 // Dependents implements store.Store.
@@ -381,6 +381,7 @@ func (r *run) Begin(_ context.Context, lease store.Lease, call decide.Intent) (i
 	if err != nil {
 		return 0, err
 	}
+	r.w.check.begun(r, &call)
 	t := registry.Table(call.Record.Table)
 	o := r.w.cloud.live(t, call.Scope, call.Key)
 	r.made = o != nil && r.w.check.made(call.Record, o)

@@ -24,6 +24,10 @@ func (w *world) fixpoint() {
 		w.db.commit(slot)
 	}
 	w.trace("faults stop")
+	w.endBatches()
+	if w.failed != nil {
+		return
+	}
 	// A person looks at what failed for good, once: what the cloud refused for
 	// a reason of the moment must not stay.
 	w.settleDown("first")
@@ -35,14 +39,19 @@ func (w *world) fixpoint() {
 			w.violate("R14", "%v still says %s: %s, and should have healed by itself", at, st.Name, st.Message)
 		}
 	}
+	w.retryAll()
+	w.settleDown("after retry")
+	if w.failed == nil {
+		w.final()
+	}
+}
+
+// retryAll is a person who looks at what has failed for good.
+func (w *world) retryAll() {
 	for _, st := range w.db.states {
 		if st.Review && st.Name != decide.StateConflict {
 			st.next, st.Attempts, st.Unconfirmed = w.now, 0, 0
 		}
-	}
-	w.settleDown("after retry")
-	if w.failed == nil {
-		w.final()
 	}
 }
 

@@ -9,6 +9,10 @@ import (
 // preview runs a preview and, if nothing else happens meanwhile, the cycle it
 // speaks of: that cycle does what the preview has listed and nothing else (R10).
 func (w *world) preview(a *Action) {
+	if b := w.db.batches[w.db.sessions[a.Slot]]; b != nil {
+		w.batchPreview(a, b)
+		return
+	}
 	// What backs off may be due a moment later, and what a lost call has become
 	// is found out by the cycle alone.
 	unclear := len(w.db.states) > 0 || len(w.db.deposed) > 0 || slices.ContainsFunc(w.db.ops, func(op *opRow) bool {

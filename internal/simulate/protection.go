@@ -128,10 +128,18 @@ func (c *checker) kept(call *decide.Intent) {
 	}
 }
 
-// pulledPaused checks what was pulled into a record.
+// pulledPaused checks what was pulled into a record. It may be told which object this
+// engine has made for it.
 func (c *checker) pulledPaused(t *modules.Table, at decide.RecordRef, row modules.Row) {
 	r := c.run()
+	made := slices.ContainsFunc(c.w.db.ops, func(op *opRow) bool {
+		key, named := t.Key(row)
+		return named && op.Record == at && op.Kind == decide.OpCreate && op.Key == key
+	})
 	for name := range row {
+		if t.Column(name).Identity && t.Column(name).Assigned && made {
+			continue
+		}
 		if col := t.Column(name); c.paused(r, at, name) && (!col.Assigned || c.paused(r, at, "")) && !col.WriteOnly {
 			c.w.violate("R25", "%v: %s is paused and was pulled", at, name)
 		}

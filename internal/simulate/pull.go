@@ -45,7 +45,7 @@ func (db *database) pullGroup(lease store.Lease, pulls []store.Pull, results []s
 		return err
 	}
 	w := db.newPulling(pulls)
-	failure := w.write(pulls, results)
+	failure := w.write(lease, pulls, results)
 	switch {
 	case failure == nil:
 		w.conclude(pulls, results)
@@ -64,7 +64,7 @@ func (db *database) pullGroup(lease store.Lease, pulls []store.Pull, results []s
 }
 
 // write writes the records. If it fails, nothing is written.
-func (w *pulling) write(pulls []store.Pull, results []store.PullResult) error {
+func (w *pulling) write(lease store.Lease, pulls []store.Pull, results []store.PullResult) error {
 	var failure error
 	for i, p := range pulls {
 		var applied bool
@@ -74,15 +74,19 @@ func (w *pulling) write(pulls []store.Pull, results []store.PullResult) error {
 		case decide.UpdateRecord:
 			applied, failure = w.update(p)
 		case decide.DeleteRecord:
-			applied = w.delete(p)
+			applied, failure = w.delete(p, lease.Batch)
 		}
 		if results[i] = (store.PullResult{Applied: applied}); failure != nil {
 			break
 		}
 	}
 	for _, u := range w.undos {
+		r := w.db.rows[w.t.Name][u.id]
 		if failure == nil {
-			failure = w.db.violated(w.t, u.id, w.db.rows[w.t.Name][u.id])
+			failure = w.db.violated(w.t, u.id, r)
+		}
+		if failure == nil && r != nil && w.db.refersToStaged(w.t, r.vals, lease.Batch) {
+			failure = fmt.Errorf("%s %d refers to what is only staged in a batch", w.t.Name, u.id)
 		}
 	}
 	if failure != nil {
@@ -179,26 +183,30 @@ func (w *pulling) update(p store.Pull) (applied bool, err error) {
 			return false, fmt.Errorf("duplicate identity %s %s", t.Name, key)
 		}
 	}
-	w.did = append(w.did, func() { db.w.check.updated(p, old, vals) })
+	w.did = append(w.did, func() { db.w.check.pulled(p); db.w.check.updated(p, old, vals) })
 	w.put(id, old, vals)
 	return true, nil
 }
 
-func (w *pulling) delete(p store.Pull) (applied bool) {
+func (w *pulling) delete(p store.Pull, batch int64) (applied bool, err error) {
 	db, at := w.db, p.Subject.Ref()
 	old := w.current(p)
 	if old == nil {
-		return false
+		return false, nil
+	}
+	if db.stagedElsewhere(at, batch) || db.neededElsewhere(at, 0) {
+		return false, fmt.Errorf("%v is staged in a batch, or needed by one", at)
 	}
 	w.did = append(w.did, func() {
 		db.nextAudit++
 		key, _ := w.t.Key(old.vals)
 		db.logDeletion(at, db.nextAudit, key)
+		db.w.check.pulled(p)
 		db.w.check.deleted(p, old)
 	})
 	w.undos = append(w.undos, undo{at.ID, old})
 	delete(db.rows[w.t.Name], at.ID)
-	return true
+	return true, nil
 }
 
 // conclude does what comes with records that were written.

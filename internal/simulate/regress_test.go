@@ -6,6 +6,23 @@ import "testing"
 // number of schedules a test run has the time for.
 func TestRegressions(t *testing.T) {
 	for what, s := range map[string]*Schedule{
+		"a deletion that is undone before it was begun, of what refers to itself": {Seed: 149530, Constrained: false, Slow: true, MaxDeletes: 100, Ratio: 1, Rows: 2, Actions: []Action{
+			{Do: Cycle, Seed: 12256694284488619583},
+			{Do: Edit, Slot: 2, A: 1, B: 49, C: 25, D: 47},
+			{Do: BatchBegin, A: 1, B: 48, D: 38, Seed: 6987114000156387571},
+			{Do: Remove, A: 1, B: 20, C: 34, D: 11},
+			{Do: BatchCommit, A: 60, Seed: 10148646938017655273, Inject: []Action{
+				{Do: Kill, At: 6},
+			}},
+			{Do: BatchRollback, A: 4, Seed: 4183903202342427203},
+		}},
+		"a batch that adopts what a replacement has left to be deleted": {Seed: 103832, Constrained: false, Slow: true, MaxDeletes: 100, Ratio: 1, Rows: 2, Actions: []Action{
+			{Do: Cycle, Seed: 14191419331569952169},
+			{Do: Edit, Slot: 2, B: 35, C: 9, D: 18},
+			{Do: Cycle, Push: true, Seed: 14929885569486536688},
+			{Do: BatchBegin, Slot: 2, B: 10, C: 19, D: 5, Seed: 17531409104278645980},
+			{Do: Adopt, Slot: 2, B: 60, C: 57, D: 46},
+		}},
 		"a creation in doubt, and a pause": {Seed: 30512, Constrained: false, Slow: true, MaxDeletes: 100, Ratio: 1, Rows: 0, Actions: []Action{
 			{Do: Cycle, Seed: 17655868993286827177},
 			{Do: Cycle, Seed: 8103519835777318342, Inject: []Action{
@@ -25,6 +42,13 @@ func TestRegressions(t *testing.T) {
 				{Do: Protect, At: 1, A: 33, B: 13, C: 12, D: 25},
 			}},
 			{Do: Rule, Slot: 1, A: 3, B: 51, C: 50, D: 33},
+		}},
+		"a batch that is undone, of which one record has taken over the object of another": {Seed: 8969, Constrained: false, Slow: false, MaxDeletes: 2, Ratio: 1, Rows: 3, Actions: []Action{
+			{Do: Cycle, Seed: 12894307696758451726},
+			{Do: BatchBegin, Slot: 1, A: 2, B: 62, C: 29, D: 4, Seed: 13005116588593717430},
+			{Do: Edit, Slot: 1, A: 2, B: 32, C: 48, D: 42},
+			{Do: Insert, Slot: 1, A: 2, B: 1, D: 57},
+			{Do: BatchCommit, Slot: 1, A: 2, B: 15, C: 23, D: 49, Seed: 9415793215561350268},
 		}},
 		"a read that does not show what was found a moment ago, under ENFORCE": {Seed: 780367, Constrained: false, Slow: false, MaxDeletes: 100, Ratio: 1, Rows: 5, Actions: []Action{
 			{Do: Cycle, Seed: 256819695308324561},

@@ -31,6 +31,12 @@ const (
 	Retry       Do = "Retry"
 	Wait        Do = "Wait"
 
+	BatchBegin    Do = "BatchBegin"    // by the session of Slot
+	BatchCommit   Do = "BatchCommit"   // of that session's batch; goes on where an earlier one was cut off
+	BatchRollback Do = "BatchRollback" // likewise
+	BatchJoin     Do = "BatchJoin"     // the session of Slot works in a batch that is open
+	Vanish        Do = "Vanish"        // the session of Slot ends, with its transaction
+
 	Cycle   Do = "Cycle"
 	Preview Do = "Preview"
 
@@ -60,6 +66,9 @@ type Action struct {
 	Region        string
 	Inject        []Action
 	At            int
+
+	batch    int64 // that the cycle is of, 0 for none
+	reviewed bool
 }
 
 // Schedule is a world's settings and all that happens in it.
@@ -87,6 +96,9 @@ func NewSchedule(seed uint64) *Schedule {
 	g.rules = pick(rng, 0, 0, 0.05, 0.15)
 	g.open = pick(rng, 0, 0.1, 0.4)
 	g.only = rng.IntN(len(tables) * 2)
+	if rng.IntN(3) == 0 {
+		g.batches = pick(rng, 0.1, 0.25)
+	}
 	s.Constrained = rng.IntN(6) == 0
 	if rng.IntN(6) == 0 {
 		s.MaxDeletes = 1 + rng.IntN(3)
@@ -101,6 +113,10 @@ func NewSchedule(seed uint64) *Schedule {
 		s.Actions = append(s.Actions, Action{Do: Cycle, Seed: rng.Uint64()})
 	}
 	for n := 4 + rng.IntN(24); len(s.Actions) < n; {
+		if rng.Float64() < g.batches {
+			s.Actions = append(s.Actions, g.batch()...)
+			continue
+		}
 		s.Actions = append(s.Actions, g.next(0))
 	}
 	return s
@@ -109,9 +125,9 @@ func NewSchedule(seed uint64) *Schedule {
 func pick[T any](rng *rand.Rand, list ...T) T { return list[rng.IntN(len(list))] }
 
 type generator struct {
-	rng                                                *rand.Rand
-	faults, stale, kills, inside, rules, open, removes float64
-	only                                               int
+	rng                                                         *rand.Rand
+	faults, stale, kills, inside, rules, open, removes, batches float64
+	only                                                        int
 }
 
 func (g *generator) next(depth int) Action {
@@ -124,6 +140,9 @@ func (g *generator) next(depth int) Action {
 	switch n := rng.IntN(100); {
 	case rng.Float64() < g.rules:
 		a.Do = pick(rng, Rule, Rule, Rule, Unrule, Protect, Protect)
+	case g.batches > 0 && rng.Float64() < g.batches:
+		a.Do = pick(rng, BatchBegin, BatchBegin, BatchBegin, BatchCommit, BatchCommit, BatchCommit, BatchRollback, BatchJoin, Vanish)
+		a.Seed, a.Faults, a.Stale = rng.Uint64(), g.faults, g.stale
 	case rng.Float64() < g.removes:
 		a.Do = Remove
 	case n < 14:
@@ -162,6 +181,42 @@ func (g *generator) next(depth int) Action {
 		a = g.cycle(depth)
 	}
 	return a
+}
+
+// batch makes what a person does with a batch from its beginning to its end, others
+// acting meanwhile.
+func (g *generator) batch() []Action {
+	rng := g.rng
+	slot := rng.IntN(3)
+	list := []Action{{Do: BatchBegin, Slot: slot}}
+	for range 1 + rng.IntN(6) {
+		a := g.next(0)
+		switch a.Do {
+		case Insert, Edit, Remove, Reinsert, Adopt:
+			if rng.IntN(4) > 0 {
+				a.Slot = slot
+			}
+		}
+		list = append(list, a)
+	}
+	end := func(do Do) Action {
+		a := Action{Do: do, Slot: slot, A: rng.IntN(64), Seed: rng.Uint64(), Faults: g.faults, Stale: g.stale}
+		if rng.IntN(2) == 0 { // it is cut off
+			a.Inject = []Action{{Do: pick(rng, Kill, KillAfter), At: 1 + rng.IntN(pick(rng, 12, 30, 60))}}
+		}
+		return a
+	}
+	switch rng.IntN(6) {
+	case 0:
+		list = append(list, Action{Do: Vanish, Slot: slot})
+	case 1:
+		list = append(list, end(BatchRollback))
+	case 2:
+		list = append(list, end(BatchCommit))
+	default: // whose commit is rolled back, unless it is over
+		list = append(list, end(BatchCommit), end(BatchRollback))
+	}
+	return list
 }
 
 func (g *generator) cycle(depth int) Action {

@@ -72,32 +72,27 @@ func (s *Store) Insert(_ context.Context, slot int, table string, id int64, row 
 	if ok {
 		id = tx.audit[len(tx.audit)-1].RecordID
 	}
-	s.ended(slot)
-	return id, ok, nil
+	return id, s.ended(slot) && ok, nil
 }
 
 // Update is UPDATE of one record. It returns whether anything was changed.
 func (s *Store) Update(_ context.Context, slot int, table string, id int64, set modules.Row) (bool, error) {
-	defer s.ended(slot)
-	return s.w.db.update(s.w.db.tx(slot), registry.Table(table), id, set), nil
+	ok := s.w.db.update(s.w.db.tx(slot), registry.Table(table), id, set)
+	return s.ended(slot) && ok, nil
 }
 
 // Delete is DELETE of one record. It returns whether it was deleted.
 func (s *Store) Delete(_ context.Context, slot int, table string, id int64) (bool, error) {
-	defer s.ended(slot)
-	return s.w.db.remove(s.w.db.tx(slot), registry.Table(table), id), nil
+	ok := s.w.db.remove(s.w.db.tx(slot), registry.Table(table), id)
+	return s.ended(slot) && ok, nil
 }
 
-func (s *Store) ended(slot int) {
-	if slot == 0 {
-		s.w.db.commit(0)
-	}
-}
+func (s *Store) ended(slot int) bool { return slot != 0 || s.w.db.commit(0) }
 
-// Commit commits the transaction of a slot.
-func (s *Store) Commit(_ context.Context, slot int) error {
-	s.w.db.commit(slot)
-	return nil
+// Commit commits the transaction of a slot. It returns whether that was not rolled
+// back instead.
+func (s *Store) Commit(_ context.Context, slot int) (bool, error) {
+	return s.w.db.commit(slot), nil
 }
 
 // Rollback rolls the transaction of a slot back.
@@ -189,30 +184,58 @@ func (s *Store) Set(_ context.Context, name, value string) (bool, error) {
 	return true, nil
 }
 
-// OpenBatch opens a batch and returns its id, 0 if one is open already.
-func (s *Store) OpenBatch(context.Context) (int64, error) {
-	db := s.w.db
-	if db.batch != 0 {
-		return 0, nil
-	}
-	db.lastBatch++
-	db.batch = db.lastBatch
-	return db.batch, nil
+// OpenBatch opens a batch of the session of a slot, which has no transaction open,
+// and returns its id; 0 if the session works in a batch already.
+func (s *Store) OpenBatch(_ context.Context, slot int) (int64, error) {
+	return s.w.db.openBatch(slot), nil
 }
 
-// CloseBatch closes the open batch. It returns false if there is none, or if
-// somebody is still editing in it.
-func (s *Store) CloseBatch(context.Context) (bool, error) {
-	db := s.w.db
-	for _, tx := range db.txs {
-		if tx.inBatch {
+// CloseBatch closes the session's batch and keeps its changes. It returns false if
+// there is none.
+func (s *Store) CloseBatch(_ context.Context, slot int) (bool, error) {
+	b := s.w.db.batches[s.w.db.sessions[slot]]
+	if b != nil {
+		s.w.db.closeBatch(b)
+	}
+	return b != nil, nil
+}
+
+// RollbackBatch undoes the session's batch. It returns false if there is none, or if
+// somebody stands in the way.
+func (s *Store) RollbackBatch(_ context.Context, slot int) (bool, error) {
+	b := s.w.db.batches[s.w.db.sessions[slot]]
+	return b != nil && b.phase == "open" && s.w.db.rollbackBatch(b), nil
+}
+
+// BeginCommit closes the session's batch to edits. It returns false if there is none
+// that is open, or somebody edits in it.
+func (s *Store) BeginCommit(_ context.Context, slot int) (bool, error) {
+	b := s.w.db.batches[s.w.db.sessions[slot]]
+	if b == nil || b.phase != "open" {
+		return false, nil
+	}
+	for _, tx := range s.w.db.txs {
+		if tx.batch == b.id && len(tx.audit) > 0 {
 			return false, nil
 		}
 	}
-	open := db.batch != 0
-	db.batch = 0
-	return open, nil
+	b.phase, b.waiting = "committing", nil
+	return true, nil
 }
+
+// RevertBatch writes back the records of the session's batch, whose commit was begun.
+// It returns false if there is none, or if somebody stands in the way.
+func (s *Store) RevertBatch(_ context.Context, slot int) (bool, error) {
+	b := s.w.db.batches[s.w.db.sessions[slot]]
+	if b == nil || b.phase != "committing" || s.w.db.held(b) {
+		return false, nil
+	}
+	s.w.db.restoreBatch(b)
+	return true, nil
+}
+
+// Editing reports whether a slot has a transaction open.
+func (s *Store) Editing(slot int) bool { return s.w.db.txs[slot] != nil }
 
 // Decide resolves the n-th conflict in favour of "database" or "cloud". It returns
 // whether it was open.
@@ -312,11 +335,11 @@ func (s *Store) Within(_ context.Context, t *modules.Table, of string) ([]string
 }
 
 // Due implements [store.Store].
-func (s *Store) Due(_ context.Context, of string) ([]decide.RecordRef, error) {
+func (s *Store) Due(_ context.Context, of string, batch int64) ([]decide.RecordRef, error) {
 	if of != account {
 		return nil, nil
 	}
-	return s.w.db.refs(), nil
+	return s.w.db.due(batch), nil
 }
 
 // Load implements [store.Store].
@@ -330,11 +353,11 @@ func (s *Store) Found(_ context.Context, t *modules.Table, ids []int64) ([]int64
 }
 
 // Deposed implements [store.Store].
-func (s *Store) Deposed(_ context.Context, of string) ([]*decide.Subject, error) {
+func (s *Store) Deposed(_ context.Context, of string, batch int64) ([]*decide.Subject, error) {
 	if of != account {
 		return nil, nil
 	}
-	return s.w.db.deposedSubjects(), nil
+	return s.w.db.deposedSubjects(batch), nil
 }
 
 // Dependents implements [store.Store].

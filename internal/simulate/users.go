@@ -17,10 +17,13 @@ type tx struct {
 	shared map[decide.RecordRef]bool        // FOR KEY SHARE
 	// taken are the identities that it has given to records, also those it has taken
 	// away again: a unique index has them until the transaction ends.
-	taken map[uniqueKey]bool
-	audit []*auditRow
-	// inBatch: it has edited while a batch was open.
-	inBatch bool
+	taken    map[uniqueKey]bool
+	audit    []*auditRow
+	batch    int64 // that its changes belong to, 0 for none
+	stagings []staging
+	// doubts are references of records that have moved to another region, or that
+	// others have moved away from: they have to be to the same region in the end.
+	doubts []columnRef
 	// allowReplace: iasql.allow_replace is on.
 	allowReplace bool
 }
@@ -34,7 +37,7 @@ type uniqueKey struct {
 
 func (db *database) tx(slot int) *tx {
 	if db.txs[slot] == nil {
-		db.txs[slot] = &tx{over: map[decide.RecordRef]modules.Row{}, shared: map[decide.RecordRef]bool{}, taken: map[uniqueKey]bool{}}
+		db.txs[slot] = &tx{over: map[decide.RecordRef]modules.Row{}, shared: map[decide.RecordRef]bool{}, taken: map[uniqueKey]bool{}, batch: db.batchOf(slot)}
 	}
 	return db.txs[slot]
 }
@@ -100,10 +103,11 @@ func (db *database) insert(tx *tx, t *modules.Table, id int64, vals modules.Row)
 			vals[c.Name] = modules.Null // what it stands for is not known here
 		}
 	}
-	if !db.allowed(tx, t, id, vals) {
+	if !db.allowed(tx, t, id, vals, false) || !db.mayWrite(tx, t, id, vals) {
 		return false
 	}
 	db.userWrite(tx, at, vals)
+	db.stage(tx, t, id, nil, vals)
 	db.audit(tx, &auditRow{Entry: auditlog.Entry{RecordID: id, Type: "INSERT"}, table: t, change: vals})
 	return true
 }
@@ -133,18 +137,64 @@ func (db *database) update(tx *tx, t *modules.Table, id int64, set modules.Row) 
 			key, _ = t.Key(old)
 		}
 	}
-	if len(change) == 0 || !db.allowed(tx, t, id, vals) || db.keeps(tx, t, id, change) {
+	_, moves := change[modules.ColumnRegion]
+	if len(change) == 0 || !db.allowed(tx, t, id, vals, moves) || db.keeps(tx, t, id, change) {
 		return false
 	}
 	if _, account := change[modules.ColumnAccount]; account {
 		return false
 	}
-	if _, moves := change[modules.ColumnRegion]; moves && (db.named(tx, at) || db.sharedByOther(tx, at)) {
+	if moves && db.sharedByOther(tx, at) {
+		return false
+	}
+	if !db.mayWrite(tx, t, id, vals) {
 		return false
 	}
 	db.userWrite(tx, at, vals)
+	if moves {
+		db.doubt(tx, t, id, vals)
+	}
+	db.stage(tx, t, id, old, vals)
 	db.audit(tx, &auditRow{Entry: auditlog.Entry{RecordID: id, Type: "UPDATE", Original: masked(t, original)}, table: t, change: change, key: key, scope: t.Scope(old)})
 	return true
+}
+
+// doubt notes the references that a move to another region has left behind.
+func (db *database) doubt(tx *tx, t *modules.Table, id int64, vals modules.Row) {
+	for i := range t.Columns {
+		if c := &t.Columns[i]; c.References != nil && !vals[c.Name].IsNull() {
+			tx.doubts = append(tx.doubts, columnRef{ref(t, id), c.Name})
+		}
+	}
+	for _, child := range tables {
+		for i := range child.Columns {
+			c := &child.Columns[i]
+			if c.References == nil || c.References.Table != t.Name {
+				continue
+			}
+			for _, other := range db.visible(tx, child, false) {
+				if r, _ := db.see(tx, ref(child, other)); !r[c.Name].IsNull() && r[c.Name].Int() == id {
+					tx.doubts = append(tx.doubts, columnRef{ref(child, other), c.Name})
+				}
+			}
+		}
+	}
+}
+
+// astray reports whether a reference that a move has left behind leads to another
+// region in the end.
+func (db *database) astray(tx *tx) bool {
+	for _, d := range tx.doubts {
+		r, ok := db.see(tx, d.RecordRef)
+		if !ok || r[d.column].IsNull() {
+			continue
+		}
+		parent, there := db.see(tx, decide.RecordRef{Table: registry.Table(d.Table).Column(d.column).References.Table, ID: r[d.column].Int()})
+		if there && parent[modules.ColumnRegion] != r[modules.ColumnRegion] {
+			return true
+		}
+	}
+	return false
 }
 
 // remove is DELETE of one record.
@@ -154,11 +204,12 @@ func (db *database) remove(tx *tx, t *modules.Table, id int64) bool {
 	if !ok || db.heldByOther(tx, at) || modes.New(db.rules).Of(t.Name, id, "") == modes.Track {
 		return false
 	}
-	if db.sharedByOther(tx, at) || db.named(tx, at) || db.protection.Of(at) && db.hasObject(tx, at) {
+	if db.sharedByOther(tx, at) || db.named(tx, at) || db.protection.Of(at) && db.hasObject(tx, at) || !db.mayWrite(tx, t, id, nil) {
 		return false
 	}
 	key, _ := t.Key(old)
 	db.userWrite(tx, at, nil)
+	db.stage(tx, t, id, old, nil)
 	db.audit(tx, &auditRow{Entry: auditlog.Entry{RecordID: id, Type: "DELETE", Original: masked(t, old)}, table: t, key: key, scope: t.Scope(old)})
 	return true
 }
@@ -193,8 +244,9 @@ func (db *database) named(tx *tx, at decide.RecordRef) bool {
 	return false
 }
 
-// allowed checks constraints of a version a user writes.
-func (db *database) allowed(tx *tx, t *modules.Table, id int64, vals modules.Row) bool {
+// allowed checks constraints of a version a user writes; a record that moves to
+// another region may leave what it refers to behind until the transaction ends.
+func (db *database) allowed(tx *tx, t *modules.Table, id int64, vals modules.Row, moves bool) bool {
 	if key, ok := t.Key(vals); ok {
 		for _, other := range db.visible(tx, t, false) {
 			r, _ := db.see(tx, ref(t, other))
@@ -237,7 +289,7 @@ func (db *database) allowed(tx *tx, t *modules.Table, id int64, vals modules.Row
 		if parent == ref(t, id) {
 			r, ok = vals, true
 		}
-		if !ok || r[modules.ColumnRegion] != vals[modules.ColumnRegion] || r[modules.ColumnAccount] != vals[modules.ColumnAccount] {
+		if !ok || r[modules.ColumnRegion] != vals[modules.ColumnRegion] && !moves || r[modules.ColumnAccount] != vals[modules.ColumnAccount] {
 			return false
 		}
 		for _, other := range db.txs {
@@ -269,19 +321,28 @@ func (db *database) userWrite(tx *tx, at decide.RecordRef, vals modules.Row) {
 
 func (db *database) audit(tx *tx, a *auditRow) {
 	db.nextAudit++
-	a.ID, a.at = db.nextAudit, db.w.now
+	a.ID, a.at, a.batch = db.nextAudit, db.w.now, tx.batch
 	tx.audit = append(tx.audit, a)
-	tx.inBatch = tx.inBatch || db.batch != 0
 }
 
 // commit makes what a transaction wrote visible, with audit ids that may be
-// older than rows settled long ago.
-func (db *database) commit(slot int) {
+// older than rows settled long ago. It reports whether the transaction was not
+// rolled back for what it has left behind in another region.
+func (db *database) commit(slot int) bool {
 	tx := db.txs[slot]
 	if tx == nil {
-		return
+		return true
 	}
 	delete(db.txs, slot)
+	if db.astray(tx) {
+		return false
+	}
+	db.commitTx(tx)
+	return true
+}
+
+func (db *database) commitTx(tx *tx) {
+	db.commitStagings(tx)
 	refs := make([]decide.RecordRef, 0, len(tx.over))
 	for at := range tx.over {
 		refs = append(refs, at)
@@ -297,6 +358,7 @@ func (db *database) commit(slot int) {
 	for _, a := range tx.audit {
 		at := ref(a.table, a.RecordID)
 		a.committed = db.w.now
+		db.w.check.locked(at, a)
 		for _, m := range []map[decide.RecordRef][]*auditRow{db.log, db.pending} {
 			m[at] = append(m[at], a)
 			slices.SortFunc(m[at], func(x, y *auditRow) int { return cmp.Compare(x.ID, y.ID) })
@@ -304,7 +366,11 @@ func (db *database) commit(slot int) {
 		if a.Type == "DELETE" {
 			db.logDeletion(at, a.ID, a.key)
 		}
-		db.w.check.committed(at, a)
+		if b := db.batches[a.batch]; b != nil && b.phase == "open" {
+			b.waiting = append(b.waiting, a)
+		} else {
+			db.w.check.committed(at, a)
+		}
 	}
 }
 

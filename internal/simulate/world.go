@@ -23,6 +23,8 @@ type world struct {
 	constrained   bool
 	slow          bool // deletions take time
 	trackedTables map[string]bool
+	ruled         bool            // there was ever a rule or a protection
+	touched       map[string]bool // tables whose objects others than engines have changed
 	importedOnce  map[string]bool
 	listings      int                // listings that have begun
 	listedOnce    map[objectKey]int  // places that were listed completely, and by which listing first
@@ -56,7 +58,7 @@ func (w *world) trace(format string, args ...any) {
 }
 
 func newWorld(s *Schedule) *world {
-	w := &world{now: time.Hour, constrained: s.Constrained, slow: s.Slow, trackedTables: map[string]bool{}, importedOnce: map[string]bool{}, listedOnce: map[objectKey]int{}, deniedOnce: map[objectKey]bool{}}
+	w := &world{now: time.Hour, constrained: s.Constrained, slow: s.Slow, trackedTables: map[string]bool{}, touched: map[string]bool{}, importedOnce: map[string]bool{}, listedOnce: map[objectKey]int{}, deniedOnce: map[objectKey]bool{}}
 	w.db, w.cloud = newDatabase(w), newCloud(w)
 	w.check = newChecker(w)
 	w.db.limits.Max, w.db.limits.Ratio = s.MaxDeletes, s.Ratio
@@ -111,15 +113,19 @@ func (w *world) do(a *Action) {
 	case Rollback:
 		w.db.rollback(a.Slot)
 	case CloudCreate:
+		w.touched[tables[a.A%len(tables)].Name] = true
 		w.cloudCreate(a)
 	case CloudEdit:
+		w.touched[tables[a.A%len(tables)].Name] = true
 		w.cloudEdit(a)
 	case CloudRemove:
+		w.touched[tables[a.A%len(tables)].Name] = true
 		if list := w.cloud.all(tables[a.A%len(tables)]); len(list) > 0 {
 			o := list[a.B%len(list)]
 			w.trace("   %s: %v", o.key, w.cloud.remove(o))
 		}
 	case Rule:
+		w.ruled = true
 		w.rule(a)
 	case Unrule:
 		if n := len(w.db.rules); n > 0 {
@@ -130,6 +136,7 @@ func (w *world) do(a *Action) {
 		w.db.hold = a.A%2 == 0
 		w.db.settingChanged()
 	case Protect:
+		w.ruled = true
 		w.protect(a)
 	case Resolve:
 		w.resolve(a)
@@ -139,6 +146,19 @@ func (w *world) do(a *Action) {
 		}
 	case Wait:
 		w.now += a.For
+	case BatchBegin:
+		if w.db.txs[a.Slot] == nil {
+			w.trace("   batch %d", w.db.openBatch(a.Slot))
+		}
+	case BatchJoin:
+		w.batchJoin(a)
+	case Vanish:
+		w.db.rollback(a.Slot)
+		delete(w.db.sessions, a.Slot)
+	case BatchCommit:
+		w.batchCommit(a)
+	case BatchRollback:
+		w.batchRollback(a)
 	}
 }
 

@@ -18,7 +18,8 @@ func (db *database) begin(lease store.Lease, call decide.Intent) (int64, error) 
 	if lease.Fence != db.fence {
 		return 0, store.ErrLeaseLost
 	}
-	if db.batch != lease.Batch || lease.Rules != "" && lease.Rules != db.ruled() {
+	if lease.Batch != 0 && db.batches[lease.Batch] == nil || db.stagedElsewhere(call.Record, lease.Batch) ||
+		call.Record.ID == 0 && db.keyElsewhere(uniqueKey{call.Record.Table, call.Scope, call.Key}, lease.Batch) || lease.Rules != "" && lease.Rules != db.ruled() {
 		return 0, store.ErrRefused
 	}
 	rules, columns := modes.New(db.rules), []string{""}
@@ -51,14 +52,11 @@ func (db *database) ruled() string {
 	return fmt.Sprint(rules) + db.protectionVersion()
 }
 
-// outdated refuses what was decided by rules that do not hold any more, or before a
-// batch was opened.
+// outdated refuses what was decided by rules that do not hold any more.
 func (db *database) outdated(lease store.Lease) error {
 	switch {
 	case lease.Rules == "":
 		return nil
-	case lease.Batch != db.batch:
-		return store.ErrRefused
 	case lease.Rules != db.ruled():
 		return store.ErrOutdated
 	}
@@ -115,7 +113,7 @@ func (db *database) finish(lease store.Lease, outcomes []store.Outcome) error {
 	}
 	for _, o := range outcomes {
 		if o.Result == decide.ResultOK && o.Kind == decide.OpCreate {
-			db.recordCreated(o)
+			db.recordCreated(o, lease.Batch)
 		}
 	}
 	for _, o := range outcomes {
@@ -133,7 +131,7 @@ func (db *database) finish(lease store.Lease, outcomes []store.Outcome) error {
 	return nil
 }
 
-func (db *database) recordCreated(o store.Outcome) {
+func (db *database) recordCreated(o store.Outcome, batch int64) {
 	t := o.Subject.Table
 	if key, ok := t.Key(o.Subject.Object); ok && o.Replaces {
 		known := slices.ContainsFunc(db.deposed, func(g *deposedRow) bool {
@@ -149,9 +147,17 @@ func (db *database) recordCreated(o store.Outcome) {
 	}
 	vals := modules.Row{}
 	for i := range t.Columns {
-		if c := &t.Columns[i]; c.Assigned && !o.Object[c.Name].IsNull() {
-			vals[c.Name] = o.Object[c.Name]
+		c := &t.Columns[i]
+		v, told := o.Object[c.Name]
+		if r := db.rows[t.Name][o.Subject.RecordID]; told && v.IsNull() && r != nil {
+			v = r.vals[c.Name] // what it was, which is written once more
 		}
+		if c.Assigned && told {
+			vals[c.Name] = v
+		}
+	}
+	if key, ok := t.Key(o.Object); ok && db.keyElsewhere(uniqueKey{t.Name, t.Scope(o.Object), key}, batch) {
+		return // whether the batch's record has the object is known when it has ended
 	}
 	db.assign(t, o.Subject.RecordID, vals)
 }
@@ -484,5 +490,6 @@ func (db *database) settleAudit(s *decide.Subject) {
 		a.settled, a.settledAt = true, db.w.now
 	}
 	db.wrote(fmt.Sprintf("settled %s %d", at.Table, at.ID))
+	db.w.check.settledIn(at, now)
 	db.w.check.settled(s.Table, at, now, left)
 }

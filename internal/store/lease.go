@@ -12,7 +12,8 @@ type Lease struct {
 	// the account, and a write under an older one fails.
 	Fence int64
 	Cycle int64 // row of iasql_cycles
-	// Batch is the batch being committed under the lease, 0 for none.
+	// Batch is the batch being committed or undone under the lease, 0 for none: the
+	// cycle deals with what the batch has staged, and with what has to follow that.
 	Batch int64
 	// Rules is the version of the rules that the cycle decides by
 	// ([Settings.Version]), "" while it has not read them.

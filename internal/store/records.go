@@ -62,9 +62,13 @@ type Listing struct {
 type Match struct {
 	// Record has the identity; nil if none has.
 	Record *decide.Record
-	// Pending and Remembered: the record has a pending change, or a state. Without a
-	// record: one had the identity before a pending change, or has it by its state.
+	// Pending and Remembered: the record has a pending change or is staged in a batch,
+	// or has a state. Without a record: one had the identity before a pending change,
+	// or has it by its state.
 	Pending, Remembered bool
+	// Batch is, without a record, the open batch that has staged one which had the
+	// identity, 0 for none.
+	Batch int64
 	// Deposed: a replacement has put another object in this one's place.
 	Deposed bool
 }

@@ -49,8 +49,9 @@ type Subjects interface {
 	// table are listed ([modules.Reference.ListedIf]), in any order.
 	Within(ctx context.Context, table *modules.Table, account string) ([]string, error)
 	// Due returns the records of the account that have a pending change or a
-	// state. Those that back off are among them, with State.Due false.
-	Due(ctx context.Context, account string) ([]decide.RecordRef, error)
+	// state: those that the batch has staged or, for batch 0, those that none has
+	// (R21). Those that back off are among them, with State.Due false.
+	Due(ctx context.Context, account string, batch int64) ([]decide.RecordRef, error)
 	// Load returns the subjects of records, without their objects. A record
 	// that neither exists nor has anything pending is left out.
 	Load(ctx context.Context, table *modules.Table, ids []int64) ([]*decide.Subject, error)
@@ -58,8 +59,9 @@ type Subjects interface {
 	// consistency window, since they had found their objects in the cloud.
 	Found(ctx context.Context, table *modules.Table, ids []int64) ([]int64, error)
 	// Deposed returns the objects that replacements have left to be deleted, as
-	// subjects without record.
-	Deposed(ctx context.Context, account string) ([]*decide.Subject, error)
+	// subjects without record: those of the records that the batch has staged or,
+	// for batch 0, of those that none has.
+	Deposed(ctx context.Context, account string, batch int64) ([]*decide.Subject, error)
 	// Dependents returns the records that reference one of the records.
 	Dependents(ctx context.Context, table string, ids []int64) ([]decide.RecordRef, error)
 	// Count returns the number of the account's records in a table.
@@ -94,10 +96,11 @@ type IntentLog interface {
 	InDoubt(ctx context.Context, account string) ([]decide.Intent, error)
 	// Begin writes the entry of a call that is about to be made. It returns
 	// [ErrRefused] when the mode of the record, or for an update that of one of
-	// its columns, is TRACK, or a batch is open that the lease does not belong
-	// to, or the rules are not those that were decided by, and [ErrLeaseLost] when
-	// the lease was lost. Any other error leaves open
-	// whether the entry is there.
+	// its columns, is TRACK, or another batch than the lease's has the record staged
+	// or, of an object without a record, its identity, or the lease's batch is
+	// closed, or the rules are not those that were decided by. It returns
+	// [ErrLeaseLost] when the lease was lost. Any other error leaves open whether
+	// the entry is there.
 	Begin(ctx context.Context, lease Lease, intent decide.Intent) (id int64, err error)
 	// Finish records how operations ended, with all that follows from it for
 	// their records, in one transaction.
@@ -107,8 +110,7 @@ type IntentLog interface {
 // Records writes records and what is remembered of them.
 type Records interface {
 	// Pull and Settle fail with [ErrOutdated] if the rules that hold are not those
-	// that were decided by, and with [ErrRefused] if a batch is open that the lease
-	// does not belong to. They write nothing then (R19).
+	// that were decided by. They write nothing then (R19).
 	//
 	// Pull writes to records what was found in the cloud, and settles. Each
 	// write is applied only to the version it was decided on; a skipped one is
@@ -132,6 +134,6 @@ var (
 	// that do not hold any more. The account is looked at anew.
 	ErrOutdated = errors.New("the rules have changed since this was decided")
 	// ErrRefused is returned when the operation must not be made now:
-	// the record became TRACK, or a batch was opened.
+	// the record became TRACK, or was staged in a batch.
 	ErrRefused = errors.New("the operation is not permitted now")
 )

@@ -56,6 +56,9 @@ func (c *cycle) claimIn(ctx context.Context, scope modules.Scope, subjects []*de
 		return fmt.Errorf("match identities of %s in %s: %w", t.Name, scope, err)
 	}
 	for i, s := range subjects {
+		if found[i].Batch != c.lease.Batch { // it may be undone
+			s.Claim.Batch = found[i].Batch
+		}
 		if found[i].Record == nil || found[i].Record.ID == s.RecordID && !s.Deposed {
 			continue
 		}

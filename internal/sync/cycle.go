@@ -30,6 +30,7 @@ type cycle struct {
 	doubts    doubts                    // creations that may have happened
 	destroyed decide.Tally              // for R7
 	refused   map[decide.RecordRef]bool // by the intent log: not to be tried again in this cycle
+	waits     []decide.Waiting          // of this pass: replacements that a staged record would have to follow
 	cadence   cadence
 	ignored   ignored
 	memo      modules.Memo // of the listings of this cycle
@@ -52,8 +53,6 @@ func (e *Engine) Cycle(ctx context.Context, lease store.Lease, kind store.Kind) 
 	for restarts := 0; ; restarts++ {
 		err := c.run(ctx)
 		switch {
-		case errors.Is(err, store.ErrRefused): // a batch was opened, and its end has another cycle come
-			return c.report.Report, nil
 		case !errors.Is(err, store.ErrOutdated):
 			return c.report.Report, err
 		case restarts == maxRestarts:
@@ -151,6 +150,7 @@ func (c *cycle) pass(ctx context.Context, n int, listed []decide.Step) (progress
 func (c *cycle) follow(ctx context.Context, steps []decide.Step) (_ []decide.Step, err error) {
 	ctx, end := c.span(ctx, "follow", &err)
 	defer end()
+	c.waits = nil
 	f := c.newFollowers(steps)
 	for {
 		replaced := f.replaced()

@@ -79,12 +79,36 @@ func (f *followers) load(ctx context.Context, replaced map[string][]int64) (fres
 				return nil, nil, fmt.Errorf("load records of %s: %w", name, err)
 			}
 			for _, s := range loaded {
+				if f.c.held(s) {
+					f.wait(s, table, replaced)
+					continue
+				}
 				f.c.complete(s)
+				fresh = append(fresh, s)
 			}
-			fresh = append(fresh, loaded...)
 		}
 	}
 	return fresh, dangling, nil
+}
+
+// wait has the records of a table wait that a staged one would have to follow if they
+// were replaced: nothing is done to it by the way (R21).
+func (f *followers) wait(held *decide.Subject, table string, replaced map[string][]int64) {
+	if held.Record == nil {
+		return
+	}
+	for _, name := range columnsTo(held.Table, table) {
+		v := held.Record.Row[name]
+		if v.IsNull() || !slices.Contains(replaced[table], v.Int()) {
+			continue
+		}
+		at := decide.RecordRef{Table: table, ID: v.Int()}
+		i := f.at[at]
+		replaced[table] = slices.DeleteFunc(replaced[table], func(id int64) bool { return id == at.ID })
+		f.c.waits = append(f.c.waits, decide.Waiting{Subject: f.steps[i].Subject, On: held.Ref(),
+			Reason: fmt.Sprintf("waits for %s %d, which refers to it and is staged in batch %d", held.Table.Name, held.RecordID, held.Batch)})
+		f.steps[i].Decision = decide.Decision{}
+	}
 }
 
 // columnsTo returns the columns by which a table references another by id.

@@ -312,7 +312,7 @@ func (c *cycle) unseenOf(ctx context.Context, t *modules.Table, missing []int64)
 	var clean []*decide.Subject
 	for _, s := range loaded {
 		// Others are the snapshot's.
-		if s.Change == nil && s.State == nil && !c.doubts.about(s.Ref()) {
+		if s.Change == nil && s.State == nil && !c.held(s) && !c.doubts.about(s.Ref()) {
 			c.complete(s)
 			clean = append(clean, s)
 		}

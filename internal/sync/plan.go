@@ -24,6 +24,7 @@ func (c *cycle) plan(ctx context.Context, steps []decide.Step) (_ decide.Plan, e
 		return decide.Plan{}, err
 	}
 	plan := decide.NewPlan(pushes)
+	waiting = append(waiting, c.waits...)
 	return plan, c.remember(ctx, append(waiting, plan.Waiting...))
 }
 
@@ -85,5 +86,5 @@ func (c *cycle) incomplete(ctx context.Context, pushes []decide.Step) (ready []d
 
 // pushable reports whether operations of the subject may be tried now.
 func (c *cycle) pushable(s *decide.Subject) bool {
-	return s.Due() && !c.doubts.about(s.Ref()) && !c.refused[s.Ref()]
+	return s.Due() && !c.held(s) && !c.doubts.about(s.Ref()) && !c.refused[s.Ref()]
 }

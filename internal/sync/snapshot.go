@@ -14,7 +14,7 @@ import (
 func (c *cycle) snapshot(ctx context.Context, all bool) (_ []*decide.Subject, err error) {
 	ctx, end := c.span(ctx, "snapshot", &err)
 	defer end()
-	refs, err := c.Store.Due(ctx, c.lease.Account)
+	refs, err := c.Store.Due(ctx, c.lease.Account, c.lease.Batch)
 	if err != nil {
 		return nil, fmt.Errorf("read pending changes: %w", err)
 	}
@@ -36,7 +36,7 @@ func (c *cycle) snapshot(ctx context.Context, all bool) (_ []*decide.Subject, er
 			loaded = append(loaded, found...)
 		}
 	}
-	deposed, err := c.Store.Deposed(ctx, c.lease.Account)
+	deposed, err := c.Store.Deposed(ctx, c.lease.Account, c.lease.Batch)
 	if err != nil {
 		return nil, fmt.Errorf("read deposed objects: %w", err)
 	}
@@ -49,13 +49,17 @@ func (c *cycle) snapshot(ctx context.Context, all bool) (_ []*decide.Subject, er
 	}
 	var subjects []*decide.Subject
 	for _, s := range loaded {
-		if (all || s.Due()) && !c.doubts.undecidable(s) {
+		if (all || s.Due()) && !c.held(s) && !c.doubts.undecidable(s) {
 			c.complete(s)
 			subjects = append(subjects, s)
 		}
 	}
 	return subjects, nil
 }
+
+// held reports whether a batch that this cycle is not about has the record staged:
+// nothing is done about it then, in either direction (R21).
+func (c *cycle) held(s *decide.Subject) bool { return s.Batch != 0 && s.Batch != c.lease.Batch }
 
 // leftFor notes that something is to be done with a table that is left out. A
 // batch is committed as a whole or not at all.

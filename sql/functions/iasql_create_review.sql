@@ -4,16 +4,16 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp A
 DECLARE
     batch iasql_internal.batch;
 BEGIN
-    SELECT * INTO batch FROM iasql_internal.batch b WHERE b.closed_at IS NULL;
+    SELECT * INTO batch FROM iasql_internal.batch b WHERE b.id = iasql_internal.session_batch();
     SELECT coalesce(array_agg(l.id ORDER BY l.id), '{}') INTO ids
     FROM public.iasql_audit_log l
     WHERE l.origin = 'user' AND l.change_type IN ('INSERT', 'UPDATE', 'DELETE')
-      AND CASE WHEN batch.id IS NOT NULL THEN l.transaction_id = batch.id ELSE NOT l.settled END;
+      AND CASE WHEN batch.id IS NOT NULL THEN l.transaction_id = batch.id ELSE NOT l.settled AND NOT iasql_internal.waits_in_batch(l.table_name, l.record_id) END;
     what := CASE WHEN batch.id IS NOT NULL THEN format('Batch %s, opened by %s at %s.', batch.id, batch.opened_by, date_trunc('second', batch.opened_at))
-                 ELSE 'All changes that have not reached the cloud yet; no batch is open.' END;
+                 ELSE 'All changes that have not reached the cloud yet and are not staged in a batch.' END;
 END
 $$;
-COMMENT ON FUNCTION iasql_internal.to_review(OUT bigint[], OUT text) IS 'The changes a review is about: of the open batch, or all that are not settled.';
+COMMENT ON FUNCTION iasql_internal.to_review(OUT bigint[], OUT text) IS 'The changes a review is about: of the session''s batch, or all that are not settled and not staged.';
 
 CREATE OR REPLACE FUNCTION public.iasql_create_review(title text, description text DEFAULT NULL) RETURNS text
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -51,7 +51,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION public.iasql_create_review(text, text) IS
-$$Markdown for a pull request: what is done, all the SQL of the open batch (or of all that has not reached the cloud yet), and the preview.
+$$Markdown for a pull request: what is done, all the SQL of this session's batch (or of all that has not reached the cloud yet), and the preview.
 Sample: SELECT iasql_create_review('A network for the shop', 'It needs its own.')$$;
 
 CREATE OR REPLACE FUNCTION iasql_internal.cell(value text) RETURNS text

@@ -4,9 +4,9 @@ SELECT e.id AS engine, e.version, e.host, e.started_at AS connected_at,
        coalesce((SELECT string_agg(format('%s cycle of %s since %s', c.kind, c.account, date_trunc('second', c.started)), ', ' ORDER BY c.id)
                  FROM public.iasql_cycles c WHERE c.engine = e.id AND c.ended IS NULL
                    AND ((SELECT iasql_internal.seen_accounts()) IS NULL OR c.account = ANY ((SELECT iasql_internal.seen_accounts())::text[]))), 'idle')
-       || coalesce((SELECT format('; batch %s open since %s, by %s%s', b.id, date_trunc('second', b.opened_at), b.opened_by,
+       || coalesce((SELECT string_agg(format('; batch %s open since %s, by %s%s', b.id, date_trunc('second', b.opened_at), b.opened_by,
                            CASE WHEN b.opened_at < clock_timestamp() - iasql_internal.setting('batch_timeout')::interval
-                                THEN ' (abandoned? CALL iasql_rollback(true) closes it)' END)
+                                THEN format(' (abandoned? CALL iasql_join(%L), then CALL iasql_rollback(true), closes it)', coalesce(b.name, b.id::text)) END), '' ORDER BY b.id)
                     FROM iasql_internal.batch b WHERE b.closed_at IS NULL), '')
        || coalesce((SELECT '; ' || string_agg(w.what, '; ') FROM iasql_internal.in_the_way() w (what)), '') AS doing
 FROM iasql_internal.engine e

@@ -33,7 +33,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION public.iasql_uninstall(text[]) IS
-$$Drops the tables of modules and leaves the cloud as it is; refused while another module depends on one or a batch is open.
+$$Drops the tables of modules and leaves the cloud as it is; refused while another module depends on one or a batch has staged records of one.
 Sample: SELECT * FROM iasql_uninstall('aws_sqs')$$;
 
 CREATE OR REPLACE FUNCTION iasql_internal.check_modules(modules text[]) RETURNS void

@@ -11,7 +11,8 @@ BEGIN
                                         'original', l.change -> 'original', 'change', l.change -> 'change') ORDER BY l.id)
     INTO edits
     FROM public.iasql_audit_log l
-    WHERE NOT l.settled AND l.xid = pg_current_xact_id_if_assigned() AND l.change_type IN ('INSERT', 'UPDATE', 'DELETE');
+    WHERE NOT l.settled AND l.xid = pg_current_xact_id_if_assigned() AND l.change_type IN ('INSERT', 'UPDATE', 'DELETE')
+      AND l.transaction_id IS NOT DISTINCT FROM iasql_internal.session_batch();
     IF edits IS NULL THEN
         RETURN NULL;
     END IF;
@@ -24,12 +25,12 @@ BEGIN
     RETURN jsonb_build_object('edits', edits, 'records', records);
 END
 $$;
-COMMENT ON FUNCTION iasql_internal.own_edits() IS 'The calling transaction''s uncommitted edits and the rows they are about; NULL if there are none.';
+COMMENT ON FUNCTION iasql_internal.own_edits() IS 'The calling transaction''s uncommitted edits in its session''s batch, or outside of any, and the rows they are about; NULL if there are none.';
 
 CREATE OR REPLACE FUNCTION iasql_internal.preview() RETURNS bigint
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    RETURN iasql_internal.asked('preview', jsonb_build_object('own', iasql_internal.own_edits()));
+    RETURN iasql_internal.asked('preview', jsonb_build_object('own', iasql_internal.own_edits(), 'batch', iasql_internal.session_batch()));
 END
 $$;
 COMMENT ON FUNCTION iasql_internal.preview() IS 'Has the engine make a preview; returns the request that has it.';
@@ -65,7 +66,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION public.iasql_preview() IS
-$$What a commit would do now, with or without an open batch: pushes to the cloud, pulls into the tables, and conflicts. Changes nothing.
+$$What a commit of this session's batch would do now: pushes to the cloud, pulls into its records, and conflicts. Without a batch, what is about to be done with everything that nobody has staged. Changes nothing.
 Sample: SELECT * FROM iasql_preview()$$;
 
 CREATE OR REPLACE FUNCTION public.iasql_preview_hash() RETURNS text

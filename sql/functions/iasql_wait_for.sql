@@ -6,9 +6,13 @@ DECLARE
     query   text;
     met     boolean;
     failure text;
+    there   boolean;
     until   timestamptz := clock_timestamp() + make_interval(secs => seconds);
 BEGIN
-    PERFORM iasql_internal.check_table("table");
+    PERFORM iasql_internal.check_table("table"), iasql_internal.check_seconds(seconds);
+    IF condition IS NULL THEN
+        RAISE EXCEPTION 'condition cannot be NULL' USING ERRCODE = 'IA007', HINT = 'It is an SQL condition on the record, such as ''vpc_id IS NOT NULL''.';
+    END IF;
     query := format('SELECT EXISTS (SELECT FROM public.%I WHERE id = $1 AND (%s))', "table", condition);
     LOOP
         EXECUTE query INTO met USING id;
@@ -16,6 +20,11 @@ BEGIN
             RETURN true;
         END IF;
         PERFORM iasql_internal.check_can_wait("table", id);
+        EXECUTE format('SELECT EXISTS (SELECT FROM public.%I WHERE id = $1)', "table") INTO there USING id;
+        IF NOT there THEN
+            RAISE EXCEPTION 'table % has no record %', "table", coalesce(id::text, 'NULL')
+                USING ERRCODE = 'IA006', TABLE = "table", HINT = format('SELECT * FROM iasql_history(%L, %s) shows what became of one that there was.', "table", coalesce(id::text, 'NULL'));
+        END IF;
         failure := iasql_internal.failure("table", id);
         IF failure IS NOT NULL THEN
             RAISE EXCEPTION 'record % of % has failed: %', id, "table", failure
@@ -23,7 +32,8 @@ BEGIN
                       HINT = format('Change the record, or SELECT iasql_retry(%L, %s) once the cause is gone.', "table", id);
         END IF;
         IF clock_timestamp() >= until THEN
-            RAISE EXCEPTION 'record % of % did not meet the condition within % seconds: %', id, "table", seconds, condition
+            RAISE EXCEPTION 'record % of % did not meet the condition within % seconds: %', id, "table", seconds, concat(condition, E'\n' || (
+                    SELECT format('It is %s: %s', s.state, s.message) FROM iasql_internal.record_state s WHERE s.table_name = iasql_wait_for."table" AND s.record_id = iasql_wait_for.id AND s.message <> ''))
                 USING ERRCODE = 'IA011', TABLE = "table",
                       HINT = CASE WHEN iasql_internal.engine_connected() THEN format('SELECT * FROM iasql_status WHERE table_name = %L AND record_id = %s tells how far it is.', "table", id)
                                   ELSE 'No engine is connected: start one with engine serve.' END;
@@ -33,5 +43,5 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION public.iasql_wait_for(text, bigint, text, double precision) IS
-$$Waits until a record meets an SQL condition: true then; an error after that many seconds, or at once if the record has failed for good.
+$$Waits until a record meets an SQL condition: true then; an error after that many seconds, or at once if the record has failed for good, or there is none.
 Sample: SELECT iasql_wait_for('vpc', 1, 'vpc_id IS NOT NULL')$$;

@@ -6,15 +6,31 @@ DECLARE
     missing  timestamptz;
     pause    double precision := 0.005;
     n        bigint;
+    first    bigint;
     failed   bigint;
+    waits    text;
+    review   text;
+    told     text := '';
+    tell     timestamptz := clock_timestamp() + interval '3 seconds';
     failures text;
     batch    text;
 BEGIN
-    PERFORM iasql_internal.check_can_wait();
+    PERFORM iasql_internal.check_can_wait(), iasql_internal.check_seconds(seconds);
     LOOP
         n := iasql_internal.unsettled(before);
+        first := coalesce(first, n);
         IF n = 0 THEN
-            RETURN true;
+            failures := iasql_internal.failed_commit();
+            IF failures IS NOT NULL THEN
+                RAISE EXCEPTION '%', failures
+                    USING ERRCODE = 'IA026', HINT = 'It is your newest commit. SELECT * FROM iasql_batches shows what has become of its batch.';
+            END IF;
+            review := iasql_internal.in_review();
+            IF review IS NOT NULL THEN
+                RAISE WARNING 'every change is settled, and %', review
+                    USING HINT = 'SELECT * FROM iasql_status WHERE review shows what is wrong, and iasql_conflicts what waits for a decision.';
+            END IF;
+            RETURN review IS NULL;
         END IF;
         SELECT count(*), string_agg(format('record %s of %s: %s: %s', f.record_id, f.table_name, f.state, f.message), E'\n' ORDER BY f.table_name, f.record_id)
         INTO failed, failures
@@ -34,10 +50,21 @@ BEGIN
             RAISE EXCEPTION 'no engine is connected to database %', current_database()
                 USING ERRCODE = 'IA010', HINT = 'Start one: engine serve, with DATABASE_URL naming this database. The changes wait for it.';
         END IF;
+        IF clock_timestamp() >= least(until, tell) THEN
+            SELECT string_agg(format('record %s of %s: %s', u.record_id, u.table_name, u.what), E'\n' ORDER BY u.retried DESC, u.table_name, u.record_id)
+            INTO waits FROM (SELECT * FROM iasql_internal.unfinished(before) ORDER BY retried DESC, table_name, record_id LIMIT 10) u;
+        END IF;
+        IF clock_timestamp() >= tell THEN
+            tell := clock_timestamp() + interval '5 seconds';
+            IF waits IS DISTINCT FROM told THEN
+                told := waits;
+                RAISE NOTICE E'% of % changes are settled; waiting for\n%', greatest(first - n, 0), CASE first WHEN 1000 THEN '1000 or more' ELSE first::text END, waits;
+            END IF;
+        END IF;
         IF clock_timestamp() >= until THEN
             batch := iasql_internal.open_batch_text();
-            RAISE EXCEPTION '% were not settled within % seconds',
-                    CASE n WHEN 1 THEN '1 change' WHEN 1000 THEN '1000 or more changes' ELSE n || ' changes' END, seconds
+            RAISE EXCEPTION E'% not settled within % seconds:\n%',
+                    CASE n WHEN 1 THEN '1 change was' WHEN 1000 THEN '1000 or more changes were' ELSE n || ' changes were' END, seconds, waits
                 USING ERRCODE = 'IA011',
                       HINT = concat(batch,
                                     'SELECT * FROM iasql_status WHERE state <> ''Present'' tells how far they are.');
@@ -48,5 +75,5 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION public.iasql_wait_for_all(double precision) IS
-$$Waits until every change committed before is settled: true then; an error after that many seconds, or as soon as records have failed for good, naming all of them.
+$$Waits until every change committed before is settled: true then, or false and a warning if records need a person all the same; an error after that many seconds, or as soon as records have failed for good, naming them and what each waits for, or if the caller's newest commit took effect with a transaction and failed. Meanwhile it says in notices what it waits for.
 Sample: SELECT iasql_wait_for_all()$$;

@@ -30,19 +30,53 @@ END
 $$;
 COMMENT ON FUNCTION iasql_internal.setting(text) IS 'Value of a setting.';
 
+-- The row alone would leak to a pooler's next client, and the setting alone anybody could make. Nobody else knows the token.
+CREATE OR REPLACE FUNCTION iasql_internal.session_batch() RETURNS bigint
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    proof text := current_setting('iasql.batch', true);
+BEGIN
+    IF coalesce(proof, '') = '' THEN
+        RETURN NULL;
+    END IF;
+    RETURN (SELECT b.id FROM iasql_internal.batch_session s JOIN iasql_internal.batch b ON b.id = s.batch
+            WHERE s.pid = pg_backend_pid() AND s.token::text = proof AND b.closed_at IS NULL);
+END
+$$;
+COMMENT ON FUNCTION iasql_internal.session_batch() IS 'id of the batch that the calling session works in, whatever its phase; NULL if it works in none (R21).';
+
+-- Modules ask this.
 CREATE OR REPLACE FUNCTION iasql_internal.open_batch() RETURNS bigint
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    RETURN (SELECT b.id FROM iasql_internal.batch b WHERE b.closed_at IS NULL);
+    RETURN (SELECT b.id FROM iasql_internal.batch b WHERE b.id = iasql_internal.session_batch() AND b.phase = 'open');
 END
 $$;
-COMMENT ON FUNCTION iasql_internal.open_batch() IS 'id of the open batch, NULL if none is.';
+COMMENT ON FUNCTION iasql_internal.open_batch() IS 'id of the batch that the calling session''s changes belong to, NULL if they are pushed at once.';
+
+CREATE OR REPLACE FUNCTION iasql_internal.batch_text(batch bigint) RETURNS text
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN (SELECT concat('batch ', b.id, ' (' || b.name || ')', ' of ', b.opened_by) FROM iasql_internal.batch b WHERE b.id = batch_text.batch);
+END
+$$;
+COMMENT ON FUNCTION iasql_internal.batch_text(bigint) IS 'What errors call a batch: its number, name and owner.';
 
 CREATE OR REPLACE FUNCTION iasql_internal.open_batch_text() RETURNS text
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    RETURN (SELECT format('Batch %s is open (by %s, since %s): its changes wait until it is committed. ', b.id, b.opened_by, date_trunc('second', b.opened_at))
-            FROM iasql_internal.batch b WHERE b.closed_at IS NULL);
+    RETURN (SELECT concat(initcap(left(t.what, 1)), substr(t.what, 2), ' is open: what was changed in it waits until it is committed. ')
+            FROM (SELECT iasql_internal.batch_text(iasql_internal.session_batch()) AS what) t WHERE t.what IS NOT NULL);
 END
 $$;
-COMMENT ON FUNCTION iasql_internal.open_batch_text() IS 'What a hint says of the open batch, NULL if none is.';
+COMMENT ON FUNCTION iasql_internal.open_batch_text() IS 'What a hint says of the session''s batch, NULL if it works in none.';
+
+CREATE OR REPLACE FUNCTION iasql_internal.waits_in_batch("table" text, record bigint) RETURNS boolean
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN EXISTS (SELECT FROM iasql_internal.staged s JOIN iasql_internal.batch b ON b.id = s.batch
+                   WHERE s.table_name = waits_in_batch."table" AND s.record_id = waits_in_batch.record
+                     AND b.commit_asked IS NULL AND (b.phase = 'open' OR b.id IS DISTINCT FROM iasql_internal.session_batch()));
+END
+$$;
+COMMENT ON FUNCTION iasql_internal.waits_in_batch(text, bigint) IS 'Whether a record is staged in a batch that is somebody else''s to wait for, or that nobody has asked to commit.';

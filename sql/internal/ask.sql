@@ -33,6 +33,10 @@ DECLARE
     begun    timestamptz := clock_timestamp();
     missing  timestamptz;
     pause    double precision := 0.005;
+    batch    bigint := CASE WHEN kind IN ('commit', 'revert') THEN (args ->> 'batch')::bigint END;
+    tell     timestamptz := clock_timestamp() + interval '3 seconds';
+    news     text;
+    told     text;
 BEGIN
     IF NOT iasql_internal.engine_connected() THEN
         RAISE EXCEPTION 'no engine is connected to database %', current_database()
@@ -43,27 +47,47 @@ BEGIN
             USING ERRCODE = 'IA021', HINT = 'Use READ COMMITTED, the default: later statements must see the engine''s answer.';
     END IF;
     request := iasql_internal.elsewhere(format('SELECT iasql_internal.submit(%L, %L, %L)', kind, args, iasql_internal.writer()))::bigint;
-    LOOP
-        SELECT r.ended, r.result, r.error, r.engine INTO answer FROM iasql_internal.request r WHERE r.id = request;
-        EXIT WHEN answer.ended IS NOT NULL;
-        IF answer.engine IS NULL AND iasql_internal.engine_connected()
-           OR EXISTS (SELECT FROM public.iasql_engines() e WHERE e.engine = answer.engine) THEN
-            missing := NULL;
-        ELSIF missing IS NULL THEN
-            missing := clock_timestamp();
-        ELSIF clock_timestamp() > missing + interval '3 seconds' THEN
-            RAISE EXCEPTION 'the engine went away while it worked on %', kind
-                USING ERRCODE = 'IA010',
-                      HINT = CASE kind WHEN 'call' THEN 'It may have been done, and is not done again by itself: look before you call it again. SELECT * FROM iasql_operations shows what was begun.'
-                             ELSE 'Start it again: engine serve. What was begun is finished or undone by the next cycle.' END;
+    BEGIN
+        LOOP
+            SELECT r.ended, r.result, r.error, r.engine INTO answer FROM iasql_internal.request r WHERE r.id = request;
+            EXIT WHEN answer.ended IS NOT NULL;
+            IF answer.engine IS NULL AND iasql_internal.engine_connected()
+               OR EXISTS (SELECT FROM public.iasql_engines() e WHERE e.engine = answer.engine) THEN
+                missing := NULL;
+            ELSIF missing IS NULL THEN
+                missing := clock_timestamp();
+            ELSIF clock_timestamp() > missing + interval '3 seconds' THEN
+                RAISE EXCEPTION 'the engine went away while it worked on %', kind
+                    USING ERRCODE = 'IA010',
+                          HINT = CASE kind WHEN 'call' THEN 'It may have been done, and is not done again by itself: look before you call it again. SELECT * FROM iasql_operations shows what was begun.'
+                                 ELSE 'Start it again: engine serve. What was begun is finished or undone by the next cycle.' END;
+            END IF;
+            IF clock_timestamp() > begun + make_interval(secs => seconds) THEN
+                RAISE EXCEPTION '% did not end within % seconds', kind, seconds
+                    USING ERRCODE = 'IA011', HINT = 'It goes on in the engine; SELECT * FROM iasql_engines() shows what it is doing.';
+            END IF;
+            IF batch IS NOT NULL AND clock_timestamp() > tell THEN
+                tell := clock_timestamp() + interval '5 seconds';
+                news := iasql_internal.progress_text(batch);
+                IF news IS DISTINCT FROM told THEN
+                    told := news;
+                    RAISE NOTICE 'batch %: %', batch, news;
+                END IF;
+            END IF;
+            PERFORM pg_sleep(pause);
+            pause := least(pause * 1.5, 0.1);
+        END LOOP;
+    EXCEPTION WHEN query_canceled THEN
+        IF kind = 'commit' AND args ->> 'on_cancel' = 'rollback' THEN
+            PERFORM iasql_internal.elsewhere(format('SELECT iasql_internal.submit(''revert'', %L, %L)', jsonb_build_object('batch', batch), iasql_internal.writer()));
+            RAISE EXCEPTION 'waiting for batch % was cancelled, and the engine rolls the batch back', batch
+                USING ERRCODE = 'query_canceled', HINT = 'SELECT * FROM iasql_progress shows how far it is, and iasql_batches how it ended.';
         END IF;
-        IF clock_timestamp() > begun + make_interval(secs => seconds) THEN
-            RAISE EXCEPTION '% did not end within % seconds', kind, seconds
-                USING ERRCODE = 'IA011', HINT = 'It goes on in the engine; SELECT * FROM iasql_engines() shows what it is doing.';
-        END IF;
-        PERFORM pg_sleep(pause);
-        pause := least(pause * 1.5, 0.1);
-    END LOOP;
+        RAISE EXCEPTION 'waiting for the % was cancelled, and the engine goes on with it', concat(kind, ' of batch ' || batch)
+            USING ERRCODE = 'query_canceled',
+                  HINT = CASE WHEN batch IS NOT NULL THEN format('SELECT * FROM iasql_progress shows how far it is, and iasql_batches how it ended. To stop it: CALL iasql_join(%L), then CALL iasql_rollback(true).', batch::text)
+                         ELSE 'SELECT * FROM iasql_engines() shows what it is doing.' END;
+    END;
     IF answer.error IS NOT NULL THEN
         RAISE EXCEPTION '%', answer.error ->> 'message'
             USING ERRCODE = coalesce(answer.error ->> 'code', 'IA013'),

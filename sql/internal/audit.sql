@@ -11,8 +11,8 @@ DECLARE
     managed   iasql_internal.managed_table;
     by_engine boolean := iasql_internal.writer_is_engine();
     writer    text := iasql_internal.writer();
-    batch     bigint;
-    committing bigint;
+    joined    bigint; -- the batch of the session
+    mine      bigint; -- whose records may be written
     settled   boolean;
     at        timestamptz := clock_timestamp();
     tracking  boolean;
@@ -21,6 +21,8 @@ DECLARE
     accounts  text[];
     account   text;
     staged    jsonb := '{}'; -- secrets, see vault.sql
+    ids       bigint[];
+    reference record;
     hides     boolean := false;
     guarded   boolean := false; -- something of the table is protected, see protection.sql
     fixed     text[] := '{}';
@@ -40,12 +42,15 @@ BEGIN
     END IF;
     IF NOT by_engine THEN
         IF current_setting('iasql.origin', true) = 'batch' AND pg_has_role(session_user, 'iasql_engine', 'MEMBER') THEN
-            batch := iasql_internal.open_batch(); -- the engine undoes what it has committed of it
+            joined := current_setting('iasql.reverts')::bigint; -- the engine undoes what it has committed of it
         ELSE
-            -- Held until the transaction ends: a batch is not committed while somebody is still editing in it.
-            SELECT b.id INTO batch FROM iasql_internal.batch b WHERE b.closed_at IS NULL AND b.phase = 'open' FOR SHARE;
-            IF batch IS NULL THEN
-                committing := iasql_internal.open_batch();
+            joined := iasql_internal.session_batch();
+            IF joined IS NOT NULL THEN
+                -- Held until the transaction ends: a batch is not committed while somebody is still editing in it.
+                PERFORM FROM iasql_internal.batch b WHERE b.id = joined AND b.phase = 'open' FOR SHARE;
+                IF NOT FOUND THEN
+                    joined := NULL;
+                END IF;
             END IF;
         END IF;
         guarded := iasql_internal.guarded(TG_TABLE_NAME);
@@ -77,7 +82,7 @@ BEGIN
             INSERT INTO public.iasql_audit_log (ts, "user", table_name, record_id, account, change_type, change, transaction_id, origin, settled, settled_at, secret)
             SELECT at, writer, TG_TABLE_NAME, (r.j ->> 'id')::bigint, coalesce(r.j ->> 'account', r.j ->> 'name'), 'INSERT',
                    jsonb_build_object('change', CASE WHEN managed.write_only = '{}' THEN r.j ELSE iasql_internal.mask(r.j, managed.write_only) END),
-                   batch, CASE WHEN by_engine THEN 'engine' ELSE 'user' END, settled, CASE WHEN settled THEN at END, hides AND staged ? (r.j ->> 'id')
+                   joined, CASE WHEN by_engine THEN 'engine' ELSE 'user' END, settled, CASE WHEN settled THEN at END, hides AND staged ? (r.j ->> 'id')
             FROM (SELECT to_jsonb(n) AS j FROM new_rows n) r
             RETURNING iasql_audit_log.account
         )
@@ -104,7 +109,7 @@ BEGIN
             INSERT INTO public.iasql_audit_log (ts, "user", table_name, record_id, account, change_type, change, transaction_id, origin, key, settled, settled_at)
             SELECT at, writer, TG_TABLE_NAME, (r.j ->> 'id')::bigint, coalesce(r.j ->> 'account', r.j ->> 'name'), 'DELETE',
                    jsonb_build_object('original', CASE WHEN managed.write_only = '{}' THEN r.j ELSE iasql_internal.mask(r.j, managed.write_only) END),
-                   batch, CASE WHEN by_engine THEN 'engine' ELSE 'user' END, iasql_internal.key(r.j, managed.identity),
+                   joined, CASE WHEN by_engine THEN 'engine' ELSE 'user' END, iasql_internal.key(r.j, managed.identity),
                    settled, CASE WHEN settled THEN at END
             FROM (SELECT to_jsonb(o) AS j FROM old_rows o) r
             RETURNING iasql_audit_log.account
@@ -140,7 +145,7 @@ BEGIN
                    jsonb_build_object(
                        'original', CASE WHEN managed.write_only = '{}' THEN original ELSE iasql_internal.mask(original, managed.write_only) END,
                        'change', CASE WHEN managed.write_only = '{}' THEN change ELSE iasql_internal.mask(change, managed.write_only) END),
-                   batch, CASE WHEN by_engine THEN 'engine' ELSE 'user' END,
+                   joined, CASE WHEN by_engine THEN 'engine' ELSE 'user' END,
                    -- A record that moves leaves an object behind, too.
                    CASE WHEN change ?| managed.identity OR managed.regional AND change ? 'region' THEN iasql_internal.key(o, managed.identity) END,
                    done, CASE WHEN done THEN at END, hides AND staged ? (n ->> 'id')
@@ -180,19 +185,102 @@ BEGIN
     IF hides THEN
         PERFORM iasql_internal.keep_staged(TG_TABLE_NAME, at);
     END IF;
-    IF committing IS NOT NULL AND NOT managed.settings THEN
-        -- What a commit was begun with is what it commits.
-        SELECT l.record_id INTO bad FROM public.iasql_audit_log l
-        WHERE l.table_name = TG_TABLE_NAME AND l.xid = pg_current_xact_id() AND l.ts = at AND NOT l.settled
-          AND EXISTS (SELECT FROM public.iasql_audit_log b WHERE b.transaction_id = committing AND b.table_name = l.table_name AND b.record_id = l.record_id)
-        LIMIT 1;
-        IF FOUND THEN
-            RAISE EXCEPTION 'record % of % is being committed in batch % and cannot be changed until that has ended', bad.record_id, TG_TABLE_NAME, committing
-                USING ERRCODE = 'IA020', SCHEMA = TG_TABLE_SCHEMA, TABLE = TG_TABLE_NAME,
-                      HINT = 'Try again then; SELECT * FROM iasql_engines() shows what is going on.';
+    -- (Asked now that the rows are locked: who had them before has ended, and shows what he has staged.)
+    IF EXISTS (SELECT FROM iasql_internal.batch b WHERE b.closed_at IS NULL) THEN
+        PERFORM set_config('enable_nestloop', 'on', true); -- what is staged is looked up by index
+        mine := CASE WHEN by_engine THEN coalesce((SELECT r.batch FROM iasql_internal.reverting r WHERE r.xid = pg_current_xact_id_if_assigned()),
+                                                  nullif(current_setting('iasql.cycle_of', true), '')::bigint)
+                     ELSE joined END;
+        IF TG_OP = 'DELETE' THEN
+            SELECT array_agg(o.id) INTO ids FROM old_rows o;
+        ELSIF TG_OP = 'INSERT' THEN
+            SELECT array_agg(n.id) INTO ids FROM new_rows n;
+        ELSIF NOT by_engine THEN
+            SELECT array_agg(n.id) INTO ids FROM new_rows n JOIN old_rows o USING (id)
+            WHERE to_jsonb(n) IS DISTINCT FROM to_jsonb(o) OR hides AND staged ? n.id::text;
+        END IF;
+        IF ids IS NOT NULL AND (NOT by_engine OR TG_OP = 'DELETE') THEN
+            PERFORM iasql_internal.refuse_staged(TG_TABLE_NAME, ids, mine, TG_OP = 'DELETE',
+                CASE WHEN current_setting('iasql.cycle_of', true) = mine::text THEN NULL ELSE mine END); -- a cycle deletes what is gone, which nobody has asked for
+        END IF;
+        IF ids IS NOT NULL AND NOT by_engine AND TG_OP <> 'DELETE' THEN
+            IF EXISTS (SELECT FROM iasql_internal.staged_key k WHERE k.table_name = TG_TABLE_NAME AND k.batch IS DISTINCT FROM joined) THEN
+                SELECT k.batch, k.record_id, r.id INTO bad
+                FROM (SELECT n.id, to_jsonb(n) AS j FROM new_rows n WHERE n.id = ANY (ids)) r
+                JOIN iasql_internal.staged_key k ON k.key = iasql_internal.key(r.j, managed.identity) AND k.table_name = TG_TABLE_NAME
+                    AND k.account = coalesce(r.j ->> 'account', r.j ->> 'name', '') AND k.region = coalesce(r.j ->> 'region', '')
+                WHERE k.batch IS DISTINCT FROM joined LIMIT 1;
+                IF FOUND THEN
+                    RAISE EXCEPTION 'record % of % cannot have this identity: record %, which is staged in %, has it or had it',
+                            bad.id, TG_TABLE_NAME, bad.record_id, iasql_internal.batch_text(bad.batch)
+                        USING ERRCODE = 'IA020', SCHEMA = TG_TABLE_SCHEMA, TABLE = TG_TABLE_NAME, HINT = iasql_internal.batch_hint(bad.batch);
+                END IF;
+            END IF;
+            IF joined IS NOT NULL THEN
+                -- Were the object given to the batch's record, a rollback would undo the deletion too. So it is with what a
+                -- replacement has left to be deleted.
+                SELECT w.record_id, r.id INTO bad
+                FROM (SELECT n.id, iasql_internal.key(to_jsonb(n), managed.identity) AS key, to_jsonb(n) AS j FROM new_rows n WHERE n.id = ANY (ids)) r
+                CROSS JOIN LATERAL (
+                    SELECT l.record_id FROM public.iasql_audit_log l
+                    WHERE l.key = r.key AND l.table_name = TG_TABLE_NAME AND NOT l.settled AND l.transaction_id IS DISTINCT FROM joined
+                      AND l.account = coalesce(r.j ->> 'account', r.j ->> 'name') AND coalesce(l.change #>> '{original,region}', r.j ->> 'region', '') = coalesce(r.j ->> 'region', '')
+                    UNION ALL
+                    SELECT g.record_id FROM iasql_internal.garbage g
+                    WHERE g.key = r.key AND g.table_name = TG_TABLE_NAME AND g.account = coalesce(r.j ->> 'account', r.j ->> 'name')
+                      AND (NOT managed.regional OR g.identity ->> 'region' IS NOT DISTINCT FROM r.j ->> 'region')
+                      AND NOT EXISTS (SELECT FROM iasql_internal.staged s WHERE s.record_id = g.record_id AND s.table_name = g.table_name AND s.batch = joined)) w
+                WHERE w.record_id <> r.id LIMIT 1;
+                IF FOUND THEN
+                    RAISE EXCEPTION 'record % of % cannot have this identity yet: record %, which had it, was changed or deleted outside of this batch, and that is not done', bad.id, TG_TABLE_NAME, bad.record_id
+                        USING ERRCODE = 'IA020', SCHEMA = TG_TABLE_SCHEMA, TABLE = TG_TABLE_NAME, HINT = 'SELECT iasql_wait_for_all() first.';
+                END IF;
+            END IF;
+        END IF;
+        IF TG_OP <> 'DELETE' AND EXISTS (SELECT FROM iasql_internal.staged s WHERE s.inserted AND s.batch IS DISTINCT FROM mine) THEN
+            FOR reference IN SELECT r.* FROM iasql_internal.references_of(TG_RELID) r LOOP
+                EXECUTE format('SELECT s.record_id, s.batch FROM iasql_internal.staged s JOIN public.%I p ON p.id = s.record_id
+                                WHERE s.table_name = %L AND s.inserted AND s.batch IS DISTINCT FROM $1 AND (%s) IN (SELECT %s FROM new_rows x) LIMIT 1',
+                               reference.parent, reference.parent, reference.theirs, reference.ours) INTO bad USING mine;
+                IF bad.batch IS NOT NULL THEN
+                    RAISE EXCEPTION '% cannot refer to record % of %: it is only staged in %', TG_TABLE_NAME, bad.record_id, reference.parent, iasql_internal.batch_text(bad.batch)
+                        USING ERRCODE = 'IA020', SCHEMA = TG_TABLE_SCHEMA, TABLE = TG_TABLE_NAME, HINT = iasql_internal.batch_hint(bad.batch);
+                END IF;
+            END LOOP;
+        END IF;
+        IF joined IS NOT NULL AND ids IS NOT NULL THEN
+            INSERT INTO iasql_internal.batch_member (batch, login, role) VALUES (joined, session_user, writer) ON CONFLICT DO NOTHING;
+            IF TG_OP <> 'DELETE' THEN
+                INSERT INTO iasql_internal.staged (table_name, record_id, batch, account, inserted)
+                SELECT TG_TABLE_NAME, n.id, joined, coalesce(r.j ->> 'account', r.j ->> 'name'), TG_OP = 'INSERT'
+                FROM new_rows n CROSS JOIN LATERAL (SELECT to_jsonb(n) AS j) r WHERE n.id = ANY (ids)
+                ON CONFLICT DO NOTHING;
+                INSERT INTO iasql_internal.staged_key (table_name, key, account, region, batch, record_id)
+                SELECT TG_TABLE_NAME, k.key, coalesce(r.j ->> 'account', r.j ->> 'name', ''), coalesce(r.j ->> 'region', ''), joined, n.id
+                FROM new_rows n CROSS JOIN LATERAL (SELECT to_jsonb(n) AS j) r CROSS JOIN LATERAL (SELECT iasql_internal.key(r.j, managed.identity) AS key) k
+                WHERE n.id = ANY (ids) AND k.key IS NOT NULL
+                ON CONFLICT DO NOTHING;
+            END IF;
+            IF TG_OP <> 'INSERT' THEN
+                INSERT INTO iasql_internal.staged (table_name, record_id, batch, account, inserted)
+                SELECT TG_TABLE_NAME, o.id, joined, coalesce(r.j ->> 'account', r.j ->> 'name'), false
+                FROM old_rows o CROSS JOIN LATERAL (SELECT to_jsonb(o) AS j) r WHERE o.id = ANY (ids)
+                ON CONFLICT DO NOTHING;
+                INSERT INTO iasql_internal.staged_key (table_name, key, account, region, batch, record_id)
+                SELECT TG_TABLE_NAME, k.key, coalesce(r.j ->> 'account', r.j ->> 'name', ''), coalesce(r.j ->> 'region', ''), joined, o.id
+                FROM old_rows o CROSS JOIN LATERAL (SELECT to_jsonb(o) AS j) r CROSS JOIN LATERAL (SELECT iasql_internal.key(r.j, managed.identity) AS key) k
+                WHERE o.id = ANY (ids) AND k.key IS NOT NULL
+                ON CONFLICT DO NOTHING;
+                FOR reference IN SELECT r.* FROM iasql_internal.references_of(TG_RELID) r LOOP
+                    EXECUTE format('INSERT INTO iasql_internal.needed (table_name, record_id, batch, by_table, by_record)
+                                    SELECT %L, p.id, $1, $2, min(x.id) FROM old_rows x JOIN public.%I p ON (%s) = (%s) WHERE x.id = ANY ($3) GROUP BY p.id
+                                    ON CONFLICT DO NOTHING', reference.parent, reference.parent, reference.theirs, reference.ours)
+                    USING joined, TG_TABLE_NAME, ids;
+                END LOOP;
+            END IF;
         END IF;
     END IF;
-    IF NOT settled AND batch IS NULL AND accounts IS NOT NULL THEN
+    IF NOT settled AND joined IS NULL AND accounts IS NOT NULL THEN
         FOREACH account IN ARRAY accounts LOOP
             PERFORM iasql_internal.enqueue('push', account);
         END LOOP;

@@ -6,74 +6,155 @@ BEGIN ATOMIC
 END;
 COMMENT ON FUNCTION iasql_internal.log_event(text, bigint, text) IS 'Puts the life of a batch into the audit log.';
 
-CREATE OR REPLACE FUNCTION iasql_internal.open_batch_for(who text, opener xid8, undoes bigint) RETURNS text
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+-- A batch is opened by the transaction that calls for it, and is gone with it if that is rolled back.
+DROP FUNCTION IF EXISTS iasql_internal.open_batch_for(text, xid8, bigint);
+DROP FUNCTION IF EXISTS iasql_internal.begin_batch(bigint);
+CREATE OR REPLACE FUNCTION iasql_internal.begin_batch(name text DEFAULT NULL, undoes bigint DEFAULT NULL) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lock_timeout = '2s' AS $$
+#variable_conflict use_column
 DECLARE
-    batch iasql_internal.batch;
+    batch bigint := iasql_internal.session_batch();
+    other record;
 BEGIN
-    -- A batch whose opening transaction was rolled back, and that nobody else has edited in, is void.
-    UPDATE iasql_internal.batch b SET closed_at = clock_timestamp(), phase = 'closed', outcome = 'void'
-    WHERE b.closed_at IS NULL AND b.phase = 'open' AND pg_xact_status(b.opened_xid) = 'aborted'
-      AND NOT EXISTS (SELECT FROM public.iasql_audit_log l WHERE l.transaction_id = b.id AND l.change_type IN ('INSERT', 'UPDATE', 'DELETE'));
-    INSERT INTO iasql_internal.batch (opened_by, opened_xid, undoes) VALUES (who, opener, undoes) ON CONFLICT ((true)) WHERE closed_at IS NULL DO NOTHING
-    RETURNING * INTO batch;
-    IF FOUND THEN
-        RETURN jsonb_build_object('batch', batch.id);
+    IF batch IS NOT NULL THEN
+        RAISE EXCEPTION 'this session works in % already', iasql_internal.batch_text(batch)
+            USING ERRCODE = 'IA020', HINT = 'CALL iasql_commit() or iasql_rollback() first. Another session can open another batch.';
     END IF;
-    SELECT * INTO batch FROM iasql_internal.batch b WHERE b.closed_at IS NULL;
-    RETURN jsonb_build_object('open', batch.id, 'by', batch.opened_by, 'since', date_trunc('second', batch.opened_at));
-END
-$$;
-COMMENT ON FUNCTION iasql_internal.open_batch_for(text, xid8, bigint) IS 'Opens a batch, or says who has one open. Called through the loopback connection.';
-
-CREATE OR REPLACE FUNCTION iasql_internal.begin_batch(undoes bigint DEFAULT NULL) RETURNS bigint
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-    answer jsonb;
-    until  timestamptz := clock_timestamp() + interval '60 seconds';
-BEGIN
     IF current_setting('transaction_isolation') NOT IN ('read committed', 'read uncommitted') THEN
         RAISE EXCEPTION 'a batch cannot be opened in a % transaction', current_setting('transaction_isolation')
-            USING ERRCODE = 'IA021', HINT = 'Use READ COMMITTED, the default: later statements must see that the batch is open.';
+            USING ERRCODE = 'IA021', HINT = 'Use READ COMMITTED, the default: it sees what others have staged.';
     END IF;
-    answer := iasql_internal.elsewhere(format('SELECT iasql_internal.open_batch_for(%L, %L, %L)', iasql_internal.writer(), pg_current_xact_id(), undoes));
-    IF answer ? 'open' THEN
-        RAISE EXCEPTION 'batch % is open already: % opened it at %', answer ->> 'open', answer ->> 'by', answer ->> 'since'
-            USING ERRCODE = 'IA020', HINT = 'Wait until it is committed or rolled back. CALL iasql_rollback(true) closes a batch that was left open.';
+    IF name = '' OR name ~ '^[0-9]+$' THEN
+        RAISE EXCEPTION 'a batch cannot be called %', quote_literal(name) USING ERRCODE = 'IA007', HINT = 'Its name is any text that is not a number, or NULL for none.';
     END IF;
-    WHILE EXISTS (SELECT FROM public.iasql_cycles c WHERE c.ended IS NULL AND EXISTS (
-        SELECT FROM public.iasql_engines() e WHERE e.engine = c.engine)) LOOP
-        IF clock_timestamp() > until THEN
-            RAISE NOTICE 'a cycle that was running when the batch was opened has not ended yet; it makes no further changes';
-            EXIT;
-        END IF;
-        PERFORM pg_sleep(0.02);
-    END LOOP;
-    PERFORM iasql_internal.log_event('OPEN_TRANSACTION', (answer ->> 'batch')::bigint);
-    RETURN (answer ->> 'batch')::bigint;
+    SELECT b.id, b.opened_by, date_trunc('second', b.opened_at) AS since INTO other FROM iasql_internal.batch b WHERE b.name = begin_batch.name AND b.closed_at IS NULL;
+    IF NOT FOUND THEN
+        INSERT INTO iasql_internal.batch (name, opened_by, opened_xid, undoes) VALUES (begin_batch.name, iasql_internal.writer(), pg_current_xact_id(), begin_batch.undoes)
+        ON CONFLICT (name) WHERE closed_at IS NULL DO NOTHING RETURNING id INTO batch;
+        SELECT b.id, b.opened_by, date_trunc('second', b.opened_at) AS since INTO other FROM iasql_internal.batch b WHERE batch IS NULL AND b.name = begin_batch.name AND b.closed_at IS NULL;
+    END IF;
+    IF batch IS NULL THEN
+        RAISE EXCEPTION 'batch % (%) is open already: % opened it at %', other.id, name, other.opened_by, other.since
+            USING ERRCODE = 'IA020', HINT = format('Take another name, or work in it: CALL iasql_join(%L).', name);
+    END IF;
+    PERFORM iasql_internal.work_in(batch);
+    INSERT INTO iasql_internal.batch_member (batch, login, role) VALUES (batch, session_user, iasql_internal.writer());
+    PERFORM iasql_internal.log_event('OPEN_TRANSACTION', batch, name);
+    RETURN batch;
+EXCEPTION WHEN lock_not_available THEN
+    RAISE EXCEPTION 'somebody is just opening a batch called %', quote_literal(name)
+        USING ERRCODE = 'IA020', HINT = 'Take another name, or join that batch once its transaction has ended.';
 END
 $$;
-COMMENT ON FUNCTION iasql_internal.begin_batch(bigint) IS 'Opens a batch and waits for a running cycle to end.';
+COMMENT ON FUNCTION iasql_internal.begin_batch(text, bigint) IS 'Opens a batch of the calling session.';
 
-CREATE OR REPLACE FUNCTION iasql_internal.close_batch(batch bigint, outcome text) RETURNS void
+CREATE OR REPLACE FUNCTION iasql_internal.work_in(batch bigint) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    proof uuid;
+BEGIN
+    INSERT INTO iasql_internal.batch_session AS s (role, batch) VALUES (session_user::regrole, work_in.batch)
+    ON CONFLICT (pid) DO UPDATE SET role = excluded.role, token = excluded.token, batch = excluded.batch, since = excluded.since
+    RETURNING s.token INTO proof;
+    PERFORM set_config('iasql.batch', proof::text, false);
+END
+$$;
+COMMENT ON FUNCTION iasql_internal.work_in(bigint) IS 'Makes the calling session one that works in a batch; until a rollback of its transaction, DISCARD ALL or RESET ALL.';
+
+-- Whoever closes a batch says in which phase it is to be, and nobody else closes it: it has one outcome.
+DROP FUNCTION IF EXISTS iasql_internal.close_batch(bigint, text);
+CREATE OR REPLACE FUNCTION iasql_internal.close_batch(batch bigint, during text, outcome text) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    owner record;
 BEGIN
     UPDATE iasql_internal.batch b SET closed_at = clock_timestamp(), phase = 'closed', outcome = close_batch.outcome
-    WHERE b.id = close_batch.batch AND b.closed_at IS NULL;
+    WHERE b.id = close_batch.batch AND b.phase = during;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'batch % was closed by somebody else: it is %', batch, coalesce((SELECT coalesce(b.outcome, 'being rolled back') FROM iasql_internal.batch b WHERE b.id = close_batch.batch), 'gone')
+            USING ERRCODE = 'IA022', HINT = 'SELECT * FROM iasql_batches shows what has become of it.';
+    END IF;
+    -- What was held back goes on.
+    FOR owner IN SELECT DISTINCT s.account AS name FROM iasql_internal.staged s WHERE s.batch = close_batch.batch AND s.account IS NOT NULL ORDER BY 1 LOOP
+        PERFORM iasql_internal.enqueue('push', owner.name), iasql_internal.enqueue('sync', owner.name);
+    END LOOP;
+    UPDATE iasql_internal.record_state r SET next_attempt_at = now()
+    WHERE r.state = 'WaitingForDependencies' AND r.account IN (SELECT s.account FROM iasql_internal.staged s WHERE s.batch = close_batch.batch);
+    DELETE FROM iasql_internal.staged s WHERE s.batch = close_batch.batch;
+    DELETE FROM iasql_internal.staged_key k WHERE k.batch = close_batch.batch;
+    DELETE FROM iasql_internal.needed n WHERE n.batch = close_batch.batch;
+    DELETE FROM iasql_internal.batch_session s WHERE s.batch = close_batch.batch;
     PERFORM iasql_internal.log_event('CLOSE_TRANSACTION', batch, outcome);
-    PERFORM iasql_internal.enqueue_sync();
 END
 $$;
-COMMENT ON FUNCTION iasql_internal.close_batch(bigint, text) IS 'Closes a batch and resumes scheduling.';
+COMMENT ON FUNCTION iasql_internal.close_batch(bigint, text, text) IS 'Closes a batch that is in that phase, and lets go of what it has staged.';
+
+CREATE OR REPLACE FUNCTION iasql_internal.batch_progress(batch bigint, OUT total bigint, OUT done bigint, OUT retrying bigint)
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    SELECT count(*), count(*) FILTER (WHERE r.settled), count(*) FILTER (WHERE NOT r.settled AND s.attempts > 0) INTO total, done, retrying
+    FROM (SELECT l.table_name, l.record_id, bool_and(l.settled) AS settled FROM public.iasql_audit_log l
+          WHERE l.transaction_id = batch AND l.origin = 'user' AND l.change_type IN ('INSERT', 'UPDATE', 'DELETE')
+          GROUP BY l.table_name, l.record_id) r
+    LEFT JOIN iasql_internal.record_state s ON s.table_name = r.table_name AND s.record_id = r.record_id;
+END
+$$;
+COMMENT ON FUNCTION iasql_internal.batch_progress(bigint) IS 'How many records of a batch there are, how many are done, and how many are tried again.';
+
+-- With the caller's rights, for it says what is in a record.
+CREATE OR REPLACE FUNCTION iasql_internal.batch_message(batch bigint) RETURNS text
+LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp
+BEGIN ATOMIC
+    SELECT format('record %s of %s: %s: %s', s.record_id, s.table_name, s.state, s.message)
+    FROM iasql_internal.record_state s
+    WHERE s.message <> '' AND EXISTS (SELECT FROM public.iasql_audit_log l
+                                      WHERE l.transaction_id = batch_message.batch AND NOT l.settled AND l.table_name = s.table_name AND l.record_id = s.record_id)
+    ORDER BY s.attempts = 0, s.since DESC, s.table_name, s.record_id LIMIT 1;
+END;
+COMMENT ON FUNCTION iasql_internal.batch_message(bigint) IS 'What the newest of the records that a batch still waits for says, as far as the caller may see it.';
+
+CREATE OR REPLACE FUNCTION iasql_internal.progress_text(batch bigint) RETURNS text
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN (SELECT concat(p.done, ' of ', p.total, ' done', CASE WHEN p.retrying > 0 THEN format(', %s retrying', p.retrying) END, ': ' || iasql_internal.batch_message(batch))
+            FROM iasql_internal.batch_progress(batch) p);
+END
+$$;
+COMMENT ON FUNCTION iasql_internal.progress_text(bigint) IS 'What a commit says while it waits.';
+
+-- Which batch a call is about: the session''s; or, for who forces it, the only one that is open.
+CREATE OR REPLACE FUNCTION iasql_internal.batch_meant(force boolean) RETURNS bigint
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    batch bigint := iasql_internal.session_batch();
+    n     bigint;
+BEGIN
+    IF batch IS NULL AND force THEN
+        SELECT count(*), min(b.id) INTO n, batch FROM iasql_internal.batch b WHERE b.closed_at IS NULL;
+        IF n > 1 THEN
+            RAISE EXCEPTION '% batches are open: %', n, (SELECT string_agg(iasql_internal.batch_text(b.id), ', ' ORDER BY b.id) FROM iasql_internal.batch b WHERE b.closed_at IS NULL)
+                USING ERRCODE = 'IA020', HINT = 'Say which is meant: CALL iasql_join(''name or number''), then CALL iasql_rollback(true).';
+        END IF;
+    END IF;
+    IF batch IS NULL THEN
+        RAISE EXCEPTION 'no batch is open in this session' USING ERRCODE = 'IA022',
+            HINT = 'CALL iasql_begin() opens one, and iasql_join(''name or number'') works in one that is open. Without a batch every change is pushed by itself. A committed batch is undone by CALL iasql_undo(transaction_id).';
+    END IF;
+    RETURN batch;
+END
+$$;
+COMMENT ON FUNCTION iasql_internal.batch_meant(boolean) IS 'The batch that a call is about; raises if there is none.';
 
 -- Whether the calling transaction has edits that nobody else can see yet.
 CREATE OR REPLACE FUNCTION iasql_internal.has_own_edits() RETURNS boolean
 LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 BEGIN ATOMIC
     SELECT EXISTS (SELECT FROM public.iasql_audit_log l
-                   WHERE NOT l.settled AND l.xid = pg_current_xact_id_if_assigned());
+                   WHERE NOT l.settled AND l.xid = pg_current_xact_id_if_assigned())
+        OR EXISTS (SELECT FROM iasql_internal.batch b
+                   WHERE b.closed_at IS NULL AND b.opened_xid = pg_current_xact_id_if_assigned());
 END;
-COMMENT ON FUNCTION iasql_internal.has_own_edits() IS 'Whether the calling transaction has uncommitted edits of managed tables.';
+COMMENT ON FUNCTION iasql_internal.has_own_edits() IS 'Whether the calling transaction has opened a batch or edited managed tables, which nobody else can see.';
 
 -- Who may commit, roll back or undo a batch: whoever made its changes, or may make them. What grants say of the changes of
 -- others is asked here; what row-level security says of them nobody can tell for somebody else, so that then it is left to
@@ -133,7 +214,8 @@ COMMENT ON FUNCTION iasql_internal.constraint_names() IS 'The deferrable constra
 
 -- Puts the records a batch has written back to what they were before it, from the audit log alone. With forget nothing of
 -- the batch is left to be done: for a batch that has not reached the cloud. Without, the restoring writes are changes like
--- any others, for the engine to carry out; what the cloud assigns is not restored then, for the old objects are gone.
+-- any others, for the engine to carry out; what the cloud assigns is not restored then, for the old objects are gone. What
+-- the cloud has deleted since does not come back: only what the batch deleted is inserted again.
 CREATE OR REPLACE FUNCTION iasql_internal.revert_batch(batch bigint, forget boolean) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $$
 DECLARE
@@ -143,6 +225,11 @@ DECLARE
     columns  text[];
     changed  text;
     restored text;
+    taken    jsonb;
+    kept     text[]; -- of a record that takes an object back
+    ids      bigint[];
+    later    bigint[];
+    one      bigint;
     upto     bigint := (SELECT max(l.id) FROM public.iasql_audit_log l WHERE l.transaction_id = batch);
     n        bigint;
     total    bigint := 0;
@@ -151,36 +238,103 @@ BEGIN
         SELECT array_agg(DISTINCT l.table_name) FROM public.iasql_audit_log l JOIN iasql_internal.managed_table m ON m.name = l.table_name
         WHERE l.transaction_id = batch AND l.origin = 'user'));
     EXECUTE 'SET CONSTRAINTS ' || names || ' DEFERRED';
+    -- Tables are written one after another: what refers to what has yet to move back is looked at in the end.
+    PERFORM set_config('iasql.restoring', 'on', true);
     -- A secret that the batch set is not wanted any more; one that waited before it still is.
     DELETE FROM iasql_internal.vault v USING public.iasql_audit_log l WHERE l.id = v.audit_id AND l.transaction_id = batch;
     IF forget THEN
-        INSERT INTO iasql_internal.reverting DEFAULT VALUES ON CONFLICT DO NOTHING;
+        INSERT INTO iasql_internal.reverting (batch) VALUES (revert_batch.batch) ON CONFLICT DO NOTHING;
     END IF;
     FOR managed IN
         SELECT m.* FROM iasql_internal.managed_table m
         WHERE m.name IN (SELECT DISTINCT l.table_name FROM public.iasql_audit_log l WHERE l.transaction_id = batch AND l.origin = 'user')
         ORDER BY m.name
     LOOP
-        -- images: [{"record_id", "inserted", "image": what the touched columns held before}]
-        SELECT jsonb_agg(jsonb_build_object('record_id', f.record_id, 'inserted', f.change_type = 'INSERT', 'image', coalesce(o.image, '{}')))
+        -- images: [{"record_id", "inserted", "adopted", "deleted", "elsewhere", "image": what the touched columns held before, "was": with what the cloud assigns}]
+        SELECT jsonb_agg(jsonb_build_object('record_id', f.record_id, 'inserted', f.change_type = 'INSERT' AND a.image IS NULL, 'adopted', f.change_type = 'INSERT' AND a.image IS NOT NULL,
+                                            'deleted', f.deleted AND f.change_type <> 'INSERT', 'was', o.was,
+                                            'there', NOT forget AND f.deleted AND f.change_type <> 'INSERT' AND NOT EXISTS (
+                                                SELECT FROM public.iasql_operations p
+                                                WHERE p.table_name = managed.name AND p.record_id = f.record_id AND p.kind = 'delete' AND p.started >= f.ts AND p.result IS DISTINCT FROM 'failed'),
+                                            'elsewhere', f.moved OR EXISTS (SELECT FROM public.iasql_operations p
+                                                                            WHERE p.table_name = managed.name AND p.record_id = f.record_id AND p.kind = 'create' AND p.started >= f.ts
+                                                                              AND (p.result IS NULL OR p.result IN ('ok', 'unknown'))),
+                                            'image', CASE WHEN f.change_type = 'INSERT' THEN a.image ELSE coalesce(o.image, '{}') END))
         INTO images
-        FROM (SELECT DISTINCT ON (l.record_id) l.record_id, l.change_type
+        FROM (SELECT DISTINCT ON (l.record_id) l.record_id, l.change_type, l.ts, l.settled, bool_or(l.change_type = 'DELETE') OVER (PARTITION BY l.record_id) AS deleted,
+                     bool_or(l.settled AND l.change_type = 'UPDATE' AND l.change -> 'original' ?| (managed.identity || '{region}')) OVER (PARTITION BY l.record_id) AS moved
               FROM public.iasql_audit_log l
               WHERE l.transaction_id = batch AND l.table_name = managed.name AND l.origin = 'user' AND l.id <= upto
                 AND l.change_type IN ('INSERT', 'UPDATE', 'DELETE')
               ORDER BY l.record_id, l.id) f
+        -- What an INSERT has adopted was there before, and stays: the record becomes an ordinary one, with what the object
+        -- had when the batch first changed it.
+        LEFT JOIN LATERAL (
+            SELECT coalesce((SELECT jsonb_object_agg(c.key, c.value)
+                             FROM (SELECT DISTINCT ON (e.key) e.key, e.value -> 'from' AS value
+                                   FROM public.iasql_operations p CROSS JOIN LATERAL jsonb_each(p.columns) e
+                                   WHERE p.table_name = managed.name AND p.record_id = f.record_id AND p.kind = 'update' AND p.result IS DISTINCT FROM 'failed' AND p.started >= f.ts
+                                   ORDER BY e.key, p.id) c
+                             WHERE NOT c.key = ANY (managed.assigned || managed.write_only)), '{}') AS image
+            WHERE NOT forget AND f.change_type = 'INSERT' AND NOT managed.settings
+              AND NOT EXISTS (SELECT FROM public.iasql_operations p
+                              WHERE p.table_name = managed.name AND p.record_id = f.record_id AND p.kind = 'create' AND p.started >= f.ts
+                                AND (p.result IS NULL OR p.result IN ('ok', 'unknown')))
+              AND (f.settled OR EXISTS (SELECT FROM public.iasql_operations p
+                                        WHERE p.table_name = managed.name AND p.record_id = f.record_id AND p.kind = 'update' AND p.started >= f.ts))) a ON true
         LEFT JOIN (
             SELECT e.record_id, jsonb_object_agg(e.key, CASE
-                       WHEN NOT e.key = ANY (managed.write_only) THEN e.value
+                       WHEN NOT e.key = ANY (managed.write_only) OR e.value = 'null' THEN e.value
                        WHEN (SELECT v.value FROM iasql_internal.vault v
                              WHERE v.table_name = managed.name AND v.record_id = e.record_id AND v.column_name = e.key
-                             ORDER BY v.audit_id DESC LIMIT 1) IS NOT NULL THEN '"********"' END) AS image
+                             ORDER BY v.audit_id DESC LIMIT 1) IS NOT NULL THEN '"********"' END)
+                       FILTER (WHERE forget OR NOT e.key = ANY (managed.assigned)) AS image,
+                   jsonb_object_agg(e.key, e.value) AS was
             FROM (SELECT DISTINCT ON (l.record_id, c.key) l.record_id, c.key, c.value
                   FROM public.iasql_audit_log l CROSS JOIN LATERAL jsonb_each(l.change -> 'original') c
                   WHERE l.transaction_id = batch AND l.table_name = managed.name AND l.origin = 'user' AND l.id <= upto AND l.change ? 'original'
                   ORDER BY l.record_id, c.key, l.id) e
-            WHERE NOT (managed.settings AND e.key = ANY (managed.write_only)) AND (forget OR NOT e.key = ANY (managed.assigned))
+            WHERE NOT (managed.settings AND e.key = ANY (managed.write_only))
             GROUP BY e.record_id) o USING (record_id);
+        -- Unless it was there as the object of another record of the batch: that takes it back, and the one that has adopted
+        -- it goes. If that has got another object since, both stay as they are called.
+        taken := NULL;
+        IF images @> '[{"adopted": true}]' THEN
+            EXECUTE format(
+                'SELECT jsonb_agg(jsonb_build_object(''record_id'', r.record_id, ''by'', a.id, ''elsewhere'', r.row IS NOT NULL AND r.elsewhere, ''own'', r.row, ''row'', to_jsonb(a)))
+                 FROM jsonb_to_recordset($1) i (record_id bigint, adopted boolean)
+                 JOIN public.%1$I a ON a.id = i.record_id
+                 JOIN (SELECT q.record_id, q.elsewhere, to_jsonb(x) AS row, coalesce(to_jsonb(x), ''{}'') || coalesce(q.was, ''{}'') AS was
+                       FROM jsonb_to_recordset($1) q (record_id bigint, inserted boolean, adopted boolean, deleted boolean, elsewhere boolean, was jsonb)
+                       LEFT JOIN public.%1$I x ON x.id = q.record_id
+                       WHERE NOT q.inserted AND NOT q.adopted AND (x.id IS NOT NULL OR q.deleted)) r
+                   ON iasql_internal.key(r.was, $2) = iasql_internal.key(to_jsonb(a), $2)
+                  AND coalesce(r.was ->> ''account'', r.was ->> ''name'') IS NOT DISTINCT FROM coalesce(to_jsonb(a) ->> ''account'', to_jsonb(a) ->> ''name'')
+                  AND (NOT $3 OR r.was ->> ''region'' IS NOT DISTINCT FROM to_jsonb(a) ->> ''region'')
+                 WHERE i.adopted', managed.name) INTO taken USING images, managed.identity, managed.regional;
+        END IF;
+        IF taken IS NOT NULL THEN
+            SELECT array_agg(c) INTO kept FROM unnest(managed.columns) c WHERE NOT c = ANY (managed.identity || managed.assigned || managed.write_only || '{id,account,region}');
+            SELECT jsonb_agg(CASE
+                WHEN giver.record_id IS NOT NULL THEN i.j || '{"inserted": true}'
+                WHEN back."elsewhere" THEN jsonb_set(i.j, '{image}', (i.j -> 'image') - (managed.identity || '{region}'))
+                WHEN back.own IS NOT NULL THEN jsonb_set(i.j, '{image}', (SELECT coalesce(jsonb_object_agg(c, back.own -> c), '{}') FROM unnest(kept) c) || (i.j -> 'image'))
+                WHEN back.record_id IS NOT NULL THEN jsonb_set(i.j, '{image}', (i.j -> 'image') - managed.write_only)
+                ELSE i.j END)
+            INTO images
+            FROM jsonb_array_elements(images) i (j)
+            LEFT JOIN jsonb_to_recordset(taken) giver (record_id bigint, "by" bigint, "elsewhere" boolean) ON giver."by" = (i.j ->> 'record_id')::bigint AND NOT giver."elsewhere"
+            LEFT JOIN jsonb_to_recordset(taken) back (record_id bigint, "elsewhere" boolean, own jsonb) ON back.record_id = (i.j ->> 'record_id')::bigint;
+        END IF;
+        -- The object of what was deleted in the batch and never in the cloud is still there.
+        IF images @> '[{"there": true}]' THEN
+            EXECUTE format(
+                'SELECT jsonb_agg(CASE WHEN (i.j ->> ''there'')::boolean AND NOT $3 @> jsonb_build_array(jsonb_build_object(''record_id'', i.j -> ''record_id''))
+                                            AND NOT EXISTS (SELECT FROM public.%I t WHERE t.id = (i.j ->> ''record_id'')::bigint)
+                                       THEN jsonb_set(i.j, ''{image}'', (i.j -> ''image'') || (SELECT coalesce(jsonb_object_agg(c, i.j -> ''was'' -> c), ''{}'') FROM unnest($2) c WHERE i.j -> ''was'' ? c))
+                                       ELSE i.j END)
+                 FROM jsonb_array_elements($1) i (j)', managed.name) INTO images USING images, managed.assigned, coalesce(taken, '[]');
+        END IF;
         EXECUTE format(
             'DELETE FROM public.%I t USING jsonb_to_recordset($1) r (record_id bigint, inserted boolean)
              WHERE t.id = r.record_id AND r.inserted', managed.name) USING images;
@@ -189,27 +343,74 @@ BEGIN
         SELECT array_agg(a.attname::text ORDER BY a.attnum) INTO columns
         FROM pg_attribute a
         WHERE a.attrelid = format('public.%I', managed.name)::regclass AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = '' AND a.attname <> 'id';
+        IF taken IS NOT NULL THEN
+            -- As the object is now. What the batch did to the record is dealt with by that, and what is still to be undone of
+            -- what it did to the object is an update.
+            UPDATE public.iasql_audit_log l SET settled = true, settled_at = clock_timestamp()
+            FROM jsonb_to_recordset(taken) r (record_id bigint, own jsonb)
+            WHERE l.transaction_id = batch AND l.table_name = managed.name AND l.record_id = r.record_id AND NOT l.settled AND r.own IS NULL AND l.id <= upto;
+            EXECUTE format(
+                'INSERT INTO public.%1$I (id, %2$s) SELECT r.record_id, %3$s
+                 FROM jsonb_to_recordset($1) r (record_id bigint, own jsonb, row jsonb) JOIN jsonb_to_recordset($2) i (record_id bigint, image jsonb) USING (record_id)
+                 CROSS JOIN LATERAL jsonb_populate_record(NULL::public.%1$I, i.image || (SELECT jsonb_object_agg(c, r.row -> c) FROM unnest($3) c)) p
+                 WHERE r.own IS NULL', managed.name,
+                (SELECT string_agg(quote_ident(c), ', ') FROM unnest(columns) c),
+                (SELECT string_agg('p.' || quote_ident(c), ', ') FROM unnest(columns) c)) USING taken, images, (SELECT array_agg(c) FROM unnest(managed.columns) c WHERE NOT c = ANY (managed.write_only));
+            INSERT INTO iasql_internal.reverting (batch) VALUES (coalesce(iasql_internal.session_batch(), revert_batch.batch)) ON CONFLICT DO NOTHING;
+            SELECT array_agg(c) INTO kept FROM unnest(columns) c WHERE c = ANY (managed.columns) AND NOT c = ANY (managed.identity || managed.write_only || '{account,region}');
+            EXECUTE format(
+                'UPDATE public.%1$I t SET (%2$s) = (SELECT %3$s FROM jsonb_populate_record(t, r.row) p)
+                 FROM jsonb_to_recordset($1) r (record_id bigint, "elsewhere" boolean, own jsonb, row jsonb)
+                 WHERE t.id = r.record_id AND r.own IS NOT NULL AND NOT r."elsewhere"', managed.name,
+                (SELECT string_agg(quote_ident(c), ', ') FROM unnest(kept) c), (SELECT string_agg('p.' || quote_ident(c), ', ') FROM unnest(kept) c)) USING taken;
+            DELETE FROM iasql_internal.reverting r WHERE r.xid = pg_current_xact_id();
+        END IF;
         SELECT string_agg(quote_ident(k.name), ', '), string_agg('p.' || quote_ident(k.name), ', ') INTO changed, restored
         FROM (SELECT DISTINCT jsonb_object_keys(r.image) AS name FROM jsonb_to_recordset(images) r (inserted boolean, image jsonb) WHERE NOT r.inserted) k
         WHERE k.name = ANY (columns);
         IF changed IS NOT NULL THEN
-            EXECUTE format(
+            restored := format(
                 'UPDATE public.%1$I t SET (%2$s) = (SELECT %3$s FROM jsonb_populate_record(t, r.image) p)
                  FROM jsonb_to_recordset($1) r (record_id bigint, inserted boolean, image jsonb)
-                 WHERE t.id = r.record_id AND NOT r.inserted', managed.name, changed, restored) USING images;
-            GET DIAGNOSTICS n = ROW_COUNT;
-            total := total + n;
+                 WHERE t.id = r.record_id AND NOT r.inserted', managed.name, changed, restored);
+            BEGIN
+                EXECUTE restored USING images;
+                GET DIAGNOSTICS n = ROW_COUNT;
+                total := total + n;
+            EXCEPTION WHEN unique_violation THEN
+                -- Unique indexes look at each row as it comes, and the old name of one may be the new one of another: one by
+                -- one, then, those first whose names are free.
+                SELECT array_agg(r.record_id ORDER BY r.record_id) INTO ids FROM jsonb_to_recordset(images) r (record_id bigint, inserted boolean) WHERE NOT r.inserted;
+                WHILE ids IS NOT NULL LOOP
+                    later := NULL;
+                    FOREACH one IN ARRAY ids LOOP
+                        BEGIN
+                            EXECUTE restored || ' AND t.id = $2' USING images, one;
+                            GET DIAGNOSTICS n = ROW_COUNT;
+                            total := total + n;
+                        EXCEPTION WHEN unique_violation THEN
+                            later := later || one;
+                        END;
+                    END LOOP;
+                    IF cardinality(later) = cardinality(ids) THEN
+                        RAISE EXCEPTION 'records % of % have each other''s identities, and neither can be given back first', later, managed.name
+                            USING ERRCODE = '23505', SCHEMA = 'public', TABLE = managed.name, HINT = 'Give one of them a third name first.';
+                    END IF;
+                    ids := later;
+                END LOOP;
+            END;
         END IF;
         EXECUTE format(
             'INSERT INTO public.%1$I (id, %2$s) SELECT r.record_id, %3$s
-             FROM jsonb_to_recordset($1) r (record_id bigint, inserted boolean, image jsonb)
+             FROM jsonb_to_recordset($1) r (record_id bigint, inserted boolean, deleted boolean, image jsonb)
              CROSS JOIN LATERAL jsonb_populate_record(NULL::public.%1$I, r.image) p
-             WHERE NOT r.inserted AND NOT EXISTS (SELECT FROM public.%1$I t WHERE t.id = r.record_id)', managed.name,
+             WHERE NOT r.inserted AND r.deleted AND NOT EXISTS (SELECT FROM public.%1$I t WHERE t.id = r.record_id)', managed.name,
             (SELECT string_agg(quote_ident(c), ', ') FROM unnest(columns) c),
             (SELECT string_agg('p.' || quote_ident(c), ', ') FROM unnest(columns) c)) USING images;
         GET DIAGNOSTICS n = ROW_COUNT;
         total := total + n;
     END LOOP;
+    PERFORM set_config('iasql.restoring', 'off', true);
     EXECUTE 'SET CONSTRAINTS ' || names || ' IMMEDIATE';
     IF forget THEN
         DELETE FROM iasql_internal.reverting r WHERE r.xid = pg_current_xact_id();

@@ -45,4 +45,4 @@ BEGIN
     RETURN answer;
 END
 $$;
-COMMENT ON FUNCTION iasql_internal.elsewhere(text) IS 'Runs a statement in a second session of the loopback role, which may open batches and submit requests.';
+COMMENT ON FUNCTION iasql_internal.elsewhere(text) IS 'Runs a statement in a second session of the loopback role, which may submit requests.';

@@ -44,9 +44,6 @@ DECLARE
     n bigint := 0;
     account text;
 BEGIN
-    IF iasql_internal.open_batch() IS NOT NULL THEN
-        RETURN 0;
-    END IF;
     FOR account IN SELECT a.name FROM iasql_internal.account a ORDER BY a.name LOOP
         PERFORM iasql_internal.enqueue('sync', account);
         n := n + 1;
@@ -54,7 +51,7 @@ BEGIN
     RETURN n;
 END
 $$;
-COMMENT ON FUNCTION iasql_internal.enqueue_sync() IS 'Queues a full cycle for every account, unless a batch is open.';
+COMMENT ON FUNCTION iasql_internal.enqueue_sync() IS 'Queues a full cycle for every account.';
 
 CREATE OR REPLACE FUNCTION iasql_internal.tick() RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$

@@ -1,5 +1,5 @@
 -- What every function of a module does (see Function in internal/modules): may the caller, does the cloud not decide here,
--- is no batch open; then the engine does it. Anybody may call this with anything, so that all it goes by is what the module
+-- does the session work in no batch; then the engine does it. Anybody may call this with anything, so that all it goes by is what the module
 -- says of the function.
 DROP FUNCTION IF EXISTS iasql_internal.call(text, text, text, jsonb, jsonb);
 CREATE OR REPLACE FUNCTION iasql_internal.named_by(names jsonb, args jsonb) RETURNS jsonb
@@ -42,9 +42,9 @@ BEGIN
         END LOOP;
     END IF;
     IF needs <> 'SELECT' THEN
-        batch := iasql_internal.open_batch();
+        batch := iasql_internal.session_batch();
         IF batch IS NOT NULL THEN
-            RAISE EXCEPTION '% acts at once and cannot be part of batch %, which is open', name, batch
+            RAISE EXCEPTION '% acts at once and cannot be part of batch %, in which this session works', name, batch
                 USING ERRCODE = 'IA020', HINT = 'CALL iasql_commit() or iasql_rollback() first, then call it again.';
         END IF;
         IF EXISTS (SELECT FROM public.iasql_mode m WHERE m.mode IN ('TRACK', 'PAUSE')) THEN

@@ -1,18 +1,17 @@
 DROP FUNCTION IF EXISTS iasql_internal.hold_lease(text, bigint);
-CREATE OR REPLACE FUNCTION iasql_internal.hold_rules(rules text, batch bigint) RETURNS void
+DROP FUNCTION IF EXISTS iasql_internal.hold_rules(text, bigint);
+CREATE OR REPLACE FUNCTION iasql_internal.hold_rules(rules text) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    IF coalesce(iasql_internal.open_batch(), 0) <> batch THEN
-        RAISE EXCEPTION 'a batch was opened since this was decided' USING ERRCODE = 'IA093';
-    END IF;
     IF rules <> iasql_internal.rules_version() THEN
         RAISE EXCEPTION 'the rules have changed since this was decided' USING ERRCODE = 'IA092';
     END IF;
 END
 $$;
-COMMENT ON FUNCTION iasql_internal.hold_rules(text, bigint) IS 'Last in every transaction that carries out what an engine has decided: fails if other rules hold than those that it was decided by, or a batch is open that it does not belong to (R19).';
+COMMENT ON FUNCTION iasql_internal.hold_rules(text) IS 'Last in every transaction that carries out what an engine has decided: fails if other rules hold than those that it was decided by (R19).';
 
-CREATE OR REPLACE FUNCTION iasql_internal.hold_lease(account text, fence bigint, writes text[] DEFAULT NULL) RETURNS void
+DROP FUNCTION IF EXISTS iasql_internal.hold_lease(text, bigint, text[]);
+CREATE OR REPLACE FUNCTION iasql_internal.hold_lease(account text, fence bigint, writes text[] DEFAULT NULL, batch bigint DEFAULT 0) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     PERFORM FROM iasql_internal.lease l WHERE l.account = hold_lease.account AND l.fence = hold_lease.fence FOR SHARE;
@@ -20,9 +19,12 @@ BEGIN
         RAISE EXCEPTION 'the lease of account % has passed to another engine', account USING ERRCODE = 'IA090';
     END IF;
     PERFORM set_config('synchronous_commit', 'off', true);
+    IF batch <> 0 THEN
+        PERFORM set_config('iasql.cycle_of', batch::text, true);
+    END IF;
     IF writes IS NOT NULL THEN
         PERFORM iasql_internal.refuse_untrusted(writes);
     END IF;
 END
 $$;
-COMMENT ON FUNCTION iasql_internal.hold_lease(text, bigint, text[]) IS 'First in every transaction an engine writes in: keeps the account''s lease until it ends, and fails once the lease is lost (R15), or if writing these managed tables would run somebody else''s code (R20). The commit does not wait for the disk.';
+COMMENT ON FUNCTION iasql_internal.hold_lease(text, bigint, text[], bigint) IS 'First in every transaction an engine writes in: keeps the account''s lease until it ends, and fails once the lease is lost (R15), or if writing these managed tables would run somebody else''s code (R20). Of a batch''s own cycle the audit trigger is told so. The commit does not wait for the disk.';

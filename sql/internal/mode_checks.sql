@@ -54,6 +54,10 @@ BEGIN
         RAISE EXCEPTION 'settings can be neither deleted nor renamed'
             USING ERRCODE = 'IA007', TABLE = 'iasql_settings', COLUMN = 'name', HINT = 'UPDATE iasql_settings SET value = … WHERE name = …';
     END IF;
+    IF NEW.name IN ('required_approvals', 'approvers') AND NOT pg_has_role(iasql_internal.writer(), 'iasql_engine', 'USAGE') THEN
+        RAISE EXCEPTION 'setting % is for administrators', NEW.name
+            USING ERRCODE = '42501', TABLE = 'iasql_settings', COLUMN = 'value', HINT = 'Let a member of iasql_engine change it.';
+    END IF;
     BEGIN
         CASE NEW.name
             WHEN 'sync_interval' THEN
@@ -76,6 +80,16 @@ BEGIN
                 wants := 'an interval of at least 1 minute';
                 span := NEW.value::interval;
                 IF span < '1 minute' THEN RAISE numeric_value_out_of_range; END IF;
+            WHEN 'required_approvals' THEN
+                wants := 'a whole number between 0 and 100';
+                IF NEW.value::integer NOT BETWEEN 0 AND 100 THEN RAISE numeric_value_out_of_range; END IF;
+            WHEN 'approvers' THEN
+                wants := 'the name of a role, or empty';
+                IF NEW.value <> '' AND NOT EXISTS (SELECT FROM pg_roles r WHERE r.rolname = NEW.value) THEN RAISE numeric_value_out_of_range; END IF;
+            WHEN 'progress_timeout' THEN
+                wants := 'an interval of at least 1 second';
+                span := NEW.value::interval;
+                IF span < '1 second' THEN RAISE numeric_value_out_of_range; END IF;
             WHEN 'max_deletes', 'delete_ratio_floor' THEN
                 wants := 'a whole number of at least 0';
                 IF NEW.value::integer < 0 THEN RAISE numeric_value_out_of_range; END IF;

@@ -4,7 +4,7 @@ RETURN (SELECT p.log_since FROM iasql_internal.pruning p);
 COMMENT ON FUNCTION iasql_internal.log_since() IS 'Since when the audit log is whole: older rows may have been deleted.';
 
 -- Old rows go in bounded numbers. What is not settled, not ended or not answered stays, whatever its age, and so does all
--- since the open batch began, which undoing it may need.
+-- since the oldest open batch began, which undoing it may need.
 CREATE OR REPLACE FUNCTION iasql_internal.prune(most bigint DEFAULT 20000) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

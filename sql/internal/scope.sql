@@ -34,7 +34,7 @@ DECLARE
     id bigint;
     n  integer := 0;
 BEGIN
-    IF there THEN
+    IF there AND coalesce(current_setting('iasql.restoring', true), '') <> 'on' THEN
         FOREACH id IN ARRAY ids LOOP
             n := n + 1;
             IF NOT id = ANY (moved) THEN
@@ -46,7 +46,7 @@ BEGIN
     INSERT INTO iasql_internal.scope_doubt (table_name, record_id, column_name) SELECT "table", d.id, d.name FROM unnest(ids, columns) d (id, name);
 END
 $$;
-COMMENT ON FUNCTION iasql_internal.other_scope(text, bigint[], text[], boolean, bigint[]) IS 'Refuses references to another account or region; of records that have moved, when the transaction ends.';
+COMMENT ON FUNCTION iasql_internal.other_scope(text, bigint[], text[], boolean, bigint[]) IS 'Refuses references to another account or region; of records that have moved, and while a batch is undone, when the transaction ends.';
 
 CREATE OR REPLACE FUNCTION iasql_internal.moved("table" text, ids bigint[]) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$

@@ -23,15 +23,68 @@ END
 $$;
 COMMENT ON FUNCTION iasql_internal.check_can_wait(text, bigint) IS 'Raises where waiting, for one record or for all, would be in vain.';
 
+CREATE OR REPLACE FUNCTION iasql_internal.check_seconds(seconds double precision) RETURNS void
+LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF seconds IS NULL THEN
+        RAISE EXCEPTION 'seconds cannot be NULL' USING ERRCODE = 'IA007', HINT = 'Say how long to wait at most, such as 300.';
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION iasql_internal.check_seconds(double precision) IS 'Raises for a time to wait that would have no end.';
+
 CREATE OR REPLACE FUNCTION iasql_internal.unsettled(before pg_snapshot) RETURNS bigint
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp
 BEGIN ATOMIC
     SELECT count(*) FROM (
         SELECT FROM public.iasql_audit_log l
         WHERE NOT l.settled AND l.change_type IN ('INSERT', 'UPDATE', 'DELETE') AND pg_visible_in_snapshot(l.xid, before)
+          AND NOT iasql_internal.waits_in_batch(l.table_name, l.record_id)
         LIMIT 1000) l;
 END;
-COMMENT ON FUNCTION iasql_internal.unsettled(pg_snapshot) IS 'How many changes committed before the snapshot are not settled; 1000 means that or more.';
+COMMENT ON FUNCTION iasql_internal.unsettled(pg_snapshot) IS 'How many changes committed before the snapshot are not settled, those of others'' batches left out, and of batches that nobody has asked to commit; 1000 means that or more.';
+
+CREATE OR REPLACE FUNCTION iasql_internal.unfinished(before pg_snapshot)
+RETURNS TABLE (table_name text, record_id bigint, retried boolean, what text)
+LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp
+BEGIN ATOMIC
+    SELECT DISTINCT ON (u.table_name, u.record_id) u.table_name, u.record_id, coalesce(s.attempts > 0, false),
+           coalesce(nullif(concat_ws(': ', s.state, nullif(s.message, '')), ''), 'is about to be looked at')
+    FROM (SELECT l.table_name, l.record_id FROM public.iasql_audit_log l
+          WHERE NOT l.settled AND l.change_type IN ('INSERT', 'UPDATE', 'DELETE') AND pg_visible_in_snapshot(l.xid, before)
+            AND NOT iasql_internal.waits_in_batch(l.table_name, l.record_id)
+          LIMIT 1000) u
+    LEFT JOIN iasql_internal.record_state s ON s.table_name = u.table_name AND s.record_id = u.record_id
+    ORDER BY u.table_name, u.record_id;
+END;
+COMMENT ON FUNCTION iasql_internal.unfinished(pg_snapshot) IS 'The records whose changes committed before the snapshot are not settled, and what each waits for; of 1000 changes at most.';
+
+-- A commit that took effect with its transaction had nobody to tell when it failed: its batch was undone, or is open again.
+CREATE OR REPLACE FUNCTION iasql_internal.failed_commit() RETURNS text
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    newest record;
+BEGIN
+    SELECT l.transaction_id, l.change_type, l.message INTO newest
+    FROM public.iasql_audit_log l JOIN iasql_internal.batch b ON b.id = l.transaction_id
+    WHERE l.change_type IN ('ERROR', 'END_COMMIT') AND l.ts > clock_timestamp() - interval '10 minutes' AND b.opened_by = iasql_internal.writer()
+    ORDER BY l.id DESC LIMIT 1;
+    RETURN CASE WHEN newest.change_type = 'ERROR' THEN newest.message END;
+END
+$$;
+COMMENT ON FUNCTION iasql_internal.failed_commit() IS 'What the caller''s newest commit failed by, if that was within ten minutes and nobody waited for it; NULL if it succeeded.';
+
+-- Records that need a person though no change of theirs is pending: what the cloud has does not fit, or is to be asked about.
+CREATE OR REPLACE FUNCTION iasql_internal.in_review() RETURNS text
+LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp
+BEGIN ATOMIC
+    SELECT format('%s: %s', CASE count(*) WHEN 1 THEN '1 record needs a person' ELSE count(*) || ' records need a person' END,
+                  string_agg(format('record %s of %s: %s: %s', r.record_id, r.table_name, r.state, r.message), '; ' ORDER BY r.table_name, r.record_id) FILTER (WHERE r.n <= 10))
+    FROM (SELECT s.*, row_number() OVER (ORDER BY s.table_name, s.record_id) AS n FROM iasql_internal.record_state s
+          WHERE s.review AND NOT iasql_internal.waits_in_batch(s.table_name, s.record_id)) r
+    HAVING count(*) > 0;
+END;
+COMMENT ON FUNCTION iasql_internal.in_review() IS 'Which records need a person, as one text; NULL if none does.';
 
 CREATE OR REPLACE FUNCTION iasql_internal.failures(before pg_snapshot)
 RETURNS TABLE (table_name text, record_id bigint, state text, message text)

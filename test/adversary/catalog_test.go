@@ -15,7 +15,7 @@ var (
 		"iasql_drift", "iasql_get_sql_since", "iasql_help", "iasql_history", "iasql_mode_explain", "iasql_mode_of", "iasql_modules_installed", "iasql_modules_list",
 		"iasql_preview", "iasql_preview_apply", "iasql_preview_hash", "iasql_preview_sync", "iasql_ready", "iasql_sync", "iasql_version", "iasql_wait_for", "iasql_wait_for_all"}
 	// forUsers are those that act.
-	forUsers = []string{"iasql_adopt", "iasql_begin", "iasql_commit", "iasql_forget", "iasql_install", "iasql_protect", "iasql_unprotect", "iasql_retry", "iasql_rollback", "iasql_sync_now", "iasql_undo", "iasql_uninstall"}
+	forUsers = []string{"iasql_adopt", "iasql_approve", "iasql_begin", "iasql_commit", "iasql_forget", "iasql_install", "iasql_join", "iasql_protect", "iasql_unprotect", "iasql_retry", "iasql_rollback", "iasql_sync_now", "iasql_undo", "iasql_uninstall"}
 	// withCallersPath are functions with the caller's rights that also look names
 	// up as the caller does: the condition of iasql_wait_for is the caller's SQL.
 	withCallersPath = []string{"iasql_wait_for"}
@@ -25,19 +25,25 @@ var (
 	definersForAll = []string{
 		"about",            // descriptions of tables
 		"batch_exists",     // a number
+		"batch_progress",   // numbers
+		"batch_text",       // what errors call a batch
+		"batches",          // of batches, whose they are and how many records they hold
 		"call",             // asks for grants and permits, then the engine
 		"check_can_wait",   // raises about the caller's own transaction
 		"check_table",      // names of tables
 		"engine_alive",     // yes or no
 		"engine_connected", // yes or no
+		"failed_commit",    // of the caller's own batches
 		"in_the_way",       // who holds locks, which pg_locks shows
 		"log_since",        // a time
-		"open_batch_text",  // who has a batch open
+		"open_batch_text",  // which batch the session works in
 		"preview",          // shown through a view that filters
 		"secrets",          // names of columns
+		"session_batch",    // a number
 		"setting",          // settings are everybody's to read
 		"to_review",        // numbers of audit rows
 		"undone_batches",   // numbers
+		"waits_in_batch",   // yes or no
 	}
 	definersForUsers = []string{
 		"adopt",          // takes the right to INSERT, and says nothing of tables whose rows are hidden from some

@@ -40,8 +40,8 @@ func TestDeferredTriggers(t *testing.T) {
 	w.PSQL(`CREATE TABLE spy.mine (id int)`, `CREATE CONSTRAINT TRIGGER permanent AFTER INSERT ON spy.mine DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION spy.fires()`)
 	const temporary = `CREATE TEMP TABLE own (id int); CREATE CONSTRAINT TRIGGER temporary AFTER INSERT ON own DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION spy.fires();
 		INSERT INTO own VALUES (1); INSERT INTO spy.mine VALUES (1);`
-	w.PSQL(`CALL iasql_begin()`)
-	w.PSQL(`BEGIN; ` + temporary + ` INSERT INTO queue (name) VALUES ('a'); CALL iasql_rollback(); COMMIT`)
+	w.PSQL(`CALL iasql_begin('test')`)
+	w.Joined(`BEGIN; ` + temporary + ` INSERT INTO queue (name) VALUES ('a'); CALL iasql_rollback(); COMMIT`)
 	w.PSQL(`CALL iasql_begin()`, `INSERT INTO queue (name) VALUES ('b')`, `CALL iasql_commit()`)
 	last := w.PSQL(`SELECT max(transaction_id) FROM iasql_audit_log`)
 	w.PSQL(`BEGIN; ` + temporary + ` CALL iasql_undo(` + last + `); COMMIT`)
@@ -50,8 +50,8 @@ func TestDeferredTriggers(t *testing.T) {
 	// Of the very name of a constraint that is set.
 	name := w.Admin(`SELECT conname FROM pg_constraint WHERE conrelid = 'public.queue'::regclass AND condeferrable LIMIT 1`)
 	w.PSQL(`CREATE TABLE public.namesake (id int)`, fmt.Sprintf(`CREATE CONSTRAINT TRIGGER %s AFTER INSERT ON public.namesake DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION spy.fires()`, name),
-		`CALL iasql_begin()`)
-	if got := w.Refused(`BEGIN; INSERT INTO queue (name) VALUES ('c'); INSERT INTO namesake VALUES (1); CALL iasql_rollback(); COMMIT`); !strings.Contains(got, "IA091") || !strings.Contains(got, "namesake") {
+		`CALL iasql_begin('test')`)
+	if got := w.JoinedRefused(`BEGIN; INSERT INTO queue (name) VALUES ('c'); INSERT INTO namesake VALUES (1); CALL iasql_rollback(); COMMIT`); !strings.Contains(got, "IA091") || !strings.Contains(got, "namesake") {
 		t.Errorf("a namesake of a constraint: %s", got)
 	}
 	w.PSQL(`DROP TABLE namesake`, `CALL iasql_rollback(true)`)
@@ -94,15 +94,15 @@ func TestCodeInPulls(t *testing.T) {
 		})
 		unseen(w, user)
 		// Rolling back as the system would run it, too.
-		w.PSQL(`CALL iasql_begin()`, `INSERT INTO queue (name) VALUES ('batched')`)
-		if got := w.Refused(`CALL iasql_rollback()`); !strings.Contains(got, "IA091") || !strings.Contains(got, "HINT") {
+		w.PSQL(`CALL iasql_begin('test')`, `INSERT INTO queue (name) VALUES ('batched')`)
+		if got := w.JoinedRefused(`CALL iasql_rollback()`); !strings.Contains(got, "IA091") || !strings.Contains(got, "HINT") {
 			t.Errorf("%s: rolling back: %s", variant, got)
 		}
 		unseen(w, user)
 		// Everything else goes on.
 		w.Admin(`DROP TABLE IF EXISTS spy.notes CASCADE`,
 			`DROP TRIGGER IF EXISTS spying ON queue`, `DROP TRIGGER IF EXISTS spying_late ON queue`, `DROP TRIGGER IF EXISTS spying_statement ON queue`)
-		w.PSQL(`CALL iasql_rollback()`)
+		w.Joined(`CALL iasql_rollback()`)
 		if got := w.PSQL(`SELECT count(*) FROM queue WHERE name = 'batched'`); got != "0" {
 			t.Errorf("%s: rolled back, there are %s", variant, got)
 		}

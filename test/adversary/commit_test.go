@@ -25,7 +25,7 @@ func TestReviewedCommit(t *testing.T) {
 	if got := queues(); got != "" {
 		t.Errorf("queues made: %s", got)
 	}
-	w.PSQL(`CALL iasql_rollback()`)
+	w.PSQL(`CALL iasql_rollback(true)`)
 	// As reviewed.
 	w.PSQL(strings.Replace(deferred, "%s", ``, 1), `SELECT iasql_wait_for_all(60)`)
 	w.Becomes(quickly, "0", `SELECT count(*) FROM iasql_engines() WHERE doing LIKE '%batch%'`)
@@ -34,17 +34,17 @@ func TestReviewedCommit(t *testing.T) {
 	}
 
 	// One secret in place of another looks the same, and is not.
-	w.PSQL(`CALL iasql_begin()`, `INSERT INTO secret (name, value) VALUES ('s', 'harmless')`)
-	hash := w.PSQL(`SELECT iasql_preview_hash()`)
-	w.PSQL(`UPDATE secret SET value = 'harmful'`)
-	if got := w.Refused(`CALL iasql_commit('ok', '` + hash + `')`); !strings.Contains(got, "IA023") {
+	w.PSQL(`CALL iasql_begin('test')`, `INSERT INTO secret (name, value) VALUES ('s', 'harmless')`)
+	hash := w.Joined(`SELECT iasql_preview_hash()`)
+	w.Joined(`UPDATE secret SET value = 'harmful'`)
+	if got := w.JoinedRefused(`CALL iasql_commit('ok', '` + hash + `')`); !strings.Contains(got, "IA023") {
 		t.Errorf("another secret than was reviewed: %s", got)
 	}
-	w.PSQL(`CALL iasql_rollback()`)
+	w.Joined(`CALL iasql_rollback()`)
 }
 
 // TestEditsDuringCommit: a commit that has begun is not joined. What others
-// change meanwhile waits, and what the batch holds they cannot change.
+// change meanwhile is none of its business, and what the batch holds they cannot change.
 func TestEditsDuringCommit(t *testing.T) {
 	t.Parallel()
 	w := harness.NewWorld(t)
@@ -57,16 +57,16 @@ func TestEditsDuringCommit(t *testing.T) {
 	w.Settled()
 
 	// An edit in a transaction that is open belongs to the batch or not: the commit does not begin before that is known.
-	w.PSQL(`CALL iasql_begin()`, `INSERT INTO queue (name) VALUES ('batched')`)
+	w.PSQL(`CALL iasql_begin('test')`, `INSERT INTO queue (name) VALUES ('batched')`)
 	undecided := make(chan error, 1)
 	go func() {
-		_, err := w.TryPSQL(other, `BEGIN; INSERT INTO queue (name) VALUES ('undecided'); SELECT pg_sleep(12); ROLLBACK`)
+		_, err := w.TryPSQL(w.UserURL, `CALL iasql_join('test')`, `BEGIN; INSERT INTO queue (name) VALUES ('undecided'); SELECT pg_sleep(12); ROLLBACK`)
 		undecided <- err
 	}()
 	w.Eventually(quickly, "somebody edits", func() bool {
 		return w.Admin(`SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%undecided%pg_sleep%' AND wait_event = 'PgSleep'`) == "1"
 	})
-	if got := w.Refused(`CALL iasql_commit()`); !strings.Contains(got, "IA020") || !strings.Contains(got, "open") {
+	if got := w.JoinedRefused(`CALL iasql_commit()`); !strings.Contains(got, "IA020") || !strings.Contains(got, "open") {
 		t.Errorf("a commit while somebody edits in the batch: %s", got)
 	}
 	if err := <-undecided; err != nil {
@@ -82,7 +82,7 @@ func TestEditsDuringCommit(t *testing.T) {
 	})
 	committed := make(chan error, 1)
 	go func() {
-		_, err := w.TryPSQL(w.UserURL, `CALL iasql_commit()`)
+		_, err := w.TryPSQL(w.UserURL, `CALL iasql_join('test')`, `CALL iasql_commit()`)
 		committed <- err
 	}()
 	select {
@@ -100,7 +100,7 @@ func TestEditsDuringCommit(t *testing.T) {
 	if err := <-committed; err != nil {
 		t.Fatal(err)
 	}
-	batch := w.PSQL(`SELECT max(transaction_id) FROM iasql_audit_log`)
+	batch := w.PSQL(`SELECT id FROM iasql_batches WHERE name = 'test'`)
 	if got := w.Admin(`SELECT coalesce(string_agg(DISTINCT coalesce(change #>> '{change,name}', table_name || record_id), ' '), '') FROM iasql_audit_log
 		WHERE transaction_id = ` + batch + ` AND origin = 'user' AND table_name IS NOT NULL`); got != "batched" {
 		t.Errorf("the batch has come to hold %s", got)

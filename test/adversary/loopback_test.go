@@ -31,7 +31,6 @@ func TestLeftOverConnection(t *testing.T) {
 	admin, user := connect(t, w.AdminURL), connect(t, w.UserURL)
 	for _, c := range []struct{ table, statement string }{
 		{"iasql_internal.request", `SELECT iasql_sync_now()`},
-		{"iasql_internal.batch", `CALL iasql_begin()`},
 	} {
 		// The statement in the second session waits until the first is cancelled.
 		tx, err := admin.Begin(t.Context())
@@ -145,7 +144,7 @@ func TestLoopbackRole(t *testing.T) {
 			t.Errorf("%s: %v", statement, err)
 		}
 	}
-	if got := w.Admin(`SELECT string_agg(p.oid::regprocedure::text, ',' ORDER BY p.proname) FROM pg_proc p, aclexplode(p.proacl) a WHERE a.grantee = '` + role + `'::regrole`); got != "iasql_internal.open_batch_for(text,xid8,bigint),iasql_internal.submit(text,jsonb,text)" {
+	if got := w.Admin(`SELECT string_agg(p.oid::regprocedure::text, ',' ORDER BY p.proname) FROM pg_proc p, aclexplode(p.proacl) a WHERE a.grantee = '` + role + `'::regrole`); got != "iasql_internal.submit(text,jsonb,text)" {
 		t.Errorf("the loopback role may execute %s", got)
 	}
 }

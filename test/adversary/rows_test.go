@@ -101,16 +101,23 @@ func TestRowLevelSecurity(t *testing.T) {
 	psql(red, `UPDATE queue SET name = '`+hidden+`', policy = NULL`)
 
 	// A batch with the changes of both is nobody's alone.
-	psql(red, `CALL iasql_begin()`, `UPDATE vpc SET tags = tags || '{"Name": "`+hidden+`-2"}'`)
-	psql(blue, `UPDATE vpc SET tags = tags || '{"Name": "theirs"}'`)
+	const join = `CALL iasql_join('test')`
+	psql(red, `CALL iasql_begin('test')`, `UPDATE vpc SET tags = tags || '{"Name": "`+hidden+`-2"}'`)
+	if out, err := w.TryPSQL(blue, join); err == nil || !strings.Contains(err.Error(), "42501") || strings.Contains(err.Error(), hidden) {
+		t.Errorf("joining a batch with changes that one may not make: %s %v", out, err)
+	}
+	psql(red, `CALL iasql_rollback(true)`)
+	w.Admin(`CALL iasql_begin('test')`)
+	psql(red, join, `UPDATE vpc SET tags = tags || '{"Name": "`+hidden+`-2"}'`)
+	w.Admin(join, `UPDATE vpc SET tags = tags || '{"Name": "theirs"}' WHERE tags ->> 'Name' = 'ours'`)
 	look("staged")
-	for _, statement := range []string{`CALL iasql_commit()`, `CALL iasql_rollback(true)`} {
+	for _, statement := range []string{join, `CALL iasql_rollback(true)`} {
 		if out, err := w.TryPSQL(blue, statement); err == nil || !strings.Contains(err.Error(), "42501") || strings.Contains(err.Error(), hidden) {
 			t.Errorf("%s of a batch with others' changes: %s %v", statement, out, err)
 		}
 	}
-	if _, err := w.TryPSQL(red, `CALL iasql_rollback()`); err == nil {
-		t.Error("the batch holds blue's changes, too")
+	if _, err := w.TryPSQL(red, `CALL iasql_rollback(true)`); err == nil {
+		t.Error("the batch holds others' changes, too")
 	}
 	w.Admin(`CALL iasql_rollback(true)`)
 	if got := w.Admin(`SELECT string_agg(tags ->> 'Name', ' ' ORDER BY cidr_block) FROM vpc WHERE tags ? 'Name'`); got != hidden+" ours" {
@@ -152,7 +159,7 @@ func TestColumnGrants(t *testing.T) {
 	reader := w.Login("reader", "iasql_reader")
 	w.Admin(`REVOKE SELECT ON queue FROM iasql_reader`, `GRANT SELECT (id, account, region, name) ON queue TO iasql_reader`, `GRANT SELECT ON queue TO `+w.PSQL(`SELECT current_user`))
 	w.PSQL(`INSERT INTO queue (name, tags) VALUES ('a', '{"note": "`+hidden+`"}')`, `SELECT iasql_wait_for_all(30)`,
-		`UPDATE queue SET tags = '{"note": "`+hidden+`-2"}'`, `SELECT iasql_wait_for_all(30)`, `CALL iasql_begin()`, `UPDATE queue SET tags = '{"note": "`+hidden+`-3"}', name = 'b'`)
+		`UPDATE queue SET tags = '{"note": "`+hidden+`-2"}'`, `SELECT iasql_wait_for_all(30)`, `CALL iasql_begin('test')`, `UPDATE queue SET tags = '{"note": "`+hidden+`-3"}', name = 'b'`)
 	for _, statement := range []string{
 		`SELECT * FROM iasql_audit_log`, `SELECT * FROM iasql_operations`, `SELECT * FROM iasql_conflicts`, `SELECT * FROM iasql_status`, `SELECT * FROM iasql_get_errors()`,
 		`SELECT * FROM iasql_history('queue', 1)`, `SELECT * FROM iasql_get_sql_since()`, `SELECT iasql_create_review('all')`, `SELECT * FROM iasql_preview()`,
@@ -165,7 +172,8 @@ func TestColumnGrants(t *testing.T) {
 			t.Errorf("%s shows %.600s", statement, out)
 		}
 	}
-	if out, err := w.TryPSQL(reader, `SELECT count(*) FROM iasql_preview() WHERE changes ? 'name'`, `SELECT count(*) FROM queue WHERE name = 'b'`); err != nil || out != "1\n1" {
+	half := w.Login("half", "iasql_user") // who sees as much of the table
+	if out, err := w.TryPSQL(half, `CALL iasql_join('test')`, `SELECT count(*) FROM iasql_preview() WHERE changes ? 'name' AND NOT changes::text LIKE '%`+hidden+`%'`, `SELECT count(*) FROM queue WHERE name = 'b'`); err != nil || out != "CALL\n1\n1" {
 		t.Errorf("what was granted does not show: %s %v", out, err)
 	}
 	if out, err := w.TryPSQL(reader, `SELECT tags FROM queue`); err == nil {

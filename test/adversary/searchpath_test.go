@@ -53,8 +53,8 @@ func TestSearchPath(t *testing.T) {
 	engine.Serve()
 	trapped("engine serve")
 	for _, statement := range []string{`SELECT * FROM public.iasql_install('aws_account')`, `UPDATE public.aws_regions SET is_enabled = region = 'us-east-1'`, `SELECT * FROM public.iasql_install('aws_vpc', 'aws_sqs')`,
-		`INSERT INTO public.queue (name) VALUES ('one')`, `SELECT public.iasql_wait_for_all(30)`, `SELECT public.iasql_sync_now()`, `CALL public.iasql_begin()`, `UPDATE public.queue SET delay_seconds = 5`,
-		`CALL public.iasql_commit()`, `SELECT * FROM public.iasql_status`, `DELETE FROM public.queue`, `SELECT public.iasql_wait_for_all(30)`, `SELECT * FROM public.iasql_uninstall('aws_sqs')`} {
+		`INSERT INTO public.queue (name) VALUES ('one')`, `SELECT public.iasql_wait_for_all(30)`, `SELECT public.iasql_sync_now()`, `CALL public.iasql_begin('test')`,
+		`BEGIN; CALL public.iasql_join('test'); UPDATE public.queue SET delay_seconds = 5; COMMIT`, `BEGIN; CALL public.iasql_join('test'); CALL public.iasql_commit(); COMMIT`, `SELECT * FROM public.iasql_status`, `DELETE FROM public.queue`, `SELECT public.iasql_wait_for_all(30)`, `SELECT * FROM public.iasql_uninstall('aws_sqs')`} {
 		engine.PSQL(statement)
 		trapped(statement)
 	}

@@ -64,16 +64,19 @@ func TestSecretsStayHidden(t *testing.T) {
 	}
 
 	// In a batch: staged, previewed, rolled back.
-	w.PSQL(`CALL iasql_begin()`, insert(41, 80, "staged"), `UPDATE secret SET value = '`+secret("changed")+`' WHERE name = 'failed1'`)
+	w.PSQL(`CALL iasql_begin('test')`, insert(41, 80, "staged"), `UPDATE secret SET value = '`+secret("changed")+`' WHERE name = 'failed1'`)
 	look("staged")
-	w.PSQL(`SELECT count(*) FROM iasql_preview()`)
-	w.PSQL(`BEGIN; UPDATE secret SET value = '` + secret("own") + `' WHERE name = 'failed2'; SELECT count(*) FROM iasql_preview(); ROLLBACK`)
-	w.PSQL(`SELECT iasql_create_review('t')`, `SELECT * FROM iasql_get_sql_since()`)
+	w.Joined(`SELECT count(*) FROM iasql_preview()`)
+	w.Joined(`BEGIN; UPDATE secret SET value = '` + secret("own") + `' WHERE name = 'failed2'; SELECT count(*) FROM iasql_preview(); ROLLBACK`)
+	w.Joined(`SELECT iasql_create_review('t')`, `SELECT * FROM iasql_get_sql_since()`)
 	look("previewed")
-	if out, err := w.TryPSQL(reader, `SELECT * FROM iasql_preview()`); err != nil || strings.Contains(out, planted) || !strings.Contains(out, "********") {
+	if out := w.Joined(`SELECT * FROM iasql_preview()`); strings.Contains(out, planted) || !strings.Contains(out, "********") {
+		t.Errorf("the batch's preview: %.500s", out)
+	}
+	if out, err := w.TryPSQL(reader, `SELECT * FROM iasql_preview()`); err != nil || strings.Contains(out, planted) || strings.Contains(out, "staged") {
 		t.Errorf("a reader's preview: %v %.500s", err, out)
 	}
-	w.PSQL(`CALL iasql_rollback()`)
+	w.Joined(`CALL iasql_rollback()`)
 	look("rolled back")
 	w.PSQL(`SELECT iasql_sync_now()`)
 	if got := value(w, "failed1"); got != secret("failed1") {
@@ -93,8 +96,8 @@ func TestSecretsStayHidden(t *testing.T) {
 		}
 		return faultproxy.Fault{}
 	})
-	w.PSQL(`CALL iasql_begin()`, `UPDATE secret SET value = '`+secret("never")+`' WHERE name = 'failed3'`)
-	w.Refused(`CALL iasql_commit()`)
+	w.PSQL(`CALL iasql_begin('test')`, `UPDATE secret SET value = '`+secret("never")+`' WHERE name = 'failed3'`)
+	w.Refused(`CALL iasql_join('test')`, `CALL iasql_commit()`)
 	look("failed in a batch")
 	proxy.Set(func(faultproxy.Call) faultproxy.Fault { return faultproxy.Fault{} })
 	w.PSQL(`SELECT iasql_sync_now()`)

@@ -1,6 +1,7 @@
 package batches
 
 import (
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -143,6 +144,42 @@ func TestGolangMigrate(t *testing.T) {
 	w.Settled()
 }
 
+// With x-multi-statement golang-migrate sends statement by statement: the commit
+// waits, and a batch that fails fails the migration (finding 5).
+func TestGolangMigrateFails(t *testing.T) {
+	t.Parallel()
+	w := harness.Start(t, east, "aws_vpc")
+	dir := t.TempDir()
+	text := "CALL iasql_begin();\nINSERT INTO vpc (cidr_block) VALUES ('10.8.0.0/16');\n" +
+		"INSERT INTO subnet (vpc_id, cidr_block) SELECT id, '192.168.0.0/24' FROM vpc WHERE cidr_block = '10.8.0.0/16';\nCALL iasql_commit('golang-migrate');\n"
+	if err := os.WriteFile(filepath.Join(dir, "1_subnet.up.sql"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	target, err := url.Parse(w.AdminURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	query := target.Query()
+	query.Set("x-multi-statement", "true")
+	target.Scheme, target.RawQuery = "pgx5", query.Encode()
+	m, err := migrate.New("file://"+dir, target.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Up(); err == nil || !strings.Contains(err.Error(), "InvalidSubnet.Range") {
+		t.Errorf("the migration says %v", err)
+	}
+	if _, dirty, err := m.Version(); err != nil || !dirty {
+		t.Errorf("it is dirty: %t, %v", dirty, err)
+	}
+	if srcErr, dbErr := m.Close(); srcErr != nil || dbErr != nil {
+		t.Fatal(srcErr, dbErr)
+	}
+	if got := w.PSQL(`SELECT count(*) FROM vpc WHERE cidr_block = '10.8.0.0/16'`); got != "0" {
+		t.Errorf("left are %s", got)
+	}
+}
+
 // A deferred commit that fails for good is undone like any other, and says so
 // where errors are looked for.
 func TestDeferredCommitFails(t *testing.T) {
@@ -161,4 +198,10 @@ func TestDeferredCommitFails(t *testing.T) {
 	if got := w.PSQL(`SELECT message FROM iasql_audit_log WHERE change_type = 'ERROR'`); !strings.Contains(got, "InvalidSubnet.Range") {
 		t.Errorf("error: %s", got)
 	}
+	// Who waits afterwards is told, until another commit has succeeded (finding 5).
+	if got := w.Refused(`SELECT iasql_wait_for_all(60)`); !strings.Contains(got, "IA026") || !strings.Contains(got, "InvalidSubnet.Range") {
+		t.Errorf("waiting says %s", got)
+	}
+	w.Admin(`SELECT iasql_wait_for_all(60)`)
+	w.PSQL(`BEGIN`, `CALL iasql_begin()`, `INSERT INTO vpc (cidr_block) VALUES ('10.7.0.0/16')`, `CALL iasql_commit('succeeds')`, `COMMIT`, `SELECT iasql_wait_for_all(60)`)
 }

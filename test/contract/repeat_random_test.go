@@ -51,7 +51,7 @@ func TestRepeatRandomValues(t *testing.T) {
 	const rows = `SELECT md5(string_agg(concat_ws('|', name, delay_seconds, tags, policy), E'\n' ORDER BY name)), count(*) FROM queue WHERE name LIKE 'r%'`
 	for seed := range uint64(3) {
 		random := rand.New(rand.NewPCG(seed, 7))
-		statements := []string{`CALL iasql_begin()`}
+		statements := []string{`CALL iasql_begin('test')`}
 		literal := func(v any) string {
 			raw, err := json.Marshal(v)
 			if err != nil {
@@ -72,14 +72,14 @@ func TestRepeatRandomValues(t *testing.T) {
 		w.PSQL(statements...)
 		want := w.PSQL(rows)
 		script := w.PSQL(`SELECT sql FROM iasql_get_sql_for_transaction()`)
-		w.PSQL(`CALL iasql_rollback()`)
+		w.Joined(`CALL iasql_rollback()`)
 		if got := w.PSQL(rows); got != "|0" {
 			t.Fatalf("seed %d: after the rollback: %s", seed, got)
 		}
-		w.PSQL(`CALL iasql_begin()`, script)
+		w.PSQL(`CALL iasql_begin('test')`, script)
 		if got := w.PSQL(rows); got != want || !strings.HasSuffix(got, "|40") {
 			t.Errorf("seed %d: %s, want %s; the script:\n%.3000s", seed, got, want, script)
 		}
-		w.PSQL(`CALL iasql_rollback()`)
+		w.Joined(`CALL iasql_rollback()`)
 	}
 }

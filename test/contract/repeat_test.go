@@ -93,10 +93,10 @@ DELETE FROM aws_account WHERE id = (SELECT id FROM aws_account WHERE name = 'spa
 		t.Errorf("of an account: %s", got)
 	}
 
-	w.PSQL(`CALL iasql_begin()`)
-	id := firstLine(w.PSQL(`INSERT INTO vpc (cidr_block, tags) VALUES ('10.2.0.0/16', '{"fence": "`+"```"+`", "bar": "|"}') RETURNING id`,
+	w.PSQL(`CALL iasql_begin('test')`)
+	id := firstLine(w.Joined(`INSERT INTO vpc (cidr_block, tags) VALUES ('10.2.0.0/16', '{"fence": "`+"```"+`", "bar": "|"}') RETURNING id`,
 		`INSERT INTO subnet (vpc_id, cidr_block) SELECT max(id), '10.2.1.0/24' FROM vpc`))
-	review := w.PSQL(`SELECT iasql_create_review('A network', 'For the shop.')`)
+	review := w.Joined(`SELECT iasql_create_review('A network', 'For the shop.')`)
 	for _, part := range []string{"# A network\n\nFor the shop.\n\nBatch ", "\n\n## SQL\n\n````sql\nINSERT INTO vpc (region, cidr_block, ", "INSERT INTO subnet (",
 		"(SELECT id FROM vpc WHERE region = 'us-east-1' AND cidr_block = '10.2.0.0/16')", "````\n\n## Preview\n\n| action | direction | record | changes | reason |\n",
 		"| create | push | vpc " + id, `\|`} {
@@ -104,8 +104,8 @@ DELETE FROM aws_account WHERE id = (SELECT id FROM aws_account WHERE name = 'spa
 			t.Errorf("the review has no %q:\n%s", part, review)
 		}
 	}
-	w.PSQL(`CALL iasql_rollback()`)
-	if got := w.PSQL(`SELECT iasql_create_review('Nothing')`); !strings.Contains(got, "no batch is open") || !strings.Contains(got, "-- nothing") {
+	w.Joined(`CALL iasql_rollback()`)
+	if got := w.PSQL(`SELECT iasql_create_review('Nothing')`); !strings.Contains(got, "not staged in a batch") || !strings.Contains(got, "-- nothing") {
 		t.Errorf("without changes: %s", got)
 	}
 }

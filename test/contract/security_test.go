@@ -97,9 +97,9 @@ func hostileNames(t *testing.T, w *harness.World, reader string) {
 		w.PSQL(strings.Replace(`SELECT iasql_mode_of(%s, 1, %s)`, "%s", quoted, 2), strings.Replace(`SELECT iasql_create_review(%s || 'x', %s)`, "%s", quoted, 2))
 	}
 	// A name that is hostile by being a value: it is quoted wherever it is printed.
-	w.PSQL(`CALL iasql_begin()`, `INSERT INTO vpc (cidr_block, tags) VALUES ('10.67.0.0/16', jsonb_build_object('Name', $$'); DELETE FROM vpc; --$$))`)
+	w.PSQL(`CALL iasql_begin('test')`, `INSERT INTO vpc (cidr_block, tags) VALUES ('10.67.0.0/16', jsonb_build_object('Name', $$'); DELETE FROM vpc; --$$))`)
 	script := w.PSQL(`SELECT sql FROM iasql_get_sql_for_transaction()`)
-	w.PSQL(`CALL iasql_rollback()`)
+	w.Joined(`CALL iasql_rollback()`)
 	if out, err := w.TryPSQL(w.UserURL, `BEGIN`, script, `SELECT count(*) FROM vpc`, `ROLLBACK`); err != nil || !strings.Contains(out, "\n"+fmt.Sprint(atoi(before)+1)) {
 		t.Errorf("%s gives %s %v", script, out, err)
 	}
@@ -146,7 +146,7 @@ func inCatalog(t *testing.T, w *harness.World) {
 		}
 	}
 	if got := w.Admin(`SELECT string_agg(p.proname, ' ' ORDER BY p.proname) FROM pg_proc p WHERE p.pronamespace = 'public'::regnamespace
-		AND p.proname LIKE 'iasql\_%' AND NOT has_function_privilege('iasql_reader', p.oid, 'EXECUTE')`); got != "iasql_adopt iasql_begin iasql_commit iasql_forget iasql_install iasql_protect iasql_protect iasql_retry iasql_rollback iasql_sync_now iasql_undo iasql_uninstall iasql_unprotect iasql_unprotect" {
+		AND p.proname LIKE 'iasql\_%' AND NOT has_function_privilege('iasql_reader', p.oid, 'EXECUTE')`); got != "iasql_adopt iasql_approve iasql_begin iasql_commit iasql_forget iasql_install iasql_join iasql_protect iasql_protect iasql_retry iasql_rollback iasql_sync_now iasql_undo iasql_uninstall iasql_unprotect iasql_unprotect" {
 		t.Errorf("functions that a reader may not call: %s", got)
 	}
 	if got := w.Admin(`SELECT p.proname FROM pg_proc p WHERE p.pronamespace = 'public'::regnamespace
@@ -210,7 +210,7 @@ func forgery(t *testing.T, w *harness.World, reader string) {
 // readerAndNobody call everything.
 func readerAndNobody(t *testing.T, w *harness.World, reader, nobody string) {
 	for _, statement := range []string{`SELECT iasql_install('aws_s3')`, `SELECT iasql_uninstall('aws_sqs')`, `SELECT iasql_sync_now()`, `SELECT iasql_retry('vpc', 1)`,
-		`CALL iasql_begin()`, `CALL iasql_rollback(true)`, `INSERT INTO vpc (cidr_block) VALUES ('10.2.0.0/16')`, `UPDATE vpc SET tags = NULL`, `DELETE FROM vpc`,
+		`CALL iasql_begin()`, `CALL iasql_join('1')`, `CALL iasql_rollback(true)`, `INSERT INTO vpc (cidr_block) VALUES ('10.2.0.0/16')`, `UPDATE vpc SET tags = NULL`, `DELETE FROM vpc`,
 		`INSERT INTO iasql_mode (mode) VALUES ('TRACK')`, `UPDATE iasql_settings SET value = '1'`, `UPDATE iasql_conflicts SET resolved = 'cloud'`} {
 		for _, who := range []string{reader, nobody} {
 			if _, err := w.TryPSQL(who, statement); err == nil || !strings.Contains(err.Error(), "42501") {

@@ -3,11 +3,13 @@ package contract
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
+	"iasql/internal/test/faultproxy"
 	"iasql/internal/test/harness"
 )
 
@@ -44,6 +46,9 @@ func TestWaiting(t *testing.T) {
 		"isolation":     {[]string{`BEGIN ISOLATION LEVEL REPEATABLE READ`, `SELECT iasql_wait_for_all()`}, "IA018: a repeatable read transaction cannot wait"},
 		"time":          {[]string{`SELECT iasql_wait_for('vpc', ` + id + `, 'state = ''none''', 0.1)`}, "IA011: record " + id + " of vpc did not meet the condition within 0.1 seconds"},
 		"no table":      {[]string{`SELECT iasql_wait_for('vcp', 1, 'true')`}, "IA006: table vcp is not managed\nHINT:  Did you mean 'vpc'?"},
+		"no record":     {[]string{`SELECT iasql_wait_for('vpc', 4711, 'true')`}, "IA006: table vpc has no record 4711"},
+		"no time":       {[]string{`SELECT iasql_wait_for_all(NULL)`}, "IA007: seconds cannot be NULL"},
+		"no condition":  {[]string{`SELECT iasql_wait_for('vpc', ` + id + `, NULL)`}, "IA007: condition cannot be NULL"},
 		"condition":     {[]string{`SELECT iasql_wait_for('vpc', ` + id + `, 'nonsense')`}, `42703: column "nonsense" does not exist`},
 	} {
 		begun := time.Now()
@@ -122,5 +127,46 @@ func TestWaitingWithoutEngine(t *testing.T) {
 	}
 	if took := time.Since(begun); took > 10*time.Second {
 		t.Errorf("it took %s", took)
+	}
+}
+
+// What is tried again and again says so while it is waited for, and a wait that ends
+// tells what for; a record that needs a person is not passed over.
+func TestWaitingTells(t *testing.T) {
+	t.Parallel()
+	w := harness.NewWorld(t)
+	proxy := faultproxy.Start(t, w.AWS.Endpoint)
+	w.Endpoint = proxy.URL
+	w.Serve()
+	w.Install(east, "aws_sqs")
+	var fails atomic.Bool
+	fails.Store(true)
+	proxy.Set(func(c faultproxy.Call) faultproxy.Fault {
+		if fails.Load() && c.Action == "CreateQueue" && strings.Contains(c.Body, "never") {
+			return faultproxy.Fault{Status: 500, Code: "InternalError", Message: "out of order"}
+		}
+		return faultproxy.Fault{}
+	})
+	w.PSQL(`INSERT INTO queue (name) VALUES ('never'), ('made')`)
+	got := w.Refused(`SELECT iasql_wait_for_all(12)`)
+	if !strings.Contains(got, "IA011: 1 change was not settled within 12 seconds:\nrecord 1 of queue: Creating: ") || !strings.Contains(got, "out of order") {
+		t.Errorf("waiting in vain says %s", got)
+	}
+	if !strings.Contains(got, "1 of 2 changes are settled; waiting for\nrecord 1 of queue: Creating: ") {
+		t.Errorf("meanwhile it said %s", got)
+	}
+	if got := w.PSQL(`SELECT message LIKE '%out of order%' FROM iasql_get_errors()`); got != "t" {
+		t.Errorf("errors: %s", got)
+	}
+	fails.Store(false)
+	w.PSQL(`SELECT iasql_retry('queue', 1)`)
+	w.Settled()
+
+	w.PSQL(`UPDATE iasql_settings SET value = 'ask' WHERE name = 'drift'`)
+	w.CLI("sqs", "set-queue-attributes", "--queue-url", w.PSQL(`SELECT url FROM queue WHERE name = 'made'`), "--attributes", "DelaySeconds=7")
+	w.PSQL(`SELECT iasql_sync_now()`)
+	w.Becomes(30*time.Second, "1", `SELECT count(*) FROM iasql_status WHERE review`)
+	if got := w.PSQL(`SELECT iasql_wait_for_all(30)`); got != "f" {
+		t.Errorf("with a record in review: %s", got)
 	}
 }

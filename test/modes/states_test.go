@@ -237,11 +237,11 @@ func TestReplace(t *testing.T) {
 	w.PSQL(`SELECT iasql_sync_now()`) // what AWS makes with a VPC
 	before := w.PSQL(`SELECT v.id, s.id FROM vpc v JOIN subnet s ON s.vpc_id = v.id WHERE v.cidr_block = '10.6.0.0/16'`)
 	oldVPC := w.PSQL(`SELECT vpc_id FROM vpc WHERE cidr_block = '10.6.0.0/16'`)
-	w.PSQL(`CALL iasql_begin()`, `UPDATE vpc SET cidr_block = '10.7.0.0/16' WHERE cidr_block = '10.6.0.0/16'`, `UPDATE subnet SET cidr_block = '10.7.1.0/24' WHERE cidr_block = '10.6.1.0/24'`)
-	if got := w.PSQL(`SELECT string_agg(action || ' ' || table_name, ',' ORDER BY table_name) FROM iasql_preview()`); got != "replace subnet,replace vpc" {
+	w.PSQL(`CALL iasql_begin('test')`, `UPDATE vpc SET cidr_block = '10.7.0.0/16' WHERE cidr_block = '10.6.0.0/16'`, `UPDATE subnet SET cidr_block = '10.7.1.0/24' WHERE cidr_block = '10.6.1.0/24'`)
+	if got := w.Joined(`SELECT string_agg(action || ' ' || table_name, ',' ORDER BY table_name) FROM iasql_preview()`); got != "replace subnet,replace vpc" {
 		t.Errorf("preview: %s", got)
 	}
-	w.PSQL(`CALL iasql_commit()`)
+	w.Joined(`CALL iasql_commit()`)
 	w.Settled()
 	if after := w.PSQL(`SELECT v.id, s.id FROM vpc v JOIN subnet s ON s.vpc_id = v.id WHERE v.cidr_block = '10.7.0.0/16' AND s.cidr_block = '10.7.1.0/24'`); after != before {
 		t.Errorf("ids were %s and are %s", before, after)

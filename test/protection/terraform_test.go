@@ -20,6 +20,13 @@ func TestComingFromTerraform(t *testing.T) {
 	}
 	w := harness.Start(t, east, "aws_sqs", "aws_vpc")
 	w.PSQL(`UPDATE iasql_settings SET value = '0 seconds' WHERE name = 'consistency_window'`)
+	var plain []string // of one session, in which a batch goes on from one block to the next
+	flush := func() {
+		if len(plain) > 0 {
+			w.PSQL(plain...)
+		}
+		plain = nil
+	}
 	for _, block := range exampleBlock.FindAllStringSubmatch(string(text), -1) {
 		var statements []string
 		for _, s := range strings.SplitAfter(block[2], ";\n") {
@@ -29,13 +36,16 @@ func TestComingFromTerraform(t *testing.T) {
 		}
 		switch kind, about, _ := strings.Cut(block[1], "="); kind {
 		case "admin":
+			flush()
 			w.Admin(statements...)
 		case "refused":
+			flush()
 			refused(t, w, []string{about}, statements...)
 		default:
-			w.PSQL(statements...)
+			plain = append(plain, statements...)
 		}
 	}
+	flush()
 	if got := w.PSQL(`SELECT string_agg(DISTINCT cidr_block::text, ',') FROM vpc WHERE tags ->> 'Name' = 'lab'`); got != "10.8.0.0/16" {
 		t.Errorf("the VPC is %s", got)
 	}

@@ -141,6 +141,9 @@ func (p *player) loaded(on side, s *decide.Subject) string {
 	if s.Deposed {
 		b.WriteString(" deposed")
 	}
+	if s.Batch != 0 {
+		fmt.Fprintf(&b, " in batch %d", p.batchOf(on, s.Batch))
+	}
 	if s.Record != nil {
 		b.WriteString("\n    record " + p.record(on, s.Table, s.Record))
 	}
@@ -175,13 +178,23 @@ func (p *player) state(on side, t *modules.Table, st *decide.State) string {
 		st.Replacing, st.Resolution, st.Unconfirmed)
 }
 
+// batchOf returns the model's id of a batch.
+func (p *player) batchOf(on side, id int64) int64 {
+	for _, b := range p.batches {
+		if on == subject && b.s == id {
+			return b.m
+		}
+	}
+	return id
+}
+
 // matched spells what Match tells of an identity.
 func (p *player) matched(on side, t *modules.Table, m store.Match) string {
 	text := "no record"
 	if m.Record != nil {
 		text = "record " + p.record(on, t, m.Record)
 	}
-	return fmt.Sprintf("%s pending=%v remembered=%v deposed=%v", text, m.Pending, m.Remembered, m.Deposed)
+	return fmt.Sprintf("%s pending=%v remembered=%v deposed=%v staged=%v", text, m.Pending, m.Remembered, m.Deposed, m.Batch != 0)
 }
 
 func (p *player) columns(on side, table string, columns map[string]decide.ValueChange) string {

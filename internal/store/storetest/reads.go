@@ -146,14 +146,22 @@ func (p *player) keysOf(t *modules.Table, scope modules.Scope) {
 }
 
 func (p *player) due(rng *rand.Rand) {
-	of := account(rng)
-	p.does("Due %s", of)
-	p.dueOf(of)
+	of, batch := account(rng), p.batch(rng)
+	p.does("Due %s, batch %d", of, batch.m)
+	p.dueOf(of, batch)
 }
 
-func (p *player) dueOf(of string) {
-	m, merr := p.m.Due(p.ctx, of)
-	s, serr := p.s.Due(p.ctx, of)
+// batch picks a batch that is or was open, or none.
+func (p *player) batch(rng *rand.Rand) pair[int64] {
+	if len(p.batches) == 0 || chance(rng, 0.6) {
+		return pair[int64]{}
+	}
+	return pick(rng, p.batches)
+}
+
+func (p *player) dueOf(of string, batch pair[int64]) {
+	m, merr := p.m.Due(p.ctx, of, batch.m)
+	s, serr := p.s.Due(p.ctx, of, batch.s)
 	if p.errs(merr, serr) {
 		p.compare("due", list(m, true, func(r decide.RecordRef) string { return p.ref(model, r) }),
 			list(s, true, func(r decide.RecordRef) string { return p.ref(subject, r) }))
@@ -257,14 +265,14 @@ func (p *player) remembered(rng *rand.Rand, table string, most int) []pair[*deci
 }
 
 func (p *player) deposed(rng *rand.Rand) {
-	of := account(rng)
-	p.does("Deposed %s", of)
-	p.deposedOf(of)
+	of, batch := account(rng), p.batch(rng)
+	p.does("Deposed %s, batch %d", of, batch.m)
+	p.deposedOf(of, batch)
 }
 
-func (p *player) deposedOf(of string) {
-	m, merr := p.m.Deposed(p.ctx, of)
-	s, serr := p.s.Deposed(p.ctx, of)
+func (p *player) deposedOf(of string, batch pair[int64]) {
+	m, merr := p.m.Deposed(p.ctx, of, batch.m)
+	s, serr := p.s.Deposed(p.ctx, of, batch.s)
 	if !p.errs(merr, serr) {
 		return
 	}
@@ -450,8 +458,10 @@ func (p *player) everything() {
 			p.keysOf(t, scope)
 		}
 	}
-	p.dueOf(simulate.Account)
-	p.deposedOf(simulate.Account)
+	for _, batch := range append([]pair[int64]{{}}, p.batches...) {
+		p.dueOf(simulate.Account, batch)
+		p.deposedOf(simulate.Account, batch)
+	}
 	p.recentOf(simulate.Account)
 	p.inDoubtOf(simulate.Account)
 	p.settings(nil)

@@ -40,7 +40,9 @@ type User interface {
 	Update(ctx context.Context, slot int, table string, id int64, set modules.Row) (ok bool, err error)
 	// Delete deletes a record. It returns whether there was one to delete.
 	Delete(ctx context.Context, slot int, table string, id int64) (ok bool, err error)
-	Commit(ctx context.Context, slot int) error
+	// Commit commits the transaction of a slot. It returns whether that was not
+	// rolled back instead, for a constraint that is checked in the end.
+	Commit(ctx context.Context, slot int) (ok bool, err error)
 	Rollback(ctx context.Context, slot int) error
 
 	// Constrain adds a constraint to table net of the simulated cloud: its column
@@ -55,11 +57,19 @@ type User interface {
 	Protect(ctx context.Context, table string, id int64, protected bool) (ok bool, err error)
 	// Set changes a row of iasql_settings.
 	Set(ctx context.Context, name, value string) (ok bool, err error)
-	// OpenBatch opens a batch; the id is 0 if one is open already.
-	OpenBatch(ctx context.Context) (id int64, err error)
-	// CloseBatch closes the open batch without undoing it. It is refused while a
-	// transaction that has edited in the batch is open.
-	CloseBatch(ctx context.Context) (ok bool, err error)
+	// OpenBatch opens a batch of the slot's session, which has no transaction open;
+	// the id is 0 if the session works in one already. A slot has one session.
+	OpenBatch(ctx context.Context, slot int) (id int64, err error)
+	// CloseBatch closes the session's batch without undoing it.
+	CloseBatch(ctx context.Context, slot int) (ok bool, err error)
+	// RollbackBatch undoes the session's batch. It is refused where it would have
+	// to wait for another transaction, or another's record refers to the batch's.
+	RollbackBatch(ctx context.Context, slot int) (ok bool, err error)
+	// BeginCommit closes the session's batch to edits.
+	BeginCommit(ctx context.Context, slot int) (ok bool, err error)
+	// RevertBatch writes back the records of the session's batch, whose commit was
+	// begun, for the engine to undo the rest. It is refused as RollbackBatch is.
+	RevertBatch(ctx context.Context, slot int) (ok bool, err error)
 	// Decide resolves the n-th row of iasql_conflicts, counted from 0, as
 	// "database" or "cloud".
 	Decide(ctx context.Context, n int, how string) (ok bool, err error)

@@ -27,14 +27,17 @@ type flawed struct {
 	*simulate.Store
 	begin   func(context.Context, store.Lease, decide.Intent) (int64, error)
 	pull    func(context.Context, store.Lease, []store.Pull) ([]store.PullResult, error)
-	due     func(context.Context, string) ([]decide.RecordRef, error)
+	due     func(context.Context, string, int64) ([]decide.RecordRef, error)
 	match   func(context.Context, *modules.Table, modules.Scope, []modules.Row) ([]store.Match, error)
 	load    func(context.Context, *modules.Table, []int64) ([]*decide.Subject, error)
 	finish  func(context.Context, store.Lease, []store.Outcome) error
 	settle  func(context.Context, store.Lease, []store.Settlement) error
 	recent  func(context.Context, string) ([]*decide.Intent, error)
 	inDoubt func(context.Context, string) ([]decide.Intent, error)
-	deposed func(context.Context, string) ([]*decide.Subject, error)
+	deposed func(context.Context, string, int64) ([]*decide.Subject, error)
+	update  func(context.Context, int, string, int64, modules.Row) (bool, error)
+	remove  func(context.Context, int, string, int64) (bool, error)
+	undo    func(context.Context, int) (bool, error)
 	toDB    func(context.Context, *modules.Table, modules.Scope, []modules.Row) ([]map[string]bool, error)
 	pass    func(context.Context, time.Duration) error
 }
@@ -53,11 +56,32 @@ func (f *flawed) Pull(ctx context.Context, l store.Lease, p []store.Pull) ([]sto
 	return f.Store.Pull(ctx, l, p)
 }
 
-func (f *flawed) Due(ctx context.Context, account string) ([]decide.RecordRef, error) {
+func (f *flawed) Due(ctx context.Context, account string, batch int64) ([]decide.RecordRef, error) {
 	if f.due != nil {
-		return f.due(ctx, account)
+		return f.due(ctx, account, batch)
 	}
-	return f.Store.Due(ctx, account)
+	return f.Store.Due(ctx, account, batch)
+}
+
+func (f *flawed) Update(ctx context.Context, slot int, table string, id int64, set modules.Row) (bool, error) {
+	if f.update != nil {
+		return f.update(ctx, slot, table, id, set)
+	}
+	return f.Store.Update(ctx, slot, table, id, set)
+}
+
+func (f *flawed) Delete(ctx context.Context, slot int, table string, id int64) (bool, error) {
+	if f.remove != nil {
+		return f.remove(ctx, slot, table, id)
+	}
+	return f.Store.Delete(ctx, slot, table, id)
+}
+
+func (f *flawed) RollbackBatch(ctx context.Context, slot int) (bool, error) {
+	if f.undo != nil {
+		return f.undo(ctx, slot)
+	}
+	return f.Store.RollbackBatch(ctx, slot)
 }
 
 func (f *flawed) Match(ctx context.Context, t *modules.Table, s modules.Scope, rows []modules.Row) ([]store.Match, error) {
@@ -102,11 +126,11 @@ func (f *flawed) InDoubt(ctx context.Context, account string) ([]decide.Intent, 
 	return f.Store.InDoubt(ctx, account)
 }
 
-func (f *flawed) Deposed(ctx context.Context, account string) ([]*decide.Subject, error) {
+func (f *flawed) Deposed(ctx context.Context, account string, batch int64) ([]*decide.Subject, error) {
 	if f.deposed != nil {
-		return f.deposed(ctx, account)
+		return f.deposed(ctx, account, batch)
 	}
-	return f.Store.Deposed(ctx, account)
+	return f.Store.Deposed(ctx, account, batch)
 }
 
 func (f *flawed) ToDatabase(ctx context.Context, t *modules.Table, s modules.Scope, rows []modules.Row) ([]map[string]bool, error) {
@@ -245,12 +269,63 @@ func TestFindsDefects(t *testing.T) {
 			}
 		},
 		"Due leaves out the states": func(f *flawed) {
-			f.due = func(ctx context.Context, account string) ([]decide.RecordRef, error) {
-				refs, err := f.Store.Due(ctx, account)
+			f.due = func(ctx context.Context, account string, batch int64) ([]decide.RecordRef, error) {
+				refs, err := f.Store.Due(ctx, account, batch)
 				return slices.DeleteFunc(refs, func(r decide.RecordRef) bool {
 					s, _ := f.Store.Load(ctx, tableOf(r.Table), []int64{r.ID})
 					return len(s) == 1 && s[0].Change == nil
 				}), err
+			}
+		},
+		"Due knows no batches": func(f *flawed) {
+			f.due = func(ctx context.Context, account string, batch int64) ([]decide.RecordRef, error) {
+				var all []decide.RecordRef
+				for b := range int64(9) {
+					refs, err := f.Store.Due(ctx, account, b)
+					if err != nil {
+						return nil, err
+					}
+					all = append(all, refs...)
+				}
+				return all, nil
+			}
+		},
+		"Load does not tell of batches": func(f *flawed) {
+			f.load = func(ctx context.Context, t *modules.Table, ids []int64) ([]*decide.Subject, error) {
+				list, err := f.Store.Load(ctx, t, ids)
+				for _, s := range list {
+					s.Batch = 0
+				}
+				return list, err
+			}
+		},
+		"a rollback only lets go": func(f *flawed) { f.undo = f.Store.CloseBatch },
+		"what others have staged can be updated": func(f *flawed) {
+			f.update = func(ctx context.Context, slot int, table string, id int64, set modules.Row) (bool, error) {
+				ok, err := f.Store.Update(ctx, slot, table, id, set)
+				for other := 0; other < 3 && !ok && err == nil; other++ {
+					if other != slot && !f.Store.Editing(other) {
+						ok, err = f.Store.Update(ctx, other, table, id, set)
+						if other != 0 {
+							_, _ = f.Store.Commit(ctx, other)
+						}
+					}
+				}
+				return ok, err
+			}
+		},
+		"what others have staged can be deleted": func(f *flawed) {
+			f.remove = func(ctx context.Context, slot int, table string, id int64) (bool, error) {
+				ok, err := f.Store.Delete(ctx, slot, table, id)
+				for other := 0; other < 3 && !ok && err == nil; other++ {
+					if other != slot && !f.Store.Editing(other) {
+						ok, err = f.Store.Delete(ctx, other, table, id)
+						if other != 0 {
+							_, _ = f.Store.Commit(ctx, other)
+						}
+					}
+				}
+				return ok, err
 			}
 		},
 		"Match misses a pending deletion": func(f *flawed) {
@@ -348,8 +423,8 @@ func TestFindsDefects(t *testing.T) {
 			}
 		},
 		"Deposed makes nobody wait": func(f *flawed) {
-			f.deposed = func(ctx context.Context, account string) ([]*decide.Subject, error) {
-				list, err := f.Store.Deposed(ctx, account)
+			f.deposed = func(ctx context.Context, account string, batch int64) ([]*decide.Subject, error) {
+				list, err := f.Store.Deposed(ctx, account, batch)
 				for _, s := range list {
 					s.State.Due = true
 				}

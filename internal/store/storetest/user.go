@@ -222,8 +222,11 @@ func (p *player) commit(*rand.Rand) {
 	}
 	p.open[slot] = false
 	p.does("[transaction %d] COMMIT", slot)
-	p.must(p.m.Commit(p.ctx, slot))
-	p.must(p.s.Commit(p.ctx, slot))
+	m, err := p.m.Commit(p.ctx, slot)
+	p.must(err)
+	s, err := p.s.Commit(p.ctx, slot)
+	p.must(err)
+	p.compare("committed", m, s)
 }
 
 func (p *player) rollback(*rand.Rand) {
@@ -317,11 +320,21 @@ func (p *player) set(rng *rand.Rand) {
 	p.compare("accepted", mok, sok)
 }
 
-func (p *player) openBatch(*rand.Rand) {
-	p.does("iasql_begin")
-	m, err := p.m.OpenBatch(p.ctx)
+// idle picks a session that has no transaction open.
+func (p *player) idle(rng *rand.Rand) int {
+	slot := rng.IntN(3)
+	if p.open[slot] {
+		return 0
+	}
+	return slot
+}
+
+func (p *player) openBatch(rng *rand.Rand) {
+	slot := p.idle(rng)
+	p.does("[session %d] iasql_begin", slot)
+	m, err := p.m.OpenBatch(p.ctx, slot)
 	p.must(err)
-	s, err := p.s.OpenBatch(p.ctx)
+	s, err := p.s.OpenBatch(p.ctx, slot)
 	p.must(err)
 	p.compare("opened", m != 0, s != 0)
 	if m != 0 {
@@ -329,13 +342,44 @@ func (p *player) openBatch(*rand.Rand) {
 	}
 }
 
-func (p *player) closeBatch(*rand.Rand) {
-	p.does("close the batch")
-	m, err := p.m.CloseBatch(p.ctx)
+func (p *player) closeBatch(rng *rand.Rand) {
+	slot := p.idle(rng)
+	p.does("[session %d] close the batch", slot)
+	m, err := p.m.CloseBatch(p.ctx, slot)
 	p.must(err)
-	s, err := p.s.CloseBatch(p.ctx)
+	s, err := p.s.CloseBatch(p.ctx, slot)
 	p.must(err)
 	p.compare("closed", m, s)
+}
+
+func (p *player) rollbackBatch(rng *rand.Rand) {
+	slot := p.idle(rng)
+	p.does("[session %d] iasql_rollback", slot)
+	m, err := p.m.RollbackBatch(p.ctx, slot)
+	p.must(err)
+	s, err := p.s.RollbackBatch(p.ctx, slot)
+	p.must(err)
+	p.compare("rolled back", m, s)
+}
+
+func (p *player) beginCommit(rng *rand.Rand) {
+	slot := p.idle(rng)
+	p.does("[session %d] a commit begins", slot)
+	m, err := p.m.BeginCommit(p.ctx, slot)
+	p.must(err)
+	s, err := p.s.BeginCommit(p.ctx, slot)
+	p.must(err)
+	p.compare("begun", m, s)
+}
+
+func (p *player) revertBatch(rng *rand.Rand) {
+	slot := p.idle(rng)
+	p.does("[session %d] the commit is undone", slot)
+	m, err := p.m.RevertBatch(p.ctx, slot)
+	p.must(err)
+	s, err := p.s.RevertBatch(p.ctx, slot)
+	p.must(err)
+	p.compare("undone", m, s)
 }
 
 func (p *player) decide(rng *rand.Rand) {
@@ -354,7 +398,7 @@ func (p *player) decide(rng *rand.Rand) {
 }
 
 func (p *player) retry(rng *rand.Rand) {
-	due, err := p.m.Due(p.ctx, simulate.Account)
+	due, err := p.m.Due(p.ctx, simulate.Account, 0)
 	p.must(err)
 	if len(due) == 0 {
 		return

@@ -352,7 +352,7 @@ func (p *player) settle(rng *rand.Rand) {
 	var m, s []store.Settlement
 	if len(p.left) == 0 && chance(rng, 0.5) {
 		p.does("Deposed")
-		p.deposedOf(simulate.Account)
+		p.deposedOf(simulate.Account, pair[int64]{})
 	}
 	p.does("%sSettle", what)
 	// What is remembered is left as it is, is replaced, or is forgotten.

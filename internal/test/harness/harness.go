@@ -258,6 +258,21 @@ func (w *World) PSQL(statements ...string) string {
 	return out
 }
 
+// Joined runs statements as the plain user, in the open batch called test.
+func (w *World) Joined(statements ...string) string {
+	w.Helper()
+	return strings.TrimPrefix(strings.TrimPrefix(w.PSQL(append([]string{join}, statements...)...), "CALL"), "\n")
+}
+
+// JoinedRefused runs statements in the open batch called test that must fail, and
+// returns what psql says.
+func (w *World) JoinedRefused(statements ...string) string {
+	w.Helper()
+	return w.Refused(append([]string{join}, statements...)...)
+}
+
+const join = `CALL iasql_join('test')`
+
 // Admin runs statements as the superuser.
 func (w *World) Admin(statements ...string) string {
 	w.Helper()
