@@ -140,7 +140,7 @@ func (d *Database) writeEntries(ctx context.Context, lease store.Lease, entries 
 		regions, tables, records, kinds, services, actions, tokens, keys, columns, upTo, replaces, d.clocks.now(lease.Account), lease.Rules)
 	refused := store.ErrRefused
 	if err == nil && slices.ContainsFunc(written, func(e *entry) bool { return e.id == 0 }) {
-		if lost := d.fenced(ctx, lease, nil, func(pgx.Tx) error { return nil }); lost != nil {
+		if lost := d.fencedBatch(ctx, lease, nil, func(*pgx.Batch) error { return nil }); lost != nil {
 			refused = lost
 		}
 	}

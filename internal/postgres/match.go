@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"iasql/internal/decide"
 	"iasql/internal/modules"
@@ -20,16 +21,20 @@ func (d *Database) Match(ctx context.Context, t *modules.Table, scope modules.Sc
 		m.keys[i], _ = t.Key(o)
 		m.byKey[m.keys[i]] = append(m.byKey[m.keys[i]], i)
 	}
-	err := d.snapshot(ctx, func(tx pgx.Tx) error {
+	err := d.Pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error {
 		first := &pgx.Batch{}
+		first.Queue(beginSnapshot)
 		m.queueRecords(first, objects)
 		m.queueKeys(first)
-		if err := tx.SendBatch(ctx, first).Close(); err != nil || len(m.byID) == 0 {
+		if err := conn.SendBatch(ctx, first).Close(); err != nil {
 			return err
 		}
 		second := &pgx.Batch{}
-		m.queueIDs(second)
-		return tx.SendBatch(ctx, second).Close()
+		if len(m.byID) > 0 {
+			m.queueIDs(second)
+		}
+		second.Queue(`COMMIT`)
+		return conn.SendBatch(ctx, second).Close()
 	})
 	return m.matches, err
 }

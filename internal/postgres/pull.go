@@ -47,29 +47,23 @@ func (d *Database) Pull(ctx context.Context, lease store.Lease, pulls []store.Pu
 // pullGroup writes pulls of one table and action in one transaction.
 func (d *Database) pullGroup(ctx context.Context, lease store.Lease, pulls []store.Pull, results []store.PullResult) error {
 	t := pulls[0].Subject.Table
-	err := d.fenced(ctx, lease, []string{t.Name}, func(tx pgx.Tx) error {
-		// References among the rows of one statement are checked at its end,
-		// and nobody's open transaction holds the cycle up for long.
-		first := &pgx.Batch{}
-		holdRules(first, lease)
-		first.Queue(fmt.Sprintf(`SET LOCAL lock_timeout = %d`, cmp.Or(d.lockWait, pullLockWait).Milliseconds()))
-		first.Queue(`SET CONSTRAINTS ALL DEFERRED`)
-		if err := tx.SendBatch(ctx, first).Close(); err != nil {
-			return fenceError(err)
-		}
+	// References among the rows of one statement are checked at its end, and nobody's
+	// open transaction holds the cycle up for long.
+	first := func(batch *pgx.Batch) {
+		holdRules(batch, lease)
+		batch.Queue(fmt.Sprintf(`SET LOCAL lock_timeout = %d`, cmp.Or(d.lockWait, pullLockWait).Milliseconds()))
+		batch.Queue(`SET CONSTRAINTS ALL DEFERRED`)
+	}
+	err := d.fenced(ctx, lease, []string{t.Name}, first, func(tx pgx.Tx) error {
 		if err := d.writePulls(ctx, tx, pulls, results); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, `SET CONSTRAINTS ALL IMMEDIATE`); err != nil {
-			return err
-		}
 		batch := &pgx.Batch{}
+		batch.Queue(`SET CONSTRAINTS ALL IMMEDIATE`)
 		if err := d.queueSettlements(batch, settlementsOf(pulls, results)); err != nil {
 			return err
 		}
-		if holdRules(batch, lease); batch.Len() == 0 {
-			return nil
-		}
+		holdRules(batch, lease)
 		return fenceError(tx.SendBatch(ctx, batch).Close())
 	})
 	switch {

@@ -116,9 +116,19 @@ func (d *Database) Listings(ctx context.Context, account string) ([]store.Listin
 	})
 }
 
-// snapshot runs f in a transaction that sees one state of the database.
-func (d *Database) snapshot(ctx context.Context, f func(pgx.Tx) error) error {
-	return pgx.BeginTxFunc(ctx, d.Pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, f)
+// beginSnapshot begins a transaction whose statements all see the state of the database
+// that the first of them sees.
+const beginSnapshot = `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY`
+
+// snapshot reads one state of the database. The statements need nothing of each other's
+// results: all of them go to the server at once. (A connection whose transaction has
+// failed is not used again.)
+func (d *Database) snapshot(ctx context.Context, queue func(*pgx.Batch)) error {
+	batch := &pgx.Batch{}
+	batch.Queue(beginSnapshot)
+	queue(batch)
+	batch.Queue(`COMMIT`)
+	return d.Pool.SendBatch(ctx, batch).Close()
 }
 
 // Keys implements [store.Store].
@@ -192,8 +202,7 @@ func (d *Database) Load(ctx context.Context, t *modules.Table, ids []int64) ([]*
 	for _, id := range ids {
 		byID[id] = &decide.Subject{Table: t, RecordID: id}
 	}
-	err := d.snapshot(ctx, func(tx pgx.Tx) error {
-		batch := &pgx.Batch{}
+	err := d.snapshot(ctx, func(batch *pgx.Batch) {
 		d.queueRows(batch, t, ids, byID)
 		if secrets := t.Secrets(); len(secrets) > 0 {
 			queueSecrets(batch, t, ids, secrets, byID)
@@ -215,7 +224,6 @@ func (d *Database) Load(ctx context.Context, t *modules.Table, ids []int64) ([]*
 			return err
 		})
 		queueResolutions(batch, t, ids, byID)
-		return tx.SendBatch(ctx, batch).Close()
 	})
 	if err != nil {
 		return nil, err

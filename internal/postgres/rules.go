@@ -36,12 +36,8 @@ func (c *ruleCache) read(ctx context.Context, d *Database, account string, s *st
 	c.lock.Unlock()
 	if !ok || known.version != s.Version {
 		// Of one snapshot: what is kept under a version must be that version's.
-		err := d.snapshot(ctx, func(tx pgx.Tx) error {
-			var err error
-			known, err = readRules(ctx, tx, account)
-			return err
-		})
-		if err != nil {
+		known = rules{}
+		if err := d.snapshot(ctx, func(batch *pgx.Batch) { known.queue(batch, account) }); err != nil {
 			return err
 		}
 		c.lock.Lock()
@@ -60,9 +56,8 @@ func queueVersion(batch *pgx.Batch, into *string) {
 	batch.Queue(`SELECT iasql_internal.rules_version()`).QueryRow(func(row pgx.Row) error { return row.Scan(into) })
 }
 
-func readRules(ctx context.Context, tx pgx.Tx, account string) (rules, error) {
-	var r rules
-	batch := &pgx.Batch{}
+// queue queues the read of the rules.
+func (r *rules) queue(batch *pgx.Batch, account string) {
 	queueVersion(batch, &r.version)
 	batch.Queue(`SELECT id, coalesce(table_name, ''), coalesce(record_id, 0), coalesce(column_name, ''), mode FROM public.iasql_mode`).
 		Query(func(rows pgx.Rows) error {
@@ -97,7 +92,6 @@ func readRules(ctx context.Context, tx pgx.Tx, account string) (rules, error) {
 		Query(names(&r.letting.Forgotten, account))
 	batch.Queue(`SELECT table_name, '', key FROM iasql_internal.adopted`).Query(names(&r.letting.Adopted, ""))
 	batch.Queue(`SELECT value = 'ask' FROM public.iasql_settings WHERE name = 'drift'`).QueryRow(func(row pgx.Row) error { return row.Scan(&r.askDrift) })
-	return r, tx.SendBatch(ctx, batch).Close()
 }
 
 // names reads names of objects, by table, region and key.

@@ -21,8 +21,8 @@ import (
 // leaseLost is the SQLSTATE of iasql_internal.hold_lease.
 const leaseLost = "IA090"
 
-// fenced runs f in a transaction that fails once the lease is lost: it holds
-// the lease's row, which a successor has to change first.
+// fenced runs f, and before it what first queues, in a transaction that fails once the
+// lease is lost: it holds the lease's row, which a successor has to change first.
 //
 // Its commit does not wait for the disk (manual, section 30.4): should the server
 // crash within the next moment, what f wrote is as if the engine had died before
@@ -31,9 +31,12 @@ const leaseLost = "IA090"
 //
 // It fails with what [refusesCode] tells if to write the tables would run code
 // of somebody who has not the engine's rights (R20).
-func (d *Database) fenced(ctx context.Context, lease store.Lease, tables []string, f func(pgx.Tx) error) error {
+func (d *Database) fenced(ctx context.Context, lease store.Lease, tables []string, first func(*pgx.Batch), f func(pgx.Tx) error) error {
 	return pgx.BeginFunc(ctx, d.Pool, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, holdLease, lease.Account, lease.Fence, tables, lease.Batch); err != nil {
+		batch := &pgx.Batch{}
+		batch.Queue(holdLease, lease.Account, lease.Fence, tables, lease.Batch)
+		first(batch)
+		if err := tx.SendBatch(ctx, batch).Close(); err != nil {
 			return fenceError(err)
 		}
 		return f(tx)
@@ -106,10 +109,8 @@ func (d *Database) Finish(ctx context.Context, lease store.Lease, outcomes []sto
 	if refusesCode(err) || lockTimedOut(err) { // the next pass's pull fails for the same reason, and says so
 		records = slices.DeleteFunc(records, func(w recordWrite) bool { return d.refusesTable(ctx, w.table) })
 	}
-	return d.fenced(ctx, lease, tablesOf(records), func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, `SET LOCAL lock_timeout = '500ms'`); err != nil {
-			return err
-		}
+	shortly := func(batch *pgx.Batch) { batch.Queue(`SET LOCAL lock_timeout = '500ms'`) }
+	return d.fenced(ctx, lease, tablesOf(records), shortly, func(tx pgx.Tx) error {
 		for _, w := range records {
 			if err := w.unlessRefused(ctx, tx, w.ids); err != nil {
 				return fmt.Errorf("write what the cloud assigned to %s: %w", w.table.Name, err)
