@@ -19,7 +19,7 @@ BEGIN
     LOOP
         n := iasql_internal.unsettled(before);
         first := coalesce(first, n);
-        IF n = 0 THEN
+        IF n = 0 AND iasql_internal.unfinished_commits() = 0 THEN
             failures := iasql_internal.failed_commit();
             IF failures IS NOT NULL THEN
                 RAISE EXCEPTION '%', failures
@@ -56,7 +56,7 @@ BEGIN
         END IF;
         IF clock_timestamp() >= tell THEN
             tell := clock_timestamp() + interval '5 seconds';
-            IF waits IS DISTINCT FROM told THEN
+            IF waits IS DISTINCT FROM told AND waits IS NOT NULL THEN
                 told := waits;
                 RAISE NOTICE E'% of % changes are settled; waiting for\n%', greatest(first - n, 0), CASE first WHEN 1000 THEN '1000 or more' ELSE first::text END, waits;
             END IF;
@@ -64,7 +64,8 @@ BEGIN
         IF clock_timestamp() >= until THEN
             batch := iasql_internal.open_batch_text();
             RAISE EXCEPTION E'% not settled within % seconds:\n%',
-                    CASE n WHEN 1 THEN '1 change was' WHEN 1000 THEN '1000 or more changes were' ELSE n || ' changes were' END, seconds, waits
+                    CASE n WHEN 0 THEN 'a batch was' WHEN 1 THEN '1 change was' WHEN 1000 THEN '1000 or more changes were' ELSE n || ' changes were' END, seconds,
+                    coalesce(waits, 'SELECT * FROM iasql_progress shows how far it is')
                 USING ERRCODE = 'IA011',
                       HINT = concat(batch,
                                     'SELECT * FROM iasql_status WHERE state <> ''Present'' tells how far they are.');
