@@ -4,7 +4,7 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
 BEGIN ATOMIC
     SELECT s.since, s.table_name, s.record_id, format('%s: %s', s.state, s.message)
     FROM iasql_internal.record_state s
-    WHERE s.review OR s.state LIKE '%Failed' OR s.attempts > 1 AND s.message <> ''
+    WHERE s.review OR s.state LIKE '%Failed' OR s.attempts > 1 AND s.code NOT IN ('', 'rule')
     UNION ALL
     SELECT g.since, g.table_name, g.record_id, format('%s: its predecessor %s: %s', g.state, g.key, g.message)
     FROM iasql_internal.garbage g
@@ -18,6 +18,6 @@ BEGIN ATOMIC
     ORDER BY 1 DESC, 2, 3;
 END;
 COMMENT ON FUNCTION public.iasql_get_errors() IS
-$$What went wrong, newest first: records that failed or are tried again and again, listings that failed in the newest full cycle of each account, and batches that failed.
+$$What went wrong, newest first: records that failed or whose calls fail again and again, listings that failed in the newest full cycle of each account, and batches that failed.
 Sample: SELECT * FROM iasql_get_errors()$$;
 CREATE INDEX IF NOT EXISTS iasql_audit_log_errors ON public.iasql_audit_log (ts) WHERE change_type = 'ERROR';
