@@ -19,7 +19,7 @@ BEGIN
     LOOP
         n := iasql_internal.unsettled(before);
         first := coalesce(first, n);
-        IF n = 0 AND iasql_internal.unfinished_commits() = 0 THEN
+        IF n = 0 AND iasql_internal.deferred_commits() = 0 THEN
             failures := iasql_internal.failed_commit();
             IF failures IS NOT NULL THEN
                 RAISE EXCEPTION '%', failures

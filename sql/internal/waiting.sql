@@ -75,13 +75,13 @@ $$;
 COMMENT ON FUNCTION iasql_internal.failed_commit() IS 'What the caller''s newest commit failed by, if that was within ten minutes and nobody waited for it; NULL if it succeeded.';
 
 -- The last change of a batch is settled a moment before the batch is closed.
-CREATE OR REPLACE FUNCTION iasql_internal.unfinished_commits() RETURNS bigint
+CREATE OR REPLACE FUNCTION iasql_internal.deferred_commits() RETURNS bigint
 LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 BEGIN ATOMIC
     SELECT count(*) FROM iasql_internal.batch b
-    WHERE b.closed_at IS NULL AND b.opened_by = iasql_internal.writer() AND (b.commit_asked IS NOT NULL OR b.phase IN ('committing', 'reverting'));
+    WHERE b.closed_at IS NULL AND b.opened_by = iasql_internal.writer() AND b.commit_asked IS NOT NULL;
 END;
-COMMENT ON FUNCTION iasql_internal.unfinished_commits() IS 'How many of the caller''s batches are being committed or undone, or are about to be.';
+COMMENT ON FUNCTION iasql_internal.deferred_commits() IS 'How many commits of the caller that took effect with their transactions have not ended: no session waits for them.';
 
 -- Records that need a person though no change of theirs is pending: what the cloud has does not fit, or is to be asked about.
 CREATE OR REPLACE FUNCTION iasql_internal.in_review() RETURNS text
