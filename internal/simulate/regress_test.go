@@ -6,6 +6,65 @@ import "testing"
 // number of schedules a test run has the time for.
 func TestRegressions(t *testing.T) {
 	for what, s := range map[string]*Schedule{
+		"a reference that is found while a batch is undone": {Seed: 195448, Constrained: true, Slow: true, MaxDeletes: 3, Ratio: 1, Rows: 6, Actions: []Action{
+			{Do: Cycle, Seed: 1929744203853746817},
+			{Do: BatchBegin},
+			{Do: Edit, A: 13, B: 13, C: 59, D: 2},
+			{Do: BatchCommit, A: 49, Seed: 8700060797962206227, Inject: []Action{
+				{Do: Kill, At: 8},
+			}},
+			{Do: BatchRollback, A: 47, Seed: 18268443393943581577},
+		}},
+		"a creation in doubt of an object that a batch has adopted and deleted, and a rollback": {Seed: 256295, Constrained: false, Slow: false, MaxDeletes: 100, Ratio: 0.4, Rows: 5, Actions: []Action{
+			{Do: Cycle, Seed: 11052230999416700449},
+			{Do: BatchBegin, Slot: 1},
+			{Do: Insert, Slot: 2, A: 41, B: 16, C: 38, D: 43},
+			{Do: Insert, Slot: 1, A: 1, B: 56, C: 22, D: 54},
+			{Do: BatchCommit, Slot: 1, A: 5, Seed: 9252710810325113585, Faults: 0.3},
+			{Do: BatchRollback, Slot: 1, A: 4, Seed: 11493682632027202444},
+			{Do: Cycle, Seed: 14036640845443187757, Faults: 0.3, Stale: 0.5},
+			{Do: Adopt, Slot: 2, A: 1, B: 9, C: 57, D: 24},
+			{Do: BatchBegin, Slot: 2},
+			{Do: Remove, Slot: 2, A: 1, B: 49, C: 59, D: 45},
+		}},
+		"a stale read of a reference, to what another record stands for by now": {Seed: 399550, Constrained: false, Slow: true, MaxDeletes: 1, Ratio: 1, Rows: 6, Actions: []Action{
+			{Do: Cycle, Seed: 15387234588166971572},
+			{Do: Edit, Slot: 1, A: 1, B: 37, C: 28, D: 57},
+			{Do: Cycle, Seed: 5909044350532101809, Inject: []Action{
+				{Do: Insert, At: 8, A: 1, B: 41, D: 49},
+			}},
+			{Do: Rule, Slot: 1, A: 1, B: 40, C: 31, D: 10},
+			{Do: Remove, A: 1, B: 32, C: 34, D: 3},
+			{Do: Remove, A: 1, B: 44, C: 60, D: 31},
+			{Do: Adopt, Slot: 2, A: 1, B: 21, C: 57, D: 47},
+			{Do: Cycle, Push: true, Seed: 17401580456352127912, Inject: []Action{
+				{Do: Cycle, At: 7, Seed: 655731996345788689, Faults: 0.15, Stale: 0.5, Inject: []Action{
+					{Do: Wake, At: 12},
+					{Do: Insert, At: 8, Slot: 1, A: 5, B: 50, C: 35, D: 51},
+				}},
+			}},
+		}},
+		"a pause of a record whose object was made anew": {Seed: 885394, Constrained: false, Slow: true, MaxDeletes: 100, Ratio: 1, Rows: 2, Actions: []Action{
+			{Do: Cycle, Seed: 11630424854833567873},
+			{Do: Rule, A: 1, B: 5, C: 57, D: 29},
+			{Do: Insert, Slot: 2, Open: true, A: 46, B: 19, C: 9, D: 11},
+			{Do: Insert, Slot: 2, A: 1, B: 48, C: 63, D: 32},
+			{Do: CloudRemove, A: 1, B: 62, C: 17, D: 59},
+			{Do: Wait, Slot: 1, A: 1, B: 54, C: 48, D: 25, For: 600000000000},
+			{Do: Cycle, Seed: 14970274808786055193},
+			{Do: Rule, Slot: 1, A: 1, B: 7, C: 30, D: 46},
+		}},
+		"a record that is inserted again while its object is being deleted": {Seed: 905756, Constrained: false, Slow: true, MaxDeletes: 100, Ratio: 0.4, Rows: 0, Actions: []Action{
+			{Do: Insert, Slot: 2, B: 19, C: 56, D: 61},
+			{Do: Insert, A: 30, B: 56, C: 26, D: 3},
+			{Do: Cycle, Seed: 6822072743473723958, Stale: 0.1, Inject: []Action{
+				{Do: Remove, At: 18, B: 27, C: 49, D: 45},
+				{Do: CloudCreate, At: 2, A: 42, B: 62, D: 63},
+				{Do: Wake, At: 2},
+			}},
+			{Do: Reinsert, Slot: 1, B: 33, C: 49, D: 52},
+			{Do: Cycle, Push: true, Seed: 8728924364436080334},
+		}},
 		"a deletion that is undone before it was begun, of what refers to itself": {Seed: 149530, Constrained: false, Slow: true, MaxDeletes: 100, Ratio: 1, Rows: 2, Actions: []Action{
 			{Do: Cycle, Seed: 12256694284488619583},
 			{Do: Edit, Slot: 2, A: 1, B: 49, C: 25, D: 47},
