@@ -1,9 +1,11 @@
 package batches
 
 import (
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"iasql/internal/test/harness"
@@ -72,4 +74,59 @@ func unharmed(t *testing.T, w *harness.World, all, before string) {
 	if after := w.PSQL(all); after != before {
 		t.Errorf("was\n%s\nis\n%s", before, after)
 	}
+}
+
+// A copy of the whole database on the same server has batches of its own: what is done
+// there stays there (finding 4).
+func TestCopiedDatabase(t *testing.T) {
+	t.Parallel()
+	w := harness.Start(t, east, "aws_sqs")
+	one := user(w)
+	one.do(`CALL iasql_begin('shop')`, `INSERT INTO queue (name) VALUES ('staged')`)
+	file := filepath.Join(t.TempDir(), "whole.sql")
+	if out, err := exec.Command("pg_dump", "--file="+file, w.AdminURL).CombinedOutput(); err != nil {
+		t.Fatalf("pg_dump: %v: %s", err, out)
+	}
+	in := func(login string) string {
+		u, err := url.Parse(login)
+		if err != nil {
+			t.Fatal(err)
+		}
+		u.Path += "_copy"
+		return u.String()
+	}
+	name := strings.TrimPrefix(pathOf(t, w.AdminURL), "/") + "_copy"
+	w.Admin(`CREATE DATABASE "` + name + `"`)
+	t.Cleanup(func() {
+		if out, err := exec.Command("psql", "-X", "-q", "-c", `DROP DATABASE "`+name+`" WITH (FORCE)`, w.AdminURL).CombinedOutput(); err != nil { // #nosec G204 -- a name of ours
+			t.Errorf("drop %s: %v: %s", name, err, out)
+		}
+	})
+	if out, err := exec.Command("psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "-f", file, in(w.AdminURL)).CombinedOutput(); err != nil {
+		t.Fatalf("restore: %v: %s", err, out)
+	}
+	two := connect(w, in(w.UserURL))
+	if got := two.get(`SELECT string_agg(name, ',') FROM iasql_batches WHERE outcome IS NULL`); got != "shop" {
+		t.Errorf("in the copy these are open: %s", got)
+	}
+	two.do(`CALL iasql_begin('copied')`, `INSERT INTO queue (name) VALUES ('ofcopy')`)
+	two.do(`CALL iasql_rollback()`, `CALL iasql_join('shop')`)
+	two.refused("IA014", []string{name, "is a copy", "engine migrate"}, `CALL iasql_commit()`)
+	two.do(`CALL iasql_rollback()`)
+	if got := one.get(`SELECT string_agg(name || ' ' || phase, ',') FROM iasql_batches`); got != "shop open" {
+		t.Errorf("in the original there are %s", got)
+	}
+	one.do(`CALL iasql_commit()`)
+	if got := one.get(`SELECT string_agg(name, ',') FROM queue WHERE url IS NOT NULL`); got != "staged" {
+		t.Errorf("in the cloud there are %s", got)
+	}
+}
+
+func pathOf(t *testing.T, text string) string {
+	t.Helper()
+	u, err := url.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u.Path
 }
