@@ -23,27 +23,27 @@ var (
 	// call directly. Each is looked at here, and by what the tests of this package
 	// call it with.
 	definersForAll = []string{
-		"about",            // descriptions of tables
-		"batch_exists",     // a number
-		"batch_progress",   // numbers
-		"batch_text",       // what errors call a batch
-		"batches",          // of batches, whose they are and how many records they hold
-		"call",             // asks for grants and permits, then the engine
-		"check_can_wait",   // raises about the caller's own transaction
-		"check_table",      // names of tables
-		"engine_alive",     // yes or no
-		"engine_connected", // yes or no
-		"failed_commit",    // of the caller's own batches
-		"in_the_way",       // who holds locks, which pg_locks shows
-		"log_since",        // a time
-		"open_batch_text",  // which batch the session works in
-		"preview",          // shown through a view that filters
-		"secrets",          // names of columns
-		"session_batch",    // a number
-		"setting",          // settings are everybody's to read
-		"to_review",        // numbers of audit rows
-		"undone_batches",   // numbers
-		"waits_in_batch",   // yes or no
+		"about",                             // descriptions of tables
+		"batch_exists",                      // a number
+		"batch_progress",                    // numbers
+		"batch_text",                        // what errors call a batch
+		"batches",                           // of batches, whose they are and how many records they hold
+		"call",                              // asks for grants and permits, then the engine
+		"check_can_wait",                    // raises about the caller's own transaction
+		"check_table",                       // names of tables
+		"engine_alive",                      // yes or no
+		"engine_connected",                  // yes or no
+		"deferred_commits", "failed_commit", // of the caller's own batches
+		"in_the_way",      // who holds locks, which pg_locks shows
+		"log_since",       // a time
+		"open_batch_text", // which batch the session works in
+		"preview",         // shown through a view that filters
+		"secrets",         // names of columns
+		"session_batch",   // a number
+		"setting",         // settings are everybody's to read
+		"to_review",       // numbers of audit rows
+		"undone_batches",  // numbers
+		"waits_in_batch",  // yes or no
 	}
 	definersForUsers = []string{
 		"adopt",          // takes the right to INSERT, and says nothing of tables whose rows are hidden from some
