@@ -119,7 +119,7 @@ func decideDeleted(s *Subject, mode modes.Mode) Decision {
 		// An object of that name is somebody else's.
 		return Decision{Settle: true, Reason: "was inserted and deleted before anything was done about it"}
 	}
-	if s.Claim.By != 0 && s.Claim.Pending || s.Claim.Batch != 0 {
+	if s.Claim.open() {
 		return Decision{Wait: true, State: StateRemoving, Reason: s.Claim.reason()}
 	}
 	if s.Claim.By != 0 {

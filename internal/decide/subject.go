@@ -115,6 +115,9 @@ type Claim struct {
 	Batch int64
 }
 
+// open reports whether it is not certain yet that the other record has the object.
+func (c Claim) open() bool { return c.By != 0 && c.Pending || c.Batch != 0 }
+
 // reason says what the subject's record waits for.
 func (c Claim) reason() string {
 	if c.Batch != 0 {
@@ -127,11 +130,11 @@ func (c Claim) reason() string {
 func (s *Subject) Lost() bool { return s.Record != nil && s.Claim.By != 0 && !s.yields() }
 
 // yields reports whether another record is about to take over the object that is
-// remembered to be the subject's, or may do so when a batch has ended. Until it has, the object stays the subject's: the
-// other record may be deleted before anything is done about it, and nobody would
-// know of the object.
+// remembered to be the subject's, or may do so when a batch has ended. Until it has, the
+// object stays the subject's: the other record may be deleted before anything is done
+// about it, and nobody would know of the object.
 func (s *Subject) yields() bool {
-	return s.Record != nil && !s.Deposed && s.bound() && (s.Claim.By != 0 && s.Claim.Pending || s.Claim.Batch != 0)
+	return s.Record != nil && !s.Deposed && s.bound() && s.Claim.open()
 }
 
 // Policy is what the decisions depend on besides the subject.

@@ -12,11 +12,7 @@ import (
 // along.
 func TestDeletedWhileBeingCreated(t *testing.T) {
 	t.Parallel()
-	w := harness.NewWorld(t)
-	proxy := faultproxy.Start(t, w.AWS.Endpoint)
-	w.Endpoint = proxy.URL
-	w.Serve()
-	w.Install([]string{"us-east-1"}, "aws_security_group")
+	w, proxy := harness.StartBehindProxy(t, []string{"us-east-1"}, "aws_security_group")
 	w.Admin(`UPDATE iasql_settings SET value = '3 seconds' WHERE name = 'consistency_window'`)
 	effected, release := make(chan struct{}), make(chan struct{})
 	proxy.Set(func(c faultproxy.Call) faultproxy.Fault {

@@ -47,11 +47,7 @@ func TestReviewedCommit(t *testing.T) {
 // change meanwhile is none of its business, and what the batch holds they cannot change.
 func TestEditsDuringCommit(t *testing.T) {
 	t.Parallel()
-	w := harness.NewWorld(t)
-	proxy := faultproxy.Start(t, w.AWS.Endpoint)
-	w.Endpoint = proxy.URL
-	w.Serve()
-	w.Install(east, "aws_sqs")
+	w, proxy := harness.StartBehindProxy(t, east, "aws_sqs")
 	other := w.Login("other", "iasql_user")
 	w.PSQL(`INSERT INTO queue (name) VALUES ('old')`)
 	w.Settled()

@@ -54,11 +54,7 @@ func TestTeamsDay(t *testing.T) {
 
 func newDay(t *testing.T) *day {
 	t.Helper()
-	w := harness.NewWorld(t)
-	proxy := faultproxy.Start(t, w.AWS.Endpoint)
-	w.Endpoint = proxy.URL
-	w.Serve()
-	w.Install(east, "aws_vpc", "aws_sqs", "aws_ec2")
+	w, proxy := harness.StartBehindProxy(t, east, "aws_vpc", "aws_sqs", "aws_ec2")
 	proxy.Set(func(c faultproxy.Call) faultproxy.Fault {
 		switch {
 		case c.Action == "RunInstances" && strings.Contains(c.Body, "ami-0bad"): // an emulator takes any
@@ -106,13 +102,13 @@ func (d *day) console(n int) {
 	d.CLI("sqs", "set-queue-attributes", "--queue-url", url, "--attributes", fmt.Sprintf("VisibilityTimeout=%d", 100+n))
 }
 
-// each has people do something at once.
-func (d *day) each(people int, do func(i int, s *session) error) {
+// each has all people do something at once.
+func (d *day) each(do func(i int, s *session) error) {
 	d.Helper()
 	var group gosync.WaitGroup
-	failed := make([]error, people)
-	for i := range people {
-		group.Go(func() { failed[i] = do(i, d.people[i]) })
+	var failed [len(d.people)]error
+	for i, s := range d.people {
+		group.Go(func() { failed[i] = do(i, s) })
 	}
 	group.Wait()
 	for i, err := range failed {
@@ -125,7 +121,7 @@ func (d *day) each(people int, do func(i int, s *session) error) {
 // together: eight people have a batch each at the same time, and edit beside it.
 func (d *day) together() {
 	d.Helper()
-	d.each(8, func(i int, s *session) error { return s.try(edits(i + 1)...) })
+	d.each(func(i int, s *session) error { return s.try(edits(i + 1)...) })
 	for n := 1; n <= 8; n++ {
 		d.console(n)
 	}
@@ -133,7 +129,7 @@ func (d *day) together() {
 	for i := range beside {
 		beside[i] = user(d.World)
 	}
-	d.each(8, func(i int, _ *session) error {
+	d.each(func(i int, _ *session) error {
 		return beside[i].try(fmt.Sprintf(`UPDATE queue SET delay_seconds = 7 WHERE name = 'plain%d'`, i))
 	})
 	d.PSQL(`SELECT iasql_wait_for_all(60)`) // for none of what is staged
@@ -141,7 +137,7 @@ func (d *day) together() {
 		`SELECT count(*) FROM iasql_operations WHERE key LIKE '%plain%' AND kind = 'update'`); got != "8\n0\n8" {
 		d.Errorf("while eight batches are open: %s", got)
 	}
-	d.each(8, func(i int, s *session) error { return s.try(`SELECT * FROM iasql_preview()`, `CALL iasql_commit()`) })
+	d.each(func(i int, s *session) error { return s.try(`SELECT * FROM iasql_preview()`, `CALL iasql_commit()`) })
 	for n := 1; n <= 8; n++ {
 		d.ended[n] = "committed"
 	}

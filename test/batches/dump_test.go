@@ -5,7 +5,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"iasql/internal/test/harness"
@@ -95,7 +94,7 @@ func TestCopiedDatabase(t *testing.T) {
 		u.Path += "_copy"
 		return u.String()
 	}
-	name := strings.TrimPrefix(pathOf(t, w.AdminURL), "/") + "_copy"
+	name := w.Admin(`SELECT current_database() || '_copy'`)
 	w.Admin(`CREATE DATABASE "` + name + `"`)
 	t.Cleanup(func() {
 		if out, err := exec.Command("psql", "-X", "-q", "-c", `DROP DATABASE "`+name+`" WITH (FORCE)`, w.AdminURL).CombinedOutput(); err != nil { // #nosec G204 -- a name of ours
@@ -120,13 +119,4 @@ func TestCopiedDatabase(t *testing.T) {
 	if got := one.get(`SELECT string_agg(name, ',') FROM queue WHERE url IS NOT NULL`); got != "staged" {
 		t.Errorf("in the cloud there are %s", got)
 	}
-}
-
-func pathOf(t *testing.T, text string) string {
-	t.Helper()
-	u, err := url.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return u.Path
 }

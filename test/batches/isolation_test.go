@@ -108,11 +108,7 @@ func TestPooledSession(t *testing.T) {
 // another session: the commit says so, and there is one outcome (findings 1 and 2).
 func TestRollbackDuringCommit(t *testing.T) {
 	t.Parallel()
-	w := harness.NewWorld(t)
-	proxy := faultproxy.Start(t, w.AWS.Endpoint)
-	w.Endpoint = proxy.URL
-	w.Serve()
-	w.Install(east, "aws_sqs")
+	w, proxy := harness.StartBehindProxy(t, east, "aws_sqs")
 	w.PSQL(`UPDATE iasql_settings SET value = '1 second' WHERE name = 'consistency_window'`) // what was not made shows at once
 	proxy.Set(func(c faultproxy.Call) faultproxy.Fault {
 		if c.Action == "CreateQueue" && strings.Contains(c.Body, "never") {
@@ -147,11 +143,7 @@ func TestRollbackDuringCommit(t *testing.T) {
 // (finding 11).
 func TestUndoingIsNotGuarded(t *testing.T) {
 	t.Parallel()
-	w := harness.NewWorld(t)
-	proxy := faultproxy.Start(t, w.AWS.Endpoint)
-	w.Endpoint = proxy.URL
-	w.Serve()
-	w.Install(east, "aws_sqs")
+	w, proxy := harness.StartBehindProxy(t, east, "aws_sqs")
 	w.PSQL(`UPDATE iasql_settings SET value = '5' WHERE name = 'max_deletes'`, `UPDATE iasql_settings SET value = '1 second' WHERE name = 'consistency_window'`)
 	proxy.Set(func(c faultproxy.Call) faultproxy.Fault {
 		if c.Action == "CreateQueue" && strings.Contains(c.Body, "never") {
@@ -205,11 +197,7 @@ func TestUndoLeavesWhatWasThere(t *testing.T) {
 // is its first record's again after an undo, as it was.
 func TestUndoGivesBackWhatChangedHands(t *testing.T) {
 	t.Parallel()
-	w := harness.NewWorld(t)
-	proxy := faultproxy.Start(t, w.AWS.Endpoint)
-	w.Endpoint = proxy.URL
-	w.Serve()
-	w.Install(east, "aws_sqs")
+	w, proxy := harness.StartBehindProxy(t, east, "aws_sqs")
 	w.PSQL(`UPDATE iasql_settings SET value = '1 second' WHERE name = 'consistency_window'`)
 	w.PSQL(`INSERT INTO queue (name, delay_seconds) VALUES ('renamed', 1), ('deleted', 2), ('a', 3)`)
 	w.Settled()

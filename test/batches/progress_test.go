@@ -13,11 +13,7 @@ import (
 // outOfOrder is a world in which AWS makes no queue called never while that is so.
 func outOfOrder(t *testing.T) (w *harness.World, still *atomic.Bool) {
 	t.Helper()
-	w = harness.NewWorld(t)
-	proxy := faultproxy.Start(t, w.AWS.Endpoint)
-	w.Endpoint = proxy.URL
-	w.Serve()
-	w.Install(east, "aws_sqs")
+	w, proxy := harness.StartBehindProxy(t, east, "aws_sqs")
 	still = &atomic.Bool{}
 	still.Store(true)
 	proxy.Set(func(c faultproxy.Call) faultproxy.Fault {

@@ -18,11 +18,7 @@ const (
 // once.
 func TestCadence(t *testing.T) {
 	t.Parallel()
-	w := harness.NewWorld(t)
-	proxy := faultproxy.Start(t, w.AWS.Endpoint)
-	w.Endpoint = proxy.URL
-	w.Serve()
-	w.Install(east, "aws_sqs", "aws_vpc")
+	w, proxy := harness.StartBehindProxy(t, east, "aws_sqs", "aws_vpc")
 	w.PSQL(`UPDATE aws_regions SET is_enabled = region IN ('` + us1 + `', '` + west + `')`)
 	w.PSQL(`INSERT INTO queue (name, region) VALUES ('q', '` + us1 + `')`)
 	w.Settled()

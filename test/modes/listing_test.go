@@ -86,11 +86,7 @@ func TestChangesDuringListing(t *testing.T) {
 // pulled by the older ones (R19).
 func TestRuleDuringListing(t *testing.T) {
 	t.Parallel()
-	w := harness.NewWorld(t)
-	proxy := faultproxy.Start(t, w.AWS.Endpoint)
-	w.Endpoint = proxy.URL
-	w.Serve()
-	w.Install(east, "aws_sqs")
+	w, proxy := harness.StartBehindProxy(t, east, "aws_sqs")
 	w.PSQL(`UPDATE iasql_settings SET value = '0 seconds' WHERE name = 'consistency_window'`,
 		`UPDATE iasql_settings SET value = '1 hour' WHERE name = 'sync_interval'`)
 	w.PSQL(`INSERT INTO queue (name, delay_seconds) VALUES ('drifts', 1)`)

@@ -183,11 +183,7 @@ func TestLateCommit(t *testing.T) {
 // both sides.
 func TestEditDuringPush(t *testing.T) {
 	t.Parallel()
-	w := harness.NewWorld(t)
-	proxy := faultproxy.Start(t, w.AWS.Endpoint)
-	w.Endpoint = proxy.URL
-	w.Serve()
-	w.Install(east, "aws_sqs")
+	w, proxy := harness.StartBehindProxy(t, east, "aws_sqs")
 	w.PSQL(`INSERT INTO queue (name) VALUES ('q')`)
 	w.Settled()
 	reached, release := make(chan struct{}), make(chan struct{})
@@ -220,11 +216,7 @@ func TestEditDuringPush(t *testing.T) {
 // elsewhere.
 func TestListingFailsInOneRegion(t *testing.T) {
 	t.Parallel()
-	w := harness.NewWorld(t)
-	proxy := faultproxy.Start(t, w.AWS.Endpoint)
-	w.Endpoint = proxy.URL
-	w.Serve()
-	w.Install([]string{"us-east-1", "eu-west-1"}, "aws_vpc")
+	w, proxy := harness.StartBehindProxy(t, []string{"us-east-1", "eu-west-1"}, "aws_vpc")
 	w.PSQL(`INSERT INTO vpc (cidr_block, region) VALUES ('10.1.0.0/16', 'eu-west-1')`)
 	w.Settled()
 	proxy.Set(func(c faultproxy.Call) faultproxy.Fault {
@@ -259,11 +251,7 @@ func TestListingFailsInOneRegion(t *testing.T) {
 // A lost answer to a creation does not create twice.
 func TestLostAnswer(t *testing.T) {
 	t.Parallel()
-	w := harness.NewWorld(t)
-	proxy := faultproxy.Start(t, w.AWS.Endpoint)
-	w.Endpoint = proxy.URL
-	w.Serve()
-	w.Install(east, "aws_vpc", "aws_sqs")
+	w, proxy := harness.StartBehindProxy(t, east, "aws_vpc", "aws_sqs")
 	w.Admin(`UPDATE iasql_settings SET value = '5 seconds' WHERE name = 'consistency_window'`)
 	lost := map[string]bool{}
 	proxy.Set(func(c faultproxy.Call) faultproxy.Fault {

@@ -13,11 +13,7 @@ import (
 // faulty makes a world whose AWS calls go through a proxy.
 func faulty(t *testing.T, modules ...string) (*harness.World, *faultproxy.Proxy) {
 	t.Helper()
-	w := harness.NewWorld(t)
-	proxy := faultproxy.Start(t, w.AWS.Endpoint)
-	w.Endpoint = proxy.URL
-	w.Serve()
-	w.Install(east, modules...)
+	w, proxy := harness.StartBehindProxy(t, east, modules...)
 	return w, proxy
 }
 

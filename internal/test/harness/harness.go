@@ -30,6 +30,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"iasql/internal/test/faultproxy"
 	"iasql/internal/test/testaws"
 	"iasql/internal/test/testdb"
 )
@@ -154,6 +155,18 @@ func Start(t *testing.T, regions []string, modules ...string) *World {
 	w.Serve()
 	w.Install(regions, modules...)
 	return w
+}
+
+// StartBehindProxy does the same with a proxy before the emulator, whose faults the test
+// sets.
+func StartBehindProxy(t *testing.T, regions []string, modules ...string) (*World, *faultproxy.Proxy) {
+	t.Helper()
+	w := NewWorld(t)
+	proxy := faultproxy.Start(t, w.AWS.Endpoint)
+	w.Endpoint = proxy.URL
+	w.Serve()
+	w.Install(regions, modules...)
+	return w, proxy
 }
 
 // Install installs modules, for only some regions: the emulator has a default
