@@ -48,11 +48,7 @@ func TestElapsed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		own, err := db.Recent(t.Context(), "main")
-		if err != nil {
-			t.Fatal(err)
-		}
-		open, err := db.InDoubt(t.Context(), "main")
+		own, open, err := db.Intents(t.Context(), "main")
 		if err != nil {
 			t.Fatal(err)
 		}

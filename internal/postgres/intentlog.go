@@ -177,46 +177,47 @@ func (d *Database) queryEntries(ctx context.Context, entries []*entry, statement
 // window is the consistency window in seconds.
 const window = `(SELECT extract(epoch FROM value::interval) FROM public.iasql_settings WHERE name = 'consistency_window')::double precision`
 
-// Recent implements [store.Store]. What ended well does not change any more, so that it
+// Intents implements [store.Store]. What ended well does not change any more, so that it
 // is read once, and a cycle costs the same however many calls there were before it.
-func (d *Database) Recent(ctx context.Context, account string) ([]*decide.Intent, error) {
+func (d *Database) Intents(ctx context.Context, account string) (recent []*decide.Intent, inDoubt []decide.Intent, err error) {
 	known := d.entries.of(account)
 	now := d.clocks.now(account)
-	read, err := d.readRecent(ctx, account, now, known.since)
+	read, err := d.readLog(ctx, account, now, known.since)
 	if err == nil && read.window > known.window && known.since > noEntries { // entries that are known no more may count again
 		known.list = nil
-		read, err = d.readRecent(ctx, account, now, noEntries)
+		read, err = d.readLog(ctx, account, now, noEntries)
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	list := mergeEntries(known.list, read.done)
 	list = slices.DeleteFunc(list, func(e logged) bool { return e.elapsed <= now-read.window })
 	d.entries.keep(account, recentEntries{since: known.taken, window: read.window, list: list})
-	intents := make([]*decide.Intent, 0, len(list)+len(read.others))
+	recent = make([]*decide.Intent, 0, len(list)+len(read.others))
 	for _, e := range list {
-		intents = append(intents, e.intent)
+		recent = append(recent, e.intent)
 	}
 	if len(read.others) > 0 {
-		intents = append(intents, read.others...)
-		slices.SortFunc(intents, func(a, b *decide.Intent) int { return cmp.Compare(a.IDs[0], b.IDs[0]) })
+		recent = append(recent, read.others...)
+		slices.SortFunc(recent, func(a, b *decide.Intent) int { return cmp.Compare(a.IDs[0], b.IDs[0]) })
 	}
-	return intents, nil
+	return recent, read.inDoubt, nil
 }
 
 // noEntries is before every entry.
 const noEntries = -1
 
-// recentRead is what a reading of recent entries has found.
-type recentRead struct {
-	window float64
-	done   []logged         // ended well
-	others []*decide.Intent // may change, or do not tell the account's time
+// logRead is what a reading of the log has found.
+type logRead struct {
+	window  float64
+	done    []logged         // of the window: ended well
+	others  []*decide.Intent // of the window: may change, or do not tell the account's time
+	inDoubt []decide.Intent
 }
 
-// readRecent reads the entries of the window: of those that ended well, only those that
-// did so at a time of the account or later.
-func (d *Database) readRecent(ctx context.Context, account string, now, since float64) (r recentRead, err error) {
+// readLog reads what is in doubt, and the entries of the window: of those that ended
+// well, only those that did so at a time of the account or later.
+func (d *Database) readLog(ctx context.Context, account string, now, since float64) (r logRead, err error) {
 	batch := &pgx.Batch{}
 	batch.Queue(`SELECT ` + window).QueryRow(func(row pgx.Row) error { return row.Scan(&r.window) })
 	batch.Queue(recentStatement, account, now, since).Query(func(rows pgx.Rows) error {
@@ -238,6 +239,10 @@ func (d *Database) readRecent(ctx context.Context, account string, now, since fl
 			}
 		}
 		return rows.Err()
+	})
+	batch.Queue(inDoubtStatement, account, now).Query(func(rows pgx.Rows) (err error) {
+		r.inDoubt, err = pgx.CollectRows(rows, d.scanInDoubt)
+		return err
 	})
 	return r, d.Pool.SendBatch(ctx, batch).Close()
 }
@@ -405,30 +410,26 @@ func (d *Database) changesJSON(table string, changes map[string]decide.ValueChan
 	return json.Marshal(raw)
 }
 
-// InDoubt implements [store.Store]. The calls of one operation have one token, or
-// are about one object: deletions of what has no record, or of what a record has
-// replaced, are as many operations as there are objects.
-func (d *Database) InDoubt(ctx context.Context, account string) ([]decide.Intent, error) {
-	rows, err := d.Pool.Query(ctx, `
-		SELECT array_agg(id ORDER BY id), table_name, coalesce(record_id, 0), kind, account, region, coalesce(max(key), ''), coalesce(token, ''),
-		       (array_agg(columns ORDER BY id))[1], max(up_to), bool_or(replaces),
-		       coalesce(max(elapsed) < $2 - 2 * `+window+`, max(started) < now() - make_interval(secs => 2 * `+window+`))
-		FROM public.iasql_operations
-		WHERE account = $1 AND ended IS NULL AND kind <> 'call'
-		GROUP BY table_name, record_id, kind, account, region, token, CASE WHEN kind <> 'create' THEN key END
-		ORDER BY min(id)`, account, d.clocks.now(account))
-	if err != nil {
-		return nil, err
-	}
-	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (decide.Intent, error) {
-		var i decide.Intent
-		var columns []byte
-		err := row.Scan(&i.IDs, &i.Record.Table, &i.Record.ID, &i.Kind, &i.Scope.Account, &i.Scope.Region, &i.Key, &i.Token,
-			&columns, &i.UpTo, &i.Replaces, &i.Expired)
-		if err != nil {
-			return i, err
-		}
-		i.Columns, err = d.changes(i.Record.Table, columns)
+// inDoubtStatement reads the operations of an account ($1) whose end is not known now
+// ($2). The calls of one operation have one token, or are about one object: deletions of
+// what has no record, or of what a record has replaced, are as many operations as there
+// are objects.
+const inDoubtStatement = `
+	SELECT array_agg(id ORDER BY id), table_name, coalesce(record_id, 0), kind, account, region, coalesce(max(key), ''), coalesce(token, ''),
+	       (array_agg(columns ORDER BY id))[1], max(up_to), bool_or(replaces),
+	       coalesce(max(elapsed) < $2 - 2 * ` + window + `, max(started) < now() - make_interval(secs => 2 * ` + window + `))
+	FROM public.iasql_operations
+	WHERE account = $1 AND ended IS NULL AND kind <> 'call'
+	GROUP BY table_name, record_id, kind, account, region, token, CASE WHEN kind <> 'create' THEN key END
+	ORDER BY min(id)`
+
+// scanInDoubt reads a row that inDoubtStatement returns.
+func (d *Database) scanInDoubt(row pgx.CollectableRow) (i decide.Intent, err error) {
+	var columns []byte
+	if err := row.Scan(&i.IDs, &i.Record.Table, &i.Record.ID, &i.Kind, &i.Scope.Account, &i.Scope.Region, &i.Key, &i.Token,
+		&columns, &i.UpTo, &i.Replaces, &i.Expired); err != nil {
 		return i, err
-	})
+	}
+	i.Columns, err = d.changes(i.Record.Table, columns)
+	return i, err
 }

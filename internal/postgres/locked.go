@@ -34,25 +34,11 @@ type tableLock struct {
 // readLocked is the mode that no read passes; the others keep writes out.
 const readLocked = "AccessExclusiveLock"
 
-// Tables implements [store.Store].
-func (d *Database) Tables(ctx context.Context) ([]store.InstalledTable, error) {
-	tables, locks, err := d.tables(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if fresh := d.obstacles.note(locks); fresh {
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-time.After(moment):
-		}
-		if tables, locks, err = d.tables(ctx); err != nil {
-			return nil, err
-		}
-		d.obstacles.note(locks)
-	}
+// lockedOut notes who keeps the engine from which table. It is an error if that is a table
+// without which nothing is done.
+func (d *Database) lockedOut(tables []store.InstalledTable, locks []tableLock) error {
 	if len(locks) == 0 {
-		return tables, nil
+		return nil
 	}
 	at := make(map[string]*store.InstalledTable, len(tables))
 	for i := range tables {
@@ -62,41 +48,40 @@ func (d *Database) Tables(ctx context.Context) ([]store.InstalledTable, error) {
 		err := d.obstacles.describe(l)
 		t := at[l.table]
 		if defines := d.Registry.Table(l.table); l.mode == readLocked && (t == nil || defines != nil && defines.DefinesRegions) {
-			return nil, err // settings, modes, accounts, regions: nothing is done without them
+			return err // settings, modes, accounts, regions
 		}
 		if t != nil && t.Locked == nil {
 			t.Locked = err
 		}
 	}
-	return tables, nil
+	return nil
 }
 
-// tables reads which tables there are, and the locks on them, at once.
-func (d *Database) tables(ctx context.Context) (tables []store.InstalledTable, locks []tableLock, err error) {
-	rows, err := d.Pool.Query(ctx, `
+// queueTables queues the read of which tables there are, and of the locks on them, at
+// once.
+func queueTables(batch *pgx.Batch, tables *[]store.InstalledTable, locks *[]tableLock) {
+	batch.Queue(`
 		SELECT name, NULL, NULL, NULL FROM iasql_internal.managed_table WHERE NOT settings
 		UNION ALL
 		SELECT l."table", l.pid, l.login, l.mode FROM iasql_internal.table_locks() l
-		ORDER BY 1, 2 NULLS FIRST, 4`)
-	if err != nil {
-		return nil, nil, err
-	}
-	var name string
-	var pid *int32
-	var login, mode *string
-	_, err = pgx.ForEachRow(rows, []any{&name, &pid, &login, &mode}, func() error {
-		if mode == nil {
-			tables = append(tables, store.InstalledTable{Name: name})
+		ORDER BY 1, 2 NULLS FIRST, 4`).Query(func(rows pgx.Rows) error {
+		var name string
+		var pid *int32
+		var login, mode *string
+		_, err := pgx.ForEachRow(rows, []any{&name, &pid, &login, &mode}, func() error {
+			if mode == nil {
+				*tables = append(*tables, store.InstalledTable{Name: name})
+				return nil
+			}
+			l := tableLock{table: name, login: *login, mode: *mode}
+			if pid != nil {
+				l.pid = *pid
+			}
+			*locks = append(*locks, l)
 			return nil
-		}
-		l := tableLock{table: name, login: *login, mode: *mode}
-		if pid != nil {
-			l.pid = *pid
-		}
-		locks = append(locks, l)
-		return nil
+		})
+		return err
 	})
-	return tables, locks, err
 }
 
 // note remembers the locks that are there, and reports whether one is new.

@@ -42,10 +42,10 @@ type Overlay struct {
 var _ store.Store = (*Overlay)(nil)
 
 // Due implements [store.Store].
-func (o *Overlay) Due(ctx context.Context, account string, of int64) ([]decide.RecordRef, error) {
-	refs, err := o.Database.Due(ctx, account, of)
+func (o *Overlay) Due(ctx context.Context, account string, of int64) ([]decide.RecordRef, []*decide.Subject, error) {
+	refs, deposed, err := o.Database.Due(ctx, account, of)
 	if err != nil || o.Own == nil {
-		return refs, err
+		return refs, deposed, err
 	}
 	for _, edit := range o.Own.Edits {
 		ref := decide.RecordRef{Table: edit.Table, ID: edit.Record}
@@ -53,7 +53,7 @@ func (o *Overlay) Due(ctx context.Context, account string, of int64) ([]decide.R
 			refs = append(refs, ref)
 		}
 	}
-	return refs, nil
+	return refs, deposed, nil
 }
 
 // Load implements [store.Store].

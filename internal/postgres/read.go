@@ -64,10 +64,31 @@ func (d *Database) Regions(ctx context.Context, provider, account string) ([]str
 
 // Settings implements [store.Store].
 func (d *Database) Settings(ctx context.Context, account string) (store.Settings, error) {
-	s := store.Settings{Imported: map[string]bool{}}
+	s, locks, err := d.settings(ctx, account)
+	if err != nil {
+		return s, err
+	}
+	if fresh := d.obstacles.note(locks); fresh {
+		select {
+		case <-ctx.Done():
+			return s, ctx.Err()
+		case <-time.After(moment):
+		}
+		if s, locks, err = d.settings(ctx, account); err != nil {
+			return s, err
+		}
+		d.obstacles.note(locks)
+	}
+	return s, d.lockedOut(s.Tables, locks)
+}
+
+// settings reads the settings, the rules and the tables, and who has locked those.
+func (d *Database) settings(ctx context.Context, account string) (s store.Settings, locks []tableLock, err error) {
+	s.Imported = map[string]bool{}
 	batch := &pgx.Batch{}
 	// First the version: rules that come up in between are those of a later one.
 	queueVersion(batch, &s.Version)
+	queueTables(batch, &s.Tables, &locks)
 	batch.Queue(`
 		SELECT (SELECT value FROM public.iasql_settings WHERE name = 'conflict_policy') = 'hold',
 		       (SELECT value FROM public.iasql_settings WHERE name = 'max_deletes')::integer,
@@ -90,9 +111,9 @@ func (d *Database) Settings(ctx context.Context, account string) (store.Settings
 			return err
 		})
 	if err := d.Pool.SendBatch(ctx, batch).Close(); err != nil {
-		return s, err
+		return s, nil, err
 	}
-	return s, d.rules.read(ctx, d, account, &s)
+	return s, locks, d.rules.read(ctx, d, account, &s)
 }
 
 // duration returns a number of seconds as a duration.
@@ -181,19 +202,21 @@ const (
 )
 
 // Due implements [store.Store].
-func (d *Database) Due(ctx context.Context, account string, of int64) ([]decide.RecordRef, error) {
+func (d *Database) Due(ctx context.Context, account string, of int64) (records []decide.RecordRef, deposed []*decide.Subject, err error) {
 	statement := dueStatement
 	if of != 0 {
 		statement = dueInBatch
 	}
-	rows, err := d.Pool.Query(ctx, statement, account, of)
-	if err != nil {
-		return nil, err
-	}
-	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (decide.RecordRef, error) {
-		var r decide.RecordRef
-		return r, row.Scan(&r.Table, &r.ID)
+	batch := &pgx.Batch{}
+	batch.Queue(statement, account, of).Query(func(rows pgx.Rows) (err error) {
+		records, err = pgx.CollectRows(rows, pgx.RowToStructByPos[decide.RecordRef])
+		return err
 	})
+	batch.Queue(deposedStatement, account, of).Query(func(rows pgx.Rows) (err error) {
+		deposed, err = d.scanDeposed(rows)
+		return err
+	})
+	return records, deposed, d.Pool.SendBatch(ctx, batch).Close()
 }
 
 // Load implements [store.Store].
@@ -348,17 +371,15 @@ func queueSecrets(batch *pgx.Batch, t *modules.Table, ids []int64, secrets []str
 		})
 }
 
-// Deposed implements [store.Store].
-func (d *Database) Deposed(ctx context.Context, account string, of int64) ([]*decide.Subject, error) {
-	rows, err := d.Pool.Query(ctx, `
-		SELECT g.table_name, g.record_id, g.identity, g.state, g.message, g.code, g.review, g.attempts, `+dueNow+`, coalesce(s.batch, 0)
-		FROM iasql_internal.garbage g LEFT JOIN iasql_internal.staged s ON s.record_id = g.record_id AND s.table_name = g.table_name
-		WHERE g.account = $1 AND coalesce(s.batch, 0) = $2 ORDER BY g.id`, account, of)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var subjects []*decide.Subject
+// deposedStatement reads the deposed objects of the records that a batch has staged ($2)
+// or, for batch 0, of those that none has.
+var deposedStatement = `
+	SELECT g.table_name, g.record_id, g.identity, g.state, g.message, g.code, g.review, g.attempts, ` + dueNow + `, coalesce(s.batch, 0)
+	FROM iasql_internal.garbage g LEFT JOIN iasql_internal.staged s ON s.record_id = g.record_id AND s.table_name = g.table_name
+	WHERE g.account = $1 AND coalesce(s.batch, 0) = $2 ORDER BY g.id`
+
+// scanDeposed reads what deposedStatement returns.
+func (d *Database) scanDeposed(rows pgx.Rows) (subjects []*decide.Subject, err error) {
 	for rows.Next() {
 		var table string
 		var identity []byte

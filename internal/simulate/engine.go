@@ -49,8 +49,8 @@ type run struct {
 }
 
 // quietCalls are left out of histories.
-var quietCalls = map[string]bool{"Tables": true, "Settings": true, "Recent": true, "InDoubt": true, "Regions": true, "List": true, "Match": true,
-	"ToDatabase": true, "ToCloud": true, "Keys": true, "Deposed": true, "Due": true}
+var quietCalls = map[string]bool{"Tables": true, "Settings": true, "Intents": true, "intents in doubt": true, "Regions": true, "List": true, "Match": true,
+	"ToDatabase": true, "ToCloud": true, "Keys": true, "deposed objects": true, "Due": true}
 
 type runKey struct{}
 
@@ -231,7 +231,7 @@ func (r *run) mutate(ctx context.Context, action string, t *modules.Table, effec
 // The methods of store.Store: boundaries around those of database.
 
 // Tables implements store.Store.
-func (r *run) Tables(context.Context) ([]store.InstalledTable, error) {
+func (r *run) tables() []store.InstalledTable {
 	if r.locked == nil {
 		r.locked = new(string)
 		rng := rand.New(rand.NewPCG(r.spec.Seed, 11)) // its own: a lock does not change what else happens
@@ -248,7 +248,7 @@ func (r *run) Tables(context.Context) ([]store.InstalledTable, error) {
 		}
 		installed = append(installed, table)
 	}
-	return installed, r.boundary("Tables")
+	return installed
 }
 
 // touches notes that a cycle reads or writes a table, together with those that it
@@ -269,8 +269,13 @@ func (r *run) Regions(context.Context, string, string) ([]string, error) {
 
 // Settings implements store.Store.
 func (r *run) Settings(context.Context, string) (store.Settings, error) {
-	err := r.boundary("Settings")
+	installed := r.tables()
+	if err := r.boundary("Tables"); err != nil {
+		return store.Settings{}, err
+	}
+	err := r.boundary("Settings") // read by a statement of its own
 	s := r.w.db.settings()
+	s.Tables = installed
 	r.rules = s.Rules
 	return s, err
 }
@@ -303,9 +308,13 @@ func (r *run) Within(_ context.Context, t *modules.Table, account string) ([]str
 }
 
 // Due implements store.Store.
-func (r *run) Due(_ context.Context, _ string, batch int64) ([]decide.RecordRef, error) {
-	err := r.boundary("Due")
-	return r.w.db.due(batch), err
+func (r *run) Due(_ context.Context, _ string, batch int64) ([]decide.RecordRef, []*decide.Subject, error) {
+	if err := r.boundary("Due"); err != nil {
+		return nil, nil, err
+	}
+	records := r.w.db.due(batch)
+	err := r.boundary("deposed objects") // read by a statement of its own
+	return records, r.w.db.deposedSubjects(batch), err
 }
 
 // Load implements store.Store.
@@ -321,12 +330,6 @@ func (r *run) Load(_ context.Context, t *modules.Table, ids []int64) ([]*decide.
 func (r *run) Found(_ context.Context, t *modules.Table, ids []int64) ([]int64, error) {
 	err := r.boundary("Found " + t.Name)
 	return r.w.db.foundLately(t, ids), err
-}
-
-// Deposed implements store.Store.
-func (r *run) Deposed(_ context.Context, _ string, batch int64) ([]*decide.Subject, error) {
-	err := r.boundary("Deposed")
-	return r.w.db.deposedSubjects(batch), err
 }
 
 // Dependents implements store.Store.
@@ -360,16 +363,14 @@ func (r *run) ToCloud(_ context.Context, t *modules.Table, rows []modules.Row) e
 	return nil
 }
 
-// Recent implements store.Store.
-func (r *run) Recent(context.Context, string) ([]*decide.Intent, error) {
-	err := r.boundary("Recent")
-	return r.w.db.recent(), err
-}
-
-// InDoubt implements store.Store.
-func (r *run) InDoubt(context.Context, string) ([]decide.Intent, error) {
-	err := r.boundary("InDoubt")
-	return r.w.db.inDoubt(), err
+// Intents implements store.Store.
+func (r *run) Intents(context.Context, string) ([]*decide.Intent, []decide.Intent, error) {
+	if err := r.boundary("Intents"); err != nil {
+		return nil, nil, err
+	}
+	recent := r.w.db.recent()
+	err := r.boundary("intents in doubt") // read by a statement of its own
+	return recent, r.w.db.inDoubt(), err
 }
 
 // Begin implements store.Store.

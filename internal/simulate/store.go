@@ -297,15 +297,6 @@ func (s *Store) Conflicts(context.Context) ([]ConflictRow, error) {
 
 // The methods of store.Store.
 
-// Tables implements [store.Store].
-func (s *Store) Tables(context.Context) ([]store.InstalledTable, error) {
-	var list []store.InstalledTable
-	for _, t := range tables {
-		list = append(list, store.InstalledTable{Name: t.Name})
-	}
-	return list, nil
-}
-
 // Regions implements [store.Store].
 func (s *Store) Regions(_ context.Context, provider, of string) ([]string, error) {
 	if of != account || provider != tables[0].Provider {
@@ -316,7 +307,11 @@ func (s *Store) Regions(_ context.Context, provider, of string) ([]string, error
 
 // Settings implements [store.Store].
 func (s *Store) Settings(context.Context, string) (store.Settings, error) {
-	return s.w.db.settings(), nil
+	settings := s.w.db.settings()
+	for _, t := range tables {
+		settings.Tables = append(settings.Tables, store.InstalledTable{Name: t.Name})
+	}
+	return settings, nil
 }
 
 // Match implements [store.Store].
@@ -335,11 +330,11 @@ func (s *Store) Within(_ context.Context, t *modules.Table, of string) ([]string
 }
 
 // Due implements [store.Store].
-func (s *Store) Due(_ context.Context, of string, batch int64) ([]decide.RecordRef, error) {
+func (s *Store) Due(_ context.Context, of string, batch int64) ([]decide.RecordRef, []*decide.Subject, error) {
 	if of != account {
-		return nil, nil
+		return nil, nil, nil
 	}
-	return s.w.db.due(batch), nil
+	return s.w.db.due(batch), s.w.db.deposedSubjects(batch), nil
 }
 
 // Load implements [store.Store].
@@ -350,14 +345,6 @@ func (s *Store) Load(_ context.Context, t *modules.Table, ids []int64) ([]*decid
 // Found implements [store.Store].
 func (s *Store) Found(_ context.Context, t *modules.Table, ids []int64) ([]int64, error) {
 	return s.w.db.foundLately(t, ids), nil
-}
-
-// Deposed implements [store.Store].
-func (s *Store) Deposed(_ context.Context, of string, batch int64) ([]*decide.Subject, error) {
-	if of != account {
-		return nil, nil
-	}
-	return s.w.db.deposedSubjects(batch), nil
 }
 
 // Dependents implements [store.Store].
@@ -384,20 +371,12 @@ func (s *Store) ToCloud(_ context.Context, t *modules.Table, rows []modules.Row)
 	return nil
 }
 
-// Recent implements [store.Store].
-func (s *Store) Recent(_ context.Context, of string) ([]*decide.Intent, error) {
+// Intents implements [store.Store].
+func (s *Store) Intents(_ context.Context, of string) ([]*decide.Intent, []decide.Intent, error) {
 	if of != account {
-		return nil, nil
+		return nil, nil, nil
 	}
-	return s.w.db.recent(), nil
-}
-
-// InDoubt implements [store.Store].
-func (s *Store) InDoubt(_ context.Context, of string) ([]decide.Intent, error) {
-	if of != account {
-		return nil, nil
-	}
-	return s.w.db.inDoubt(), nil
+	return s.w.db.recent(), s.w.db.inDoubt(), nil
 }
 
 // Begin implements [store.Store].

@@ -15,9 +15,10 @@ type InstalledTable struct {
 	Locked error
 }
 
-// Settings are what the cycle needs of iasql_settings and iasql_mode.
+// Settings are what the cycle needs of the module tables, iasql_settings and iasql_mode.
 type Settings struct {
-	Rules modes.Rules
+	Tables []InstalledTable
+	Rules  modes.Rules
 	// Version changes whenever the rules do.
 	Version           string
 	HoldConflicts     bool

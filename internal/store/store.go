@@ -24,13 +24,11 @@ type Store interface {
 
 // Catalog says what there is to be looked at, and by which rules.
 type Catalog interface {
-	// Tables returns the installed synchronized tables, and which of them cannot
-	// be read or written now. Its error is that nothing can.
-	Tables(ctx context.Context) ([]InstalledTable, error)
 	// Regions returns the account's regions that are to be looked at.
 	Regions(ctx context.Context, provider, account string) ([]string, error)
-	// Settings returns the rules and settings that hold now, and by table
-	// whether a full import has completed.
+	// Settings returns the installed synchronized tables, and which of them cannot be
+	// read or written now, and the rules and settings that hold now. It is an error if
+	// nothing can be read or written.
 	Settings(ctx context.Context, account string) (Settings, error)
 	// Listings returns what is remembered of the listings of the account's tables.
 	Listings(ctx context.Context, account string) ([]Listing, error)
@@ -48,20 +46,17 @@ type Subjects interface {
 	// Within returns the keys of the account's records within which the objects of a
 	// table are listed ([modules.Reference.ListedIf]), in any order.
 	Within(ctx context.Context, table *modules.Table, account string) ([]string, error)
-	// Due returns the records of the account that have a pending change or a
-	// state: those that the batch has staged or, for batch 0, those that none has
-	// (R21). Those that back off are among them, with State.Due false.
-	Due(ctx context.Context, account string, batch int64) ([]decide.RecordRef, error)
+	// Due returns the records of the account that have a pending change or a state, and
+	// the objects that replacements have left to be deleted, as subjects without
+	// record: those of the records that the batch has staged or, for batch 0, of those
+	// that none has (R21). What backs off is among them, with State.Due false.
+	Due(ctx context.Context, account string, batch int64) (records []decide.RecordRef, deposed []*decide.Subject, err error)
 	// Load returns the subjects of records, without their objects. A record
 	// that neither exists nor has anything pending is left out.
 	Load(ctx context.Context, table *modules.Table, ids []int64) ([]*decide.Subject, error)
 	// Found returns those of the records that engines have inserted within the
 	// consistency window, since they had found their objects in the cloud.
 	Found(ctx context.Context, table *modules.Table, ids []int64) ([]int64, error)
-	// Deposed returns the objects that replacements have left to be deleted, as
-	// subjects without record: those of the records that the batch has staged or,
-	// for batch 0, of those that none has.
-	Deposed(ctx context.Context, account string, batch int64) ([]*decide.Subject, error)
 	// Dependents returns the records that reference one of the records.
 	Dependents(ctx context.Context, table string, ids []int64) ([]decide.RecordRef, error)
 	// Count returns the number of the account's records in a table.
@@ -85,15 +80,17 @@ type References interface {
 
 // IntentLog is where a mutating call is committed before it is made (R6).
 type IntentLog interface {
-	// Recent returns the calls by which this and other engines have changed the
+	// Intents returns two things of the log.
+	//
+	// The recent ones are the calls by which this and other engines have changed the
 	// account's objects within the consistency window, or may have, of objects of a
 	// known key; each entry of the log by itself, oldest first.
-	Recent(ctx context.Context, account string) ([]*decide.Intent, error)
-	// InDoubt returns the intents whose end is not known: the engine died, or the
+	//
+	// Those in doubt are the intents whose end is not known: the engine died, or the
 	// answer was lost. Calls of one kind for one record are one operation if they
 	// have the same token or, where they create nothing, if they are about the same
 	// key.
-	InDoubt(ctx context.Context, account string) ([]decide.Intent, error)
+	Intents(ctx context.Context, account string) (recent []*decide.Intent, inDoubt []decide.Intent, err error)
 	// Begin writes the entry of a call that is about to be made. It returns
 	// [ErrRefused] when the mode of the record, or for an update that of one of
 	// its columns, is TRACK, or another batch than the lease's has the record staged

@@ -27,6 +27,7 @@ type cycle struct {
 	settings  store.Settings
 	catalog   catalog
 	recent    decide.Intents            // by which engines have changed objects within the consistency window
+	inDoubt   []decide.Intent           // calls whose end is not known
 	doubts    doubts                    // creations that may have happened
 	destroyed decide.Tally              // for R7
 	refused   map[decide.RecordRef]bool // by the intent log: not to be tried again in this cycle

@@ -12,13 +12,13 @@ import (
 func (c *cycle) prepare(ctx context.Context) (err error) {
 	ctx, end := c.span(ctx, "prepare", &err)
 	defer end()
-	installed, err := c.Store.Tables(ctx)
-	if err != nil {
-		return fmt.Errorf("read installed tables: %w", err)
+	if c.settings, err = c.Store.Settings(ctx, c.lease.Account); err != nil {
+		return fmt.Errorf("read the installed tables, settings and modes: %w", err)
 	}
+	c.lease.Rules = c.settings.Version
 	var tables []*modules.Table
 	locked := map[string]error{}
-	for _, t := range installed {
+	for _, t := range c.settings.Tables {
 		if res := c.Registry.Resource(t.Name); res != nil {
 			tables = append(tables, res.Table())
 		}
@@ -34,19 +34,16 @@ func (c *cycle) prepare(ctx context.Context) (err error) {
 		}
 		c.report.fail(decide.RecordRef{Table: name}, modules.Scope{Account: c.lease.Account}, err)
 	}
-	if c.settings, err = c.Store.Settings(ctx, c.lease.Account); err != nil {
-		return fmt.Errorf("read settings and modes: %w", err)
-	}
-	c.lease.Rules = c.settings.Version
 	return c.readIntents(ctx)
 }
 
-// readIntents reads by which calls engines have changed objects lately (R13).
+// readIntents reads by which calls engines have changed objects lately (R13), and which
+// calls may have happened (R6).
 func (c *cycle) readIntents(ctx context.Context) error {
-	recent, err := c.Store.Recent(ctx, c.lease.Account)
+	recent, inDoubt, err := c.Store.Intents(ctx, c.lease.Account)
 	if err != nil {
 		return fmt.Errorf("read the intent log: %w", err)
 	}
-	c.recent = decide.NewIntents(recent)
+	c.recent, c.inDoubt = decide.NewIntents(recent), inDoubt
 	return nil
 }

@@ -23,19 +23,15 @@ import (
 func (c *cycle) recover(ctx context.Context) (_ bool, err error) {
 	ctx, end := c.span(ctx, "recover", &err)
 	defer end()
-	doubtful, err := c.Store.InDoubt(ctx, c.lease.Account)
-	if err != nil {
-		return false, fmt.Errorf("read the intent log: %w", err)
-	}
-	if len(doubtful) == 0 || c.ReadOnly {
-		for i := range doubtful {
-			if doubtful[i].Kind == decide.OpCreate {
-				c.doubts.undecided(doubtful[i].Record, doubtful[i].Scope)
+	if len(c.inDoubt) == 0 || c.ReadOnly {
+		for i := range c.inDoubt {
+			if intent := &c.inDoubt[i]; intent.Kind == decide.OpCreate {
+				c.doubts.undecided(intent.Record, intent.Scope)
 			}
 		}
 		return false, nil
 	}
-	creations, err := c.recoverOthers(ctx, doubtful)
+	creations, err := c.recoverOthers(ctx, c.inDoubt)
 	if err != nil {
 		return false, err
 	}

@@ -14,9 +14,9 @@ import (
 func (c *cycle) snapshot(ctx context.Context, all bool) (_ []*decide.Subject, err error) {
 	ctx, end := c.span(ctx, "snapshot", &err)
 	defer end()
-	refs, err := c.Store.Due(ctx, c.lease.Account, c.lease.Batch)
+	refs, deposed, err := c.Store.Due(ctx, c.lease.Account, c.lease.Batch)
 	if err != nil {
-		return nil, fmt.Errorf("read pending changes: %w", err)
+		return nil, fmt.Errorf("read pending changes and deposed objects: %w", err)
 	}
 	byTable := map[string][]int64{}
 	for _, ref := range refs {
@@ -35,10 +35,6 @@ func (c *cycle) snapshot(ctx context.Context, all bool) (_ []*decide.Subject, er
 			}
 			loaded = append(loaded, found...)
 		}
-	}
-	deposed, err := c.Store.Deposed(ctx, c.lease.Account, c.lease.Batch)
-	if err != nil {
-		return nil, fmt.Errorf("read deposed objects: %w", err)
 	}
 	for _, s := range deposed {
 		if c.catalog.locked[s.Table.Name] != nil {

@@ -25,7 +25,7 @@
 //     The suite pairs them by order of appearance, and compares what they name.
 //   - Record.Version: the suite only hands it back. Stale ones must be refused.
 //   - Order, where the contract leaves it open: of [store.Store.Keys],
-//     Dependents, Tables and Deposed.
+//     Dependents and Due, and of the tables of Settings.
 //   - Error texts. The suite compares the class: none, lease lost, refused,
 //     another failure.
 //   - A reference without a name in the cloud: Subject.RefKeys may hold NULL or

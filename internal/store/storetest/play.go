@@ -149,7 +149,7 @@ type player struct {
 	batches  []pair[int64]
 	entries  []entry                 // of the intent log
 	seen     []pair[*decide.Subject] // what Load has returned, in that order
-	left     []pair[*decide.Subject] // what Deposed has
+	left     []pair[*decide.Subject] // what Due has besides
 	rules    []modes.Rule
 	version  pair[string] // of the rules, as they were read last
 	open     [3]bool      // transactions

@@ -53,17 +53,6 @@ func account(rng *rand.Rand) string {
 	return simulate.Account
 }
 
-func (p *player) tables(*rand.Rand) {
-	p.does("Tables")
-	m, merr := p.m.Tables(p.ctx)
-	s, serr := p.s.Tables(p.ctx)
-	if p.errs(merr, serr) {
-		s = slices.DeleteFunc(s, func(t store.InstalledTable) bool { return tableOf(t.Name) == nil })
-		spell := func(t store.InstalledTable) string { return fmt.Sprint(t.Name, " locked: ", t.Locked != nil) }
-		p.compare("tables", list(m, true, spell), list(s, true, spell))
-	}
-}
-
 func (p *player) regions(rng *rand.Rand) {
 	of, provider := account(rng), pick(rng, []string{"sim", "sim", "aws"})
 	p.does("Regions %s %s", provider, of)
@@ -82,6 +71,9 @@ func (p *player) settings(*rand.Rand) {
 	s, serr := p.s.Settings(p.ctx, simulate.Account)
 	if p.errs(merr, serr) {
 		p.compare("settings", p.policy(model, m), p.policy(subject, s))
+		s.Tables = slices.DeleteFunc(s.Tables, func(t store.InstalledTable) bool { return tableOf(t.Name) == nil })
+		spell := func(t store.InstalledTable) string { return fmt.Sprint(t.Name, " locked: ", t.Locked != nil) }
+		p.compare("tables", list(m.Tables, true, spell), list(s.Tables, true, spell))
 		p.version = pair[string]{m.Version, s.Version}
 	}
 }
@@ -160,11 +152,29 @@ func (p *player) batch(rng *rand.Rand) pair[int64] {
 }
 
 func (p *player) dueOf(of string, batch pair[int64]) {
-	m, merr := p.m.Due(p.ctx, of, batch.m)
-	s, serr := p.s.Due(p.ctx, of, batch.s)
+	m, left, merr := p.m.Due(p.ctx, of, batch.m)
+	s, theirs, serr := p.s.Due(p.ctx, of, batch.s)
 	if p.errs(merr, serr) {
 		p.compare("due", list(m, true, func(r decide.RecordRef) string { return p.ref(model, r) }),
 			list(s, true, func(r decide.RecordRef) string { return p.ref(subject, r) }))
+		p.deposed(left, theirs)
+	}
+}
+
+// deposed compares deposed objects, and keeps those that there are.
+func (p *player) deposed(m, s []*decide.Subject) {
+	p.compare("deposed", list(m, true, func(x *decide.Subject) string { return p.loaded(model, x) }),
+		list(s, true, func(x *decide.Subject) string { return p.loaded(subject, x) }))
+	p.left = p.left[:0]
+	for _, x := range m {
+		for _, y := range s {
+			if p.loaded(model, x) == p.loaded(subject, y) {
+				complete(x)
+				complete(y)
+				p.left = append(p.left, pair[*decide.Subject]{x, y})
+				break
+			}
+		}
 	}
 }
 
@@ -262,33 +272,6 @@ func (p *player) remembered(rng *rand.Rand, table string, most int) []pair[*deci
 		}
 	}
 	return list
-}
-
-func (p *player) deposed(rng *rand.Rand) {
-	of, batch := account(rng), p.batch(rng)
-	p.does("Deposed %s, batch %d", of, batch.m)
-	p.deposedOf(of, batch)
-}
-
-func (p *player) deposedOf(of string, batch pair[int64]) {
-	m, merr := p.m.Deposed(p.ctx, of, batch.m)
-	s, serr := p.s.Deposed(p.ctx, of, batch.s)
-	if !p.errs(merr, serr) {
-		return
-	}
-	p.compare("deposed", list(m, true, func(x *decide.Subject) string { return p.loaded(model, x) }),
-		list(s, true, func(x *decide.Subject) string { return p.loaded(subject, x) }))
-	p.left = p.left[:0]
-	for _, x := range m {
-		for _, y := range s {
-			if p.loaded(model, x) == p.loaded(subject, y) {
-				complete(x)
-				complete(y)
-				p.left = append(p.left, pair[*decide.Subject]{x, y})
-				break
-			}
-		}
-	}
 }
 
 func (p *player) listings(rng *rand.Rand) {
@@ -412,33 +395,20 @@ func (p *player) toCloud(rng *rand.Rand) {
 	}
 }
 
-func (p *player) recent(rng *rand.Rand) {
+func (p *player) intents(rng *rand.Rand) {
 	of := account(rng)
-	p.does("Recent %s", of)
-	p.recentOf(of)
+	p.does("Intents %s", of)
+	p.intentsOf(of)
 }
 
-func (p *player) recentOf(of string) {
-	m, merr := p.m.Recent(p.ctx, of)
-	s, serr := p.s.Recent(p.ctx, of)
+func (p *player) intentsOf(of string) {
+	m, open, merr := p.m.Intents(p.ctx, of)
+	s, theirs, serr := p.s.Intents(p.ctx, of)
 	if p.errs(merr, serr) {
-		p.compare("intents", list(m, false, func(i *decide.Intent) string { return p.logged(model, *i) }),
+		p.compare("recent intents", list(m, false, func(i *decide.Intent) string { return p.logged(model, *i) }),
 			list(s, false, func(i *decide.Intent) string { return p.logged(subject, *i) }))
-	}
-}
-
-func (p *player) inDoubt(rng *rand.Rand) {
-	of := account(rng)
-	p.does("InDoubt %s", of)
-	p.inDoubtOf(of)
-}
-
-func (p *player) inDoubtOf(of string) {
-	m, merr := p.m.InDoubt(p.ctx, of)
-	s, serr := p.s.InDoubt(p.ctx, of)
-	if p.errs(merr, serr) {
-		p.compare("intents", list(m, false, func(i decide.Intent) string { return p.logged(model, i) }),
-			list(s, false, func(i decide.Intent) string { return p.logged(subject, i) }))
+		p.compare("intents in doubt", list(open, false, func(i decide.Intent) string { return p.logged(model, i) }),
+			list(theirs, false, func(i decide.Intent) string { return p.logged(subject, i) }))
 	}
 }
 
@@ -460,10 +430,8 @@ func (p *player) everything() {
 	}
 	for _, batch := range append([]pair[int64]{{}}, p.batches...) {
 		p.dueOf(simulate.Account, batch)
-		p.deposedOf(simulate.Account, batch)
 	}
-	p.recentOf(simulate.Account)
-	p.inDoubtOf(simulate.Account)
+	p.intentsOf(simulate.Account)
 	p.settings(nil)
 	m, err := p.m.Conflicts(p.ctx)
 	p.must(err)

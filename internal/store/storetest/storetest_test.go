@@ -27,14 +27,12 @@ type flawed struct {
 	*simulate.Store
 	begin   func(context.Context, store.Lease, decide.Intent) (int64, error)
 	pull    func(context.Context, store.Lease, []store.Pull) ([]store.PullResult, error)
-	due     func(context.Context, string, int64) ([]decide.RecordRef, error)
+	due     func(context.Context, string, int64) ([]decide.RecordRef, []*decide.Subject, error)
 	match   func(context.Context, *modules.Table, modules.Scope, []modules.Row) ([]store.Match, error)
 	load    func(context.Context, *modules.Table, []int64) ([]*decide.Subject, error)
 	finish  func(context.Context, store.Lease, []store.Outcome) error
 	settle  func(context.Context, store.Lease, []store.Settlement) error
-	recent  func(context.Context, string) ([]*decide.Intent, error)
-	inDoubt func(context.Context, string) ([]decide.Intent, error)
-	deposed func(context.Context, string, int64) ([]*decide.Subject, error)
+	intents func(context.Context, string) ([]*decide.Intent, []decide.Intent, error)
 	update  func(context.Context, int, string, int64, modules.Row) (bool, error)
 	remove  func(context.Context, int, string, int64) (bool, error)
 	undo    func(context.Context, int) (bool, error)
@@ -56,7 +54,7 @@ func (f *flawed) Pull(ctx context.Context, l store.Lease, p []store.Pull) ([]sto
 	return f.Store.Pull(ctx, l, p)
 }
 
-func (f *flawed) Due(ctx context.Context, account string, batch int64) ([]decide.RecordRef, error) {
+func (f *flawed) Due(ctx context.Context, account string, batch int64) ([]decide.RecordRef, []*decide.Subject, error) {
 	if f.due != nil {
 		return f.due(ctx, account, batch)
 	}
@@ -112,25 +110,11 @@ func (f *flawed) Settle(ctx context.Context, l store.Lease, s []store.Settlement
 	return f.Store.Settle(ctx, l, s)
 }
 
-func (f *flawed) Recent(ctx context.Context, account string) ([]*decide.Intent, error) {
-	if f.recent != nil {
-		return f.recent(ctx, account)
+func (f *flawed) Intents(ctx context.Context, account string) ([]*decide.Intent, []decide.Intent, error) {
+	if f.intents != nil {
+		return f.intents(ctx, account)
 	}
-	return f.Store.Recent(ctx, account)
-}
-
-func (f *flawed) InDoubt(ctx context.Context, account string) ([]decide.Intent, error) {
-	if f.inDoubt != nil {
-		return f.inDoubt(ctx, account)
-	}
-	return f.Store.InDoubt(ctx, account)
-}
-
-func (f *flawed) Deposed(ctx context.Context, account string, batch int64) ([]*decide.Subject, error) {
-	if f.deposed != nil {
-		return f.deposed(ctx, account, batch)
-	}
-	return f.Store.Deposed(ctx, account, batch)
+	return f.Store.Intents(ctx, account)
 }
 
 func (f *flawed) ToDatabase(ctx context.Context, t *modules.Table, s modules.Scope, rows []modules.Row) ([]map[string]bool, error) {
@@ -269,25 +253,26 @@ func TestFindsDefects(t *testing.T) {
 			}
 		},
 		"Due leaves out the states": func(f *flawed) {
-			f.due = func(ctx context.Context, account string, batch int64) ([]decide.RecordRef, error) {
-				refs, err := f.Store.Due(ctx, account, batch)
+			f.due = func(ctx context.Context, account string, batch int64) ([]decide.RecordRef, []*decide.Subject, error) {
+				refs, deposed, err := f.Store.Due(ctx, account, batch)
 				return slices.DeleteFunc(refs, func(r decide.RecordRef) bool {
 					s, _ := f.Store.Load(ctx, tableOf(r.Table), []int64{r.ID})
 					return len(s) == 1 && s[0].Change == nil
-				}), err
+				}), deposed, err
 			}
 		},
 		"Due knows no batches": func(f *flawed) {
-			f.due = func(ctx context.Context, account string, batch int64) ([]decide.RecordRef, error) {
+			f.due = func(ctx context.Context, account string, batch int64) ([]decide.RecordRef, []*decide.Subject, error) {
+				_, deposed, err := f.Store.Due(ctx, account, batch)
 				var all []decide.RecordRef
 				for b := range int64(9) {
-					refs, err := f.Store.Due(ctx, account, b)
+					refs, _, err := f.Store.Due(ctx, account, b)
 					if err != nil {
-						return nil, err
+						return nil, nil, err
 					}
 					all = append(all, refs...)
 				}
-				return all, nil
+				return all, deposed, err
 			}
 		},
 		"Load does not tell of batches": func(f *flawed) {
@@ -407,28 +392,28 @@ func TestFindsDefects(t *testing.T) {
 				return f.Store.Settle(ctx, l, list)
 			}
 		},
-		"Recent leaves out what is unsure": func(f *flawed) {
-			f.recent = func(ctx context.Context, account string) ([]*decide.Intent, error) {
-				list, err := f.Store.Recent(ctx, account)
-				return slices.DeleteFunc(list, (*decide.Intent).Unsure), err
+		"Intents leaves out what is unsure": func(f *flawed) {
+			f.intents = func(ctx context.Context, account string) ([]*decide.Intent, []decide.Intent, error) {
+				recent, open, err := f.Store.Intents(ctx, account)
+				return slices.DeleteFunc(recent, (*decide.Intent).Unsure), open, err
 			}
 		},
-		"InDoubt is too early expired": func(f *flawed) {
-			f.inDoubt = func(ctx context.Context, account string) ([]decide.Intent, error) {
-				list, err := f.Store.InDoubt(ctx, account)
-				for i := range list {
-					list[i].Expired = true
+		"Intents in doubt are too early expired": func(f *flawed) {
+			f.intents = func(ctx context.Context, account string) ([]*decide.Intent, []decide.Intent, error) {
+				recent, open, err := f.Store.Intents(ctx, account)
+				for i := range open {
+					open[i].Expired = true
 				}
-				return list, err
+				return recent, open, err
 			}
 		},
-		"Deposed makes nobody wait": func(f *flawed) {
-			f.deposed = func(ctx context.Context, account string, batch int64) ([]*decide.Subject, error) {
-				list, err := f.Store.Deposed(ctx, account, batch)
-				for _, s := range list {
+		"Due makes no deposed object wait": func(f *flawed) {
+			f.due = func(ctx context.Context, account string, batch int64) ([]decide.RecordRef, []*decide.Subject, error) {
+				refs, deposed, err := f.Store.Due(ctx, account, batch)
+				for _, s := range deposed {
 					s.State.Due = true
 				}
-				return list, err
+				return refs, deposed, err
 			}
 		},
 		"ToDatabase takes what is on its way out for a record": func(f *flawed) {

@@ -398,7 +398,7 @@ func (p *player) decide(rng *rand.Rand) {
 }
 
 func (p *player) retry(rng *rand.Rand) {
-	due, err := p.m.Due(p.ctx, simulate.Account, 0)
+	due, _, err := p.m.Due(p.ctx, simulate.Account, 0)
 	p.must(err)
 	if len(due) == 0 {
 		return

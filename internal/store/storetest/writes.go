@@ -351,8 +351,8 @@ func (p *player) settle(rng *rand.Rand) {
 	l, what := p.lease(rng)
 	var m, s []store.Settlement
 	if len(p.left) == 0 && chance(rng, 0.5) {
-		p.does("Deposed")
-		p.deposedOf(simulate.Account, pair[int64]{})
+		p.does("Due")
+		p.dueOf(simulate.Account, pair[int64]{})
 	}
 	p.does("%sSettle", what)
 	// What is remembered is left as it is, is replaced, or is forgotten.
