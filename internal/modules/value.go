@@ -124,11 +124,21 @@ func StringMap(m map[string]string) Value {
 	if len(m) == 0 {
 		return Null
 	}
-	v, err := JSON(m)
-	if err != nil { // a map of strings always marshals
+	members := make(map[string]any, len(m))
+	for key, member := range m {
+		members[key] = member
+	}
+	return stringsOnly(members)
+}
+
+// stringsOnly returns the value of a jsonb column holding an array or an object of
+// strings.
+func stringsOnly(v any) Value {
+	text, err := printJSON(v)
+	if err != nil { // strings always marshal
 		panic(err)
 	}
-	return v
+	return Text(text)
 }
 
 // Strings returns the value of a text[] column.
@@ -136,15 +146,11 @@ func Strings[S ~string](list []S) Value {
 	if list == nil {
 		return Null
 	}
-	plain := make([]string, len(list))
+	elements := make([]any, len(list))
 	for i, s := range list {
-		plain[i] = string(s)
+		elements[i] = string(s)
 	}
-	v, err := JSON(plain)
-	if err != nil { // a list of strings always marshals
-		panic(err)
-	}
-	return v
+	return stringsOnly(elements)
 }
 
 // IsNull reports whether the value is NULL.
@@ -326,6 +332,11 @@ func canonicalJSON(text string) (string, error) {
 	if _, err := dec.Token(); err != io.EOF {
 		return "", fmt.Errorf("invalid json: more than one value")
 	}
+	return printJSON(v)
+}
+
+// printJSON prints a decoded JSON value as [canonicalJSON] does; it may change v.
+func printJSON(v any) (string, error) {
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(false)

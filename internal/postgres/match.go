@@ -101,48 +101,46 @@ func (m *matching) queueRecords(batch *pgx.Batch, objects []modules.Row) {
 // after [matching.queueRecords]: what another record once was, or is to be, does not
 // matter to an object that has a record.
 func (m *matching) queueKeys(batch *pgx.Batch) {
-	mark := func(what func(*store.Match)) func(pgx.Rows) error {
-		return func(rows pgx.Rows) error {
-			found, err := pgx.CollectRows(rows, pgx.RowTo[string])
-			for _, key := range found {
-				for _, i := range m.byKey[key] {
-					what(&m.matches[i])
-				}
-			}
-			return err
-		}
-	}
-	// Most of the time some of these tables are empty, and then the keys of a page are
-	// not looked up one by one: EXISTS is asked once (a One-Time Filter in EXPLAIN).
-	args := []any{m.table.Name, m.keys, m.scope.Account}
-	logged, remembered := "", ""
+	logged, staged, remembered := "", "", ""
 	if m.table.Reach == modules.PerRegion {
-		args = append(args, m.scope.Region)
-		logged, remembered = " AND "+regionBefore(m.table, "l")+" = $4", " AND identity ->> 'region' = $4"
+		logged, staged, remembered = " AND "+regionBefore(m.table, "l")+" = $4", " AND region = $4", " AND identity ->> 'region' = $4"
 	}
-	staged := `SELECT key, min(batch) FROM iasql_internal.staged_key WHERE EXISTS (SELECT FROM iasql_internal.staged_key) AND table_name = $1 AND key = ANY ($2) AND account = $3`
-	if m.table.Reach == modules.PerRegion {
-		staged += ` AND region = $4`
-	}
-	batch.Queue(`SELECT l.key FROM public.iasql_audit_log l WHERE NOT l.settled AND l.table_name = $1 AND l.key = ANY ($2) AND l.account = $3`+logged, args...).
-		Query(mark(func(match *store.Match) { match.Pending = match.Pending || match.Record == nil }))
-	batch.Queue(staged+` GROUP BY key`, args...).Query(func(rows pgx.Rows) error {
-		var key string
+	// The keys of a page are sent once, for all of these. Most of the time some of the
+	// tables are empty, and then they are not looked up one by one: EXISTS is asked once
+	// (a One-Time Filter in EXPLAIN).
+	batch.Queue(`
+		SELECT 'logged', l.key, 0 FROM public.iasql_audit_log l WHERE NOT l.settled AND l.table_name = $1 AND l.key = ANY ($2) AND l.account = $3`+logged+`
+		UNION ALL
+		SELECT 'staged', key, min(batch) FROM iasql_internal.staged_key
+		WHERE EXISTS (SELECT FROM iasql_internal.staged_key) AND table_name = $1 AND key = ANY ($2) AND account = $3`+staged+` GROUP BY key
+		UNION ALL
+		SELECT 'remembered', key, 0 FROM iasql_internal.record_state
+		WHERE EXISTS (SELECT FROM iasql_internal.record_state) AND table_name = $1 AND key = ANY ($2) AND account = $3`+remembered+`
+		UNION ALL
+		SELECT 'deposed', key, 0 FROM iasql_internal.garbage
+		WHERE EXISTS (SELECT FROM iasql_internal.garbage) AND table_name = $1 AND key = ANY ($2) AND account = $3 AND region = $4`,
+		m.table.Name, m.keys, m.scope.Account, m.scope.Region).Query(func(rows pgx.Rows) error {
+		var what, key string
 		var by int64
-		_, err := pgx.ForEachRow(rows, []any{&key, &by}, func() error {
+		_, err := pgx.ForEachRow(rows, []any{&what, &key, &by}, func() error {
 			for _, i := range m.byKey[key] {
-				if match := &m.matches[i]; match.Record == nil {
+				match := &m.matches[i]
+				switch {
+				case what == "deposed":
+					match.Deposed = true
+				case match.Record != nil:
+				case what == "remembered":
+					match.Remembered = true
+				case what == "staged":
 					match.Pending, match.Batch = true, by
+				default:
+					match.Pending = true
 				}
 			}
 			return nil
 		})
 		return err
 	})
-	batch.Queue(`SELECT key FROM iasql_internal.record_state WHERE EXISTS (SELECT FROM iasql_internal.record_state) AND table_name = $1 AND key = ANY ($2) AND account = $3`+remembered, args...).
-		Query(mark(func(match *store.Match) { match.Remembered = match.Remembered || match.Record == nil }))
-	batch.Queue(`SELECT key FROM iasql_internal.garbage WHERE EXISTS (SELECT FROM iasql_internal.garbage) AND table_name = $1 AND key = ANY ($2) AND account = $3 AND region = $4`,
-		m.table.Name, m.keys, m.scope.Account, m.scope.Region).Query(mark(func(match *store.Match) { match.Deposed = true }))
 }
 
 // queueIDs queues the read of what is pending and remembered of the records.
@@ -151,20 +149,28 @@ func (m *matching) queueIDs(batch *pgx.Batch) {
 	for id := range m.byID {
 		ids = append(ids, id)
 	}
-	mark := func(what func(*store.Match)) func(pgx.Rows) error {
-		return func(rows pgx.Rows) error {
-			found, err := pgx.CollectRows(rows, pgx.RowTo[int64])
-			for _, id := range found {
-				for _, i := range m.byID[id] {
-					what(&m.matches[i])
+	batch.Queue(`
+		SELECT 'logged', record_id FROM public.iasql_audit_log WHERE NOT settled AND table_name = $1 AND record_id = ANY ($2)
+		UNION ALL
+		SELECT 'staged', record_id FROM iasql_internal.staged
+		WHERE EXISTS (SELECT FROM iasql_internal.staged) AND table_name = $1 AND record_id = ANY ($2)
+		UNION ALL
+		SELECT 'remembered', record_id FROM iasql_internal.record_state
+		WHERE EXISTS (SELECT FROM iasql_internal.record_state) AND table_name = $1 AND record_id = ANY ($2)`,
+		m.table.Name, ids).Query(func(rows pgx.Rows) error {
+		var what string
+		var id int64
+		_, err := pgx.ForEachRow(rows, []any{&what, &id}, func() error {
+			for _, i := range m.byID[id] {
+				match := &m.matches[i]
+				if what == "remembered" {
+					match.Remembered = true
+				} else {
+					match.Pending = true
 				}
 			}
-			return err
-		}
-	}
-	batch.Queue(`SELECT record_id FROM public.iasql_audit_log WHERE NOT settled AND table_name = $1 AND record_id = ANY ($2)
-		UNION SELECT record_id FROM iasql_internal.staged WHERE EXISTS (SELECT FROM iasql_internal.staged) AND table_name = $1 AND record_id = ANY ($2)`,
-		m.table.Name, ids).Query(mark(func(match *store.Match) { match.Pending = true }))
-	batch.Queue(`SELECT record_id FROM iasql_internal.record_state WHERE EXISTS (SELECT FROM iasql_internal.record_state) AND table_name = $1 AND record_id = ANY ($2)`,
-		m.table.Name, ids).Query(mark(func(match *store.Match) { match.Remembered = true }))
+			return nil
+		})
+		return err
+	})
 }
