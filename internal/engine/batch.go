@@ -24,21 +24,30 @@ type commitArgs struct {
 	PreviewHash *string `json:"preview_hash"`
 	OnError     string  `json:"on_error"`
 	Message     *string `json:"message"`
+	// Deferred: nobody waits for it, since it was asked for by a transaction with edits
+	// of its own, and took effect with that.
+	Deferred bool `json:"deferred"`
 }
 
-// Kind implements river.JobArgs.
+// Kind implements river.JobArgs: databases of an earlier version queued deferred
+// commits themselves, not as requests.
 func (commitArgs) Kind() string { return "commit" }
 
-// workCommit carries out a deferred commit.
+// workCommit carries out such a commit.
 func (e *Engine) workCommit(ctx context.Context, job *river.Job[commitArgs]) error {
 	if _, err := e.commit(ctx, job.Args); err != nil {
-		e.log.ErrorContext(ctx, "deferred commit failed", withCycle(err, "batch", job.Args.Batch)...)
-		_, logErr := e.pool.Exec(context.WithoutCancel(ctx), `
-			INSERT INTO public.iasql_audit_log ("user", change_type, change, message, transaction_id, settled, settled_at)
-			VALUES (current_user, 'ERROR', '{}', $2, $1, true, clock_timestamp())`, job.Args.Batch, err.Error())
-		return logErr
+		return e.logFailure(ctx, job.Args.Batch, err)
 	}
 	return nil
+}
+
+// logFailure puts on record that a commit failed that nobody waited for.
+func (e *Engine) logFailure(ctx context.Context, batch int64, failure error) error {
+	e.log.ErrorContext(ctx, "deferred commit failed", withCycle(failure, "batch", batch)...)
+	_, err := e.pool.Exec(context.WithoutCancel(ctx), `
+		INSERT INTO public.iasql_audit_log ("user", change_type, change, message, transaction_id, settled, settled_at)
+		VALUES (current_user, 'ERROR', '{}', $2, $1, true, clock_timestamp())`, batch, failure.Error())
+	return err
 }
 
 // failedRecord is a record of a batch that could not be applied.
@@ -60,13 +69,23 @@ const (
 	reverting  = "reverting"
 )
 
-// commit applies a batch and closes it, or undoes it.
+// commit applies a batch and closes it, or undoes it. One that was cut off goes on from
+// where it was.
 func (e *Engine) commit(ctx context.Context, args commitArgs) (*committed, error) {
-	if err := e.closeToEdits(ctx, args); err != nil {
-		return nil, err
+	begun, result, err := e.begun(ctx, args.Batch)
+	if err != nil || result != nil {
+		return result, err
 	}
-	reviewed, err := e.startCommit(ctx, args)
+	if !begun {
+		if err := e.closeToEdits(ctx, args); err != nil {
+			return nil, err
+		}
+	}
+	reviewed, err := e.startCommit(ctx, args, begun)
 	if err != nil {
+		if begun || transient(err) {
+			return nil, err
+		}
 		return nil, errors.Join(err, e.openToEdits(ctx, args.Batch))
 	}
 	result, stopped, err := e.carryOut(ctx, args.Batch, committing, reviewed)
@@ -85,24 +104,88 @@ func (e *Engine) commit(ctx context.Context, args commitArgs) (*committed, error
 		for _, f := range result.Failed {
 			reasons = append(reasons, fmt.Sprintf("%s %d: %s", f.Table, f.Record, f.Message))
 		}
-		failure := &platform.UserError{Code: "IA026",
-			Message: fmt.Sprintf("batch %d failed and was undone: %s", args.Batch, strings.Join(reasons, "; ")),
-			Hint:    "Nothing of the batch is left, here or in the cloud. Begin anew with the cause removed, or commit with on_error => 'keep'."}
-		if _, err := e.revert(ctx, args.Batch); err != nil {
-			failure.Message = fmt.Sprintf("batch %d failed: %s; undoing it failed too: %v", args.Batch, strings.Join(reasons, "; "), err)
-			failure.Hint = "SELECT * FROM iasql_status WHERE review shows what is left."
-		}
-		return nil, failure
+		return nil, e.undo(ctx, args.Batch, strings.Join(reasons, "; "))
 	}
 	return result, e.closeBatch(ctx, args.Batch, committing, "committed")
 }
 
-// closeBatch gives a batch its outcome, unless somebody else has meanwhile.
+// begun finds out how far a commit is: whether it has passed what has to be so before
+// it may begin. If it has ended, or has begun to undo the batch, it finishes that, and
+// returns what became of it.
+func (e *Engine) begun(ctx context.Context, batch int64) (begun bool, result *committed, err error) {
+	var phase, outcome, failure string
+	var records int
+	err = e.pool.QueryRow(ctx, `
+		SELECT b.phase, coalesce(b.outcome, ''), coalesce(b.failure, ''), b.begun_at IS NOT NULL AND b.phase = 'committing',
+		       CASE WHEN b.outcome = 'committed' THEN (SELECT count(DISTINCT (l.table_name, l.record_id)) FROM public.iasql_audit_log l
+		                                               WHERE l.transaction_id = b.id AND l.origin = 'user' AND l.change_type IN ('INSERT', 'UPDATE', 'DELETE')) ELSE 0 END
+		FROM iasql_internal.batch b WHERE b.id = $1`, batch).Scan(&phase, &outcome, &failure, &begun, &records)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return false, nil, e.lost(ctx, batch)
+	case err != nil:
+		return false, nil, fmt.Errorf("look how far the commit of batch %d is: %w", batch, err)
+	case outcome == "committed":
+		return true, &committed{Pushed: records, Failed: []failedRecord{}}, nil
+	case outcome == "rolled back" && failure != "":
+		return true, nil, undone(batch, failure)
+	case phase == reverting && failure != "":
+		return true, nil, e.undo(ctx, batch, failure)
+	case phase != "open" && phase != committing:
+		return true, nil, e.lost(ctx, batch)
+	}
+	return begun, nil, nil
+}
+
+// undone is the error of a commit that failed and has been undone.
+func undone(batch int64, why string) error {
+	return &platform.UserError{Code: "IA026", Message: fmt.Sprintf("batch %d failed and was undone: %s", batch, why),
+		Hint: "Nothing of the batch is left, here or in the cloud. Begin anew with the cause removed, or commit with on_error => 'keep'."}
+}
+
+// undo undoes a batch whose commit has failed, and returns the error that tells so.
+func (e *Engine) undo(ctx context.Context, batch int64, why string) error {
+	_, err := e.revert(ctx, batch, &why)
+	switch {
+	case err == nil:
+		return undone(batch, why)
+	case transient(err):
+		return err
+	}
+	return &platform.UserError{Code: "IA026", Message: fmt.Sprintf("batch %d failed: %s; undoing it failed too: %v", batch, why, err),
+		Hint: "SELECT * FROM iasql_status WHERE review shows what is left."}
+}
+
+// transient reports whether an error is one that passes: the database is away, has no
+// room or somebody in the way (manual, appendix A), or another engine has the account.
+// What was begun goes on then.
+func transient(err error) bool {
+	var user *platform.UserError
+	var pg *pgconn.PgError
+	switch {
+	case err == nil, errors.As(err, &user):
+		return false
+	case errors.As(err, &pg):
+		switch pg.Code[:2] {
+		case "08", "40", "53", "55", "57", "58":
+			return true
+		}
+		return false
+	}
+	return true
+}
+
+// closeBatch gives a batch its outcome, unless somebody else has given it another
+// meanwhile.
 func (e *Engine) closeBatch(ctx context.Context, batch int64, phase, outcome string) error {
 	event := map[string]string{committing: "END_COMMIT", reverting: "END_REVERT"}[phase]
 	_, err := e.pool.Exec(ctx, `SELECT iasql_internal.log_event($4, $1), iasql_internal.close_batch($1, $2, $3)`, batch, phase, outcome, event)
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) && pg.Code == errorLost {
+		var same bool
+		if err := e.pool.QueryRow(ctx, `SELECT outcome IS NOT DISTINCT FROM $2 FROM iasql_internal.batch WHERE id = $1`, batch, outcome).Scan(&same); err == nil && same {
+			return nil // the other one is an engine that took this one for dead
+		}
 		return &platform.UserError{Code: errorLost, Message: pg.Message, Hint: pg.Hint}
 	}
 	return err
@@ -141,7 +224,7 @@ func (e *Engine) closeToEdits(ctx context.Context, args commitArgs) error {
 
 // openToEdits takes that back, for a commit that was not begun.
 func (e *Engine) openToEdits(ctx context.Context, batch int64) error {
-	_, err := e.pool.Exec(context.WithoutCancel(ctx), `UPDATE iasql_internal.batch SET phase = 'open', commit_asked = NULL WHERE id = $1 AND phase = 'committing'`, batch)
+	_, err := e.pool.Exec(context.WithoutCancel(ctx), `UPDATE iasql_internal.batch SET phase = 'open', commit_asked = NULL, begun_at = NULL WHERE id = $1 AND phase = 'committing'`, batch)
 	return err
 }
 
@@ -160,13 +243,17 @@ func (e *Engine) lost(ctx context.Context, batch int64) error {
 }
 
 // startCommit compares the batch with what was reviewed and approved, and puts on
-// record that it is being committed. It reports whether anybody has reviewed it.
-func (e *Engine) startCommit(ctx context.Context, args commitArgs) (reviewed bool, err error) {
+// record that it is being committed, unless that has begun. It reports whether anybody
+// has reviewed it.
+func (e *Engine) startCommit(ctx context.Context, args commitArgs, begun bool) (reviewed bool, err error) {
 	var required int
 	if err := e.pool.QueryRow(ctx, `SELECT iasql_internal.setting('required_approvals')::integer`).Scan(&required); err != nil {
 		return false, fmt.Errorf("read the setting required_approvals: %w", err)
 	}
 	reviewed = args.PreviewHash != nil || required > 0
+	if begun {
+		return reviewed, nil
+	}
 	if reviewed {
 		now, err := e.preview(ctx, nil, args.Batch)
 		if err != nil {
@@ -184,6 +271,8 @@ func (e *Engine) startCommit(ctx context.Context, args commitArgs) (reviewed boo
 	_, err = e.pool.Exec(ctx, `
 		WITH told AS (
 			UPDATE public.iasql_audit_log SET message = $2 WHERE transaction_id = $1 AND $2::text IS NOT NULL
+		), begun AS (
+			UPDATE iasql_internal.batch SET begun_at = clock_timestamp() WHERE id = $1
 		)
 		INSERT INTO public.iasql_audit_log ("user", change_type, change, message, transaction_id, settled, settled_at)
 		VALUES (current_user, 'START_COMMIT', '{}', $2, $1, true, clock_timestamp())`, args.Batch, args.Message)
@@ -210,8 +299,9 @@ func (e *Engine) approved(ctx context.Context, batch int64, hash string, require
 // revert undoes a batch that has reached the cloud in part: its records are put
 // back by changes that the batch's own cycles then carry out. No guard stops them:
 // they take back what the batch itself has done. A revert that was cut off goes on.
-func (e *Engine) revert(ctx context.Context, batch int64) (int64, error) {
-	tag, err := e.pool.Exec(ctx, `UPDATE iasql_internal.batch SET phase = 'reverting' WHERE id = $1 AND closed_at IS NULL`, batch)
+// Why is what the commit failed by, if it is that which undoes the batch.
+func (e *Engine) revert(ctx context.Context, batch int64, why *string) (int64, error) {
+	tag, err := e.pool.Exec(ctx, `UPDATE iasql_internal.batch SET phase = 'reverting', failure = coalesce($2, failure) WHERE id = $1 AND closed_at IS NULL`, batch, why)
 	switch {
 	case err != nil:
 		return 0, fmt.Errorf("begin to undo batch %d: %w", batch, err)
@@ -247,9 +337,13 @@ func (e *Engine) revert(ctx context.Context, batch int64) (int64, error) {
 	outcome := "rolled back"
 	if len(result.Failed) > 0 {
 		outcome = "rolled back in part"
-		err = fmt.Errorf("%d records could not be undone, the first %s %d: %s", len(result.Failed), result.Failed[0].Table, result.Failed[0].Record, result.Failed[0].Message)
+		err = &platform.UserError{Code: "IA013", Message: fmt.Sprintf("%d records of batch %d could not be undone, the first %s %d: %s", len(result.Failed), batch, result.Failed[0].Table, result.Failed[0].Record, result.Failed[0].Message),
+			Hint: "SELECT * FROM iasql_status WHERE review shows what is left."}
 	}
-	return n, errors.Join(err, e.closeBatch(ctx, batch, reverting, outcome))
+	if closeErr := e.closeBatch(ctx, batch, reverting, outcome); closeErr != nil {
+		return n, closeErr
+	}
+	return n, err
 }
 
 // restore puts the records of a batch back, once, in the tables.
@@ -420,7 +514,13 @@ func (e *Engine) progress(ctx context.Context, batch int64) (at standing, err er
 	return at, err
 }
 
-func (e *Engine) answerBatch(ctx context.Context, kind string, args json.RawMessage) (any, error) {
+// rolledBack reports whether a batch is closed, and was rolled back.
+func (e *Engine) rolledBack(ctx context.Context, batch int64) (is bool) {
+	err := e.pool.QueryRow(ctx, `SELECT outcome = 'rolled back' FROM iasql_internal.batch WHERE id = $1`, batch).Scan(&is)
+	return err == nil && is
+}
+
+func (e *Engine) answerBatch(ctx context.Context, request int64, kind string, args json.RawMessage) (any, error) {
 	switch kind {
 	case "preview":
 		var asked struct {
@@ -436,13 +536,21 @@ func (e *Engine) answerBatch(ctx context.Context, kind string, args json.RawMess
 		if err := json.Unmarshal(args, &asked); err != nil {
 			return nil, err
 		}
-		return e.commit(ctx, asked)
+		result, err := e.commit(ctx, asked)
+		if err != nil && asked.Deferred && !e.goesOn(ctx, request, err) {
+			err = errors.Join(err, e.logFailure(ctx, asked.Batch, err))
+		}
+		return result, err
 	default: // revert
 		var asked commitArgs
 		if err := json.Unmarshal(args, &asked); err != nil {
 			return nil, err
 		}
-		n, err := e.revert(ctx, asked.Batch)
+		n, err := e.revert(ctx, asked.Batch, nil)
+		var user *platform.UserError
+		if errors.As(err, &user) && user.Code == errorLost && e.rolledBack(ctx, asked.Batch) {
+			err = nil // by this request, whose engine ended before it could say so
+		}
 		return map[string]int64{"records": n}, err
 	}
 }

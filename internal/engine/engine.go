@@ -72,6 +72,7 @@ type Engine struct {
 	presence *postgres.Presence
 	turns    turns
 	said     obstacles
+	requests requests
 	looking  gosync.Map // accounts that are about to be looked at again (see lookForLock)
 }
 
@@ -238,12 +239,16 @@ func (e *Engine) Wait(ctx context.Context) error {
 	lost := make(chan error, 1)
 	watch, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	go func() { lost <- e.keepPresence(watch) }()
+	var others gosync.WaitGroup
+	finish, leave := context.WithCancel(context.WithoutCancel(ctx))
+	others.Go(func() { e.finishOthers(finish) })
 	var failure error
 	select {
 	case <-ctx.Done():
 	case failure = <-lost:
 	}
 	cancel()
+	leave()
 	stop, done := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer done()
 	if err := e.queue.Stop(stop); err != nil {
@@ -253,6 +258,7 @@ func (e *Engine) Wait(ctx context.Context) error {
 			e.log.Warn("some cycles did not end in time; the next engine finishes them", "error", err)
 		}
 	}
+	others.Wait()
 	e.presence.Close()
 	e.pool.Close()
 	return failure

@@ -27,6 +27,10 @@ func (requestArgs) Kind() string { return "request" }
 
 // workRequest answers a request of a blocking SQL function.
 func (e *Engine) workRequest(ctx context.Context, job *river.Job[requestArgs]) error {
+	if !e.requests.begin(job.Args.Request) {
+		return nil
+	}
+	defer e.requests.end(job.Args.Request)
 	var kind string
 	var args json.RawMessage
 	err := e.pool.QueryRow(ctx, `
@@ -45,7 +49,16 @@ func (e *Engine) workRequest(ctx context.Context, job *river.Job[requestArgs]) e
 	if err != nil {
 		return fmt.Errorf("read request %d: %w", job.Args.Request, err)
 	}
-	result, failure := e.answer(ctx, job.Args.Request, kind, args)
+	return e.work(ctx, job.Args.Request, kind, args)
+}
+
+// work answers a request, unless that has to go on later.
+func (e *Engine) work(ctx context.Context, request int64, kind string, args json.RawMessage) (err error) {
+	result, failure := e.answer(ctx, request, kind, args)
+	if failure != nil && (kind == "commit" || kind == "revert") && e.goesOn(ctx, request, failure) {
+		e.log.WarnContext(ctx, "a batch goes on later", withCycle(failure, "request", request, "kind", kind)...)
+		return nil
+	}
 	var text, problem []byte
 	if failure == nil {
 		if text, err = json.Marshal(result); err != nil {
@@ -53,13 +66,13 @@ func (e *Engine) workRequest(ctx context.Context, job *river.Job[requestArgs]) e
 		}
 	}
 	if failure != nil {
-		e.log.WarnContext(ctx, "request failed", withCycle(failure, "request", job.Args.Request, "kind", kind)...)
+		e.log.WarnContext(ctx, "request failed", withCycle(failure, "request", request, "kind", kind)...)
 		if problem, err = json.Marshal(describe(failure)); err != nil {
 			return err
 		}
 	}
-	_, err = e.pool.Exec(context.WithoutCancel(ctx), `UPDATE iasql_internal.request SET ended = clock_timestamp(), result = $2, error = $3 WHERE id = $1`,
-		job.Args.Request, text, problem)
+	_, err = e.pool.Exec(context.WithoutCancel(ctx), `UPDATE iasql_internal.request SET ended = clock_timestamp(), result = $2, error = $3 WHERE id = $1 AND ended IS NULL`,
+		request, text, problem)
 	return err
 }
 
@@ -91,7 +104,7 @@ func (e *Engine) answer(ctx context.Context, request int64, kind string, args js
 	case "sync":
 		return e.syncNow(ctx, args)
 	case "preview", "commit", "revert":
-		return e.answerBatch(ctx, kind, args)
+		return e.answerBatch(ctx, request, kind, args)
 	case "call":
 		return e.call(ctx, request, args)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -380,8 +381,8 @@ func (r *real) RevertBatch(ctx context.Context, slot int) (bool, error) {
 		return err
 	})
 	var pg *pgconn.PgError
-	if errors.As(err, &pg) || errors.Is(err, errNothing) {
-		return false, nil
+	if errors.As(err, &pg) && slices.Contains([]string{"55P03", "23503", "23505"}, pg.Code) || errors.Is(err, errNothing) {
+		return false, nil // somebody is in the way
 	}
 	return err == nil, err
 }

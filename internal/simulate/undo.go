@@ -96,7 +96,42 @@ func (db *database) held(b *batchRow) bool {
 			return true
 		}
 	}
-	return db.referredFrom(b.id)
+	return db.referredFrom(b.id) || db.identityTaken(b, order, by)
+}
+
+// identityTaken reports whether a record that is not the batch's has the identity that
+// one of the batch would get back.
+func (db *database) identityTaken(b *batchRow, order []decide.RecordRef, by map[decide.RecordRef][]*auditRow) bool {
+	for _, at := range order {
+		t, image, current := registry.Table(at.Table), db.image(at, by[at]), db.rows[at.Table][at.ID]
+		if by[at][0].Type == "INSERT" {
+			continue
+		}
+		was := db.fill(t, image)
+		if current != nil {
+			was = current.vals.Clone()
+			maps.Copy(was, image)
+		} else if b.phase != "open" && db.begun(&restoring{at: at, changes: by[at]}) {
+			for i := range t.Columns {
+				if c := &t.Columns[i]; c.Assigned {
+					was[c.Name] = modules.Null
+				}
+			}
+		}
+		key, ok := t.Key(was)
+		if !ok {
+			continue
+		}
+		for id, other := range db.rows[at.Table] {
+			if by[decide.RecordRef{Table: at.Table, ID: id}] != nil || id == at.ID {
+				continue
+			}
+			if k, ok := t.Key(other.vals); ok && k == key && t.Scope(other.vals) == t.Scope(was) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // rollbackBatch is iasql_rollback of a batch that no commit was begun of. It is

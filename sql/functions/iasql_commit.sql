@@ -20,10 +20,8 @@ BEGIN
             RAISE EXCEPTION 'batch % is not what was previewed: the database or the cloud has changed since', batch
                 USING ERRCODE = 'IA023', HINT = 'Nothing was changed. Look at SELECT * FROM iasql_preview() again.';
         END IF;
-        INSERT INTO iasql_river.river_job (args, kind, max_attempts, queue)
-        VALUES (jsonb_build_object('batch', batch, 'preview_hash', preview_hash, 'on_error', on_error, 'message', message), 'commit', 1, 'iasql_requests');
+        PERFORM iasql_internal.submit('commit', jsonb_build_object('batch', batch, 'preview_hash', preview_hash, 'on_error', on_error, 'message', message, 'deferred', true), iasql_internal.writer());
         UPDATE iasql_internal.batch b SET commit_asked = clock_timestamp() WHERE b.id = batch;
-        PERFORM pg_notify('iasql_river.river_insert', '{"queue": "iasql_requests"}');
         RAISE NOTICE 'batch % will be applied when this transaction commits; SELECT iasql_wait_for_all() waits for it then', batch;
         RETURN;
     END IF;

@@ -54,12 +54,13 @@ BEGIN
             IF answer.engine IS NULL AND iasql_internal.engine_connected()
                OR EXISTS (SELECT FROM public.iasql_engines() e WHERE e.engine = answer.engine) THEN
                 missing := NULL;
-            ELSIF missing IS NULL THEN
-                missing := clock_timestamp();
+            ELSIF missing IS NULL OR batch IS NOT NULL AND iasql_internal.engine_connected() THEN
+                missing := clock_timestamp(); -- another engine goes on with a batch
             ELSIF clock_timestamp() > missing + interval '3 seconds' THEN
                 RAISE EXCEPTION 'the engine went away while it worked on %', kind
                     USING ERRCODE = 'IA010',
                           HINT = CASE kind WHEN 'call' THEN 'It may have been done, and is not done again by itself: look before you call it again. SELECT * FROM iasql_operations shows what was begun.'
+                                 WHEN 'commit' THEN 'Start it again: engine serve. It goes on with the commit; SELECT * FROM iasql_batches shows how that ended.'
                                  ELSE 'Start it again: engine serve. What was begun is finished or undone by the next cycle.' END;
             END IF;
             IF clock_timestamp() > begun + make_interval(secs => seconds) THEN

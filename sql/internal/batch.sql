@@ -400,13 +400,18 @@ BEGIN
                 END LOOP;
             END;
         END IF;
+        -- An INSERT that is pushed brings its secrets itself: those that waited before the batch (see vault.sql).
         EXECUTE format(
             'INSERT INTO public.%1$I (id, %2$s) SELECT r.record_id, %3$s
              FROM jsonb_to_recordset($1) r (record_id bigint, inserted boolean, deleted boolean, image jsonb)
-             CROSS JOIN LATERAL jsonb_populate_record(NULL::public.%1$I, r.image) p
+             LEFT JOIN LATERAL (SELECT jsonb_object_agg(w.column_name, w.value) AS secrets
+                                FROM (SELECT DISTINCT ON (v.column_name) v.column_name, v.value FROM iasql_internal.vault v
+                                      WHERE NOT $2 AND v.table_name = $3 AND v.record_id = r.record_id AND r.image ->> v.column_name IS NOT NULL
+                                      ORDER BY v.column_name, v.audit_id DESC) w) w ON true
+             CROSS JOIN LATERAL jsonb_populate_record(NULL::public.%1$I, r.image || coalesce(w.secrets, ''{}'')) p
              WHERE NOT r.inserted AND r.deleted AND NOT EXISTS (SELECT FROM public.%1$I t WHERE t.id = r.record_id)', managed.name,
             (SELECT string_agg(quote_ident(c), ', ') FROM unnest(columns) c),
-            (SELECT string_agg('p.' || quote_ident(c), ', ') FROM unnest(columns) c)) USING images;
+            (SELECT string_agg('p.' || quote_ident(c), ', ') FROM unnest(columns) c)) USING images, forget, managed.name;
         GET DIAGNOSTICS n = ROW_COUNT;
         total := total + n;
     END LOOP;

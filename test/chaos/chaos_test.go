@@ -35,6 +35,12 @@ func TestChaos(t *testing.T) {
 	for i := range users {
 		act(func(stop <-chan struct{}) { w.user(i, random(uint64(10+i)), stop) })
 	}
+	var inBatches []*batcher
+	for i := range batchers {
+		b := newBatcher(w, users+i, random(uint64(20+i)))
+		inBatches = append(inBatches, b)
+		act(b.act)
+	}
 	outsider := newOutsider(w)
 	act(func(stop <-chan struct{}) { outsider.act(random(1), stop) })
 	killer := newKiller(w)
@@ -48,6 +54,9 @@ func TestChaos(t *testing.T) {
 	actors.Wait()
 	w.weather.fair.Store(true)
 	w.allConnect()
+	for _, b := range inBatches {
+		b.finish()
+	}
 	w.check(outsider)
 	w.report(outsider, killer)
 	killer.check(*length)

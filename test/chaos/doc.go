@@ -10,6 +10,8 @@
 //     their effect, and answered with what was true a moment ago (weather_test.go);
 //   - SQL users (users_test.go) and somebody with AWS credentials (outsider_test.go) keep
 //     editing throughout, and write down what they did;
+//   - others of them edit in batches, whose sessions and commits break off, which are
+//     committed, rolled back and undone while all of that goes on (batches_test.go);
 //   - with -likeness, AWS's likeness is in front of the emulator: things take time,
 //     names stay taken, what was just made or changed is not seen everywhere;
 //   - for a quarter of each minute users rest and AWS has no faults, so that full

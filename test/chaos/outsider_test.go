@@ -245,7 +245,7 @@ func (o *outsider) deleteQueue(ctx context.Context, random *rand.Rand) (bool, er
 func (o *outsider) changeShared(ctx context.Context, random *rand.Rand, kind string) (bool, error) {
 	var name string
 	if err := o.w.admin.QueryRow(ctx, `
-		SELECT name FROM chaos.object o WHERE shared AND kind = $1 AND EXISTS (
+		SELECT name FROM chaos.object o WHERE shared AND kind = $1 AND batch IS NULL AND NOT gone AND EXISTS (
 			SELECT FROM iasql_audit_log l WHERE l.table_name = o.kind AND l.record_id = o.record AND l.change_type = 'INSERT' AND l.settled)
 		ORDER BY random() LIMIT 1`, kind).Scan(&name); err != nil {
 		return false, nil // none yet, or no database just now

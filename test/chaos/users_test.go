@@ -24,13 +24,17 @@ const notes = `
 		owner  integer NOT NULL,
 		shared boolean NOT NULL DEFAULT false, -- the outsider edits it too; never deleted
 		gone   boolean NOT NULL DEFAULT false,
-		record bigint
+		record bigint,
+		batch   text, -- it was made in, if that is still open
+		gone_in text, -- batch that it was deleted in, if that is still open
+		unsure  boolean NOT NULL DEFAULT false -- a batch was rolled back in part
 	);
 	CREATE TABLE chaos.wish (
 		id     bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
 		object text NOT NULL,
 		field  text NOT NULL,
-		value  text NOT NULL
+		value  text NOT NULL,
+		batch  text -- if that is still open
 	);
 	CREATE INDEX ON chaos.wish (object, field, id);
 	CREATE SEQUENCE chaos.number;
@@ -79,6 +83,7 @@ type session struct {
 	tx     pgx.Tx
 	number int
 	random *rand.Rand
+	batch  string // that it works in; "" for none
 }
 
 func (s *session) exec(sql string, args ...any) error {
@@ -98,8 +103,8 @@ func (s *session) fresh() (n int, err error) {
 
 // note notes an object, and what its fields shall be.
 func (s *session) note(name, kind, parent string, shared bool, record int64, fields map[string]string) error {
-	if err := s.exec(`INSERT INTO chaos.object (name, kind, parent, owner, shared, record) VALUES ($1, $2, nullif($3, ''), $4, $5, $6)`,
-		name, kind, parent, s.number, shared, record); err != nil {
+	if err := s.exec(`INSERT INTO chaos.object (name, kind, parent, owner, shared, record, batch) VALUES ($1, $2, nullif($3, ''), $4, $5, $6, nullif($7, ''))`,
+		name, kind, parent, s.number, shared, record, s.batch); err != nil {
 		return err
 	}
 	return s.wish(name, fields)
@@ -107,7 +112,7 @@ func (s *session) note(name, kind, parent string, shared bool, record int64, fie
 
 func (s *session) wish(name string, fields map[string]string) error {
 	for field, value := range fields {
-		if err := s.exec(`INSERT INTO chaos.wish (object, field, value) VALUES ($1, $2, $3)`, name, field, value); err != nil {
+		if err := s.exec(`INSERT INTO chaos.wish (object, field, value, batch) VALUES ($1, $2, $3, nullif($4, ''))`, name, field, value, s.batch); err != nil {
 			return err
 		}
 	}
@@ -146,8 +151,11 @@ func (s *session) edit() error {
 		{3, s.createNetwork}, {3, s.createSubnet}, {3, s.createGroup}, {4, s.createQueue},
 		{3, s.tagNetwork}, {4, s.changeSubnet}, {3, s.moveSubnet}, {3, s.tagGroup}, {3, s.describeGroup},
 		{5, s.changeQueue}, {5, s.renameQueue}, {3, s.changeForeignQueue},
-		{2, s.createTable}, {3, s.tagTable}, {1, s.renameTable}, {1, s.deleteTable},
-		{1, s.deleteNetwork}, {2, s.deleteSubnet}, {2, s.deleteGroup}, {3, s.deleteQueue},
+		{2, s.createTable}, {3, s.tagTable},
+		{2, s.deleteSubnet}, {2, s.deleteGroup}, {3, s.deleteQueue},
+	}
+	if s.batch == "" { // what is deleted comes back empty, or as another, if a batch is undone
+		steps = append(steps, step{1, s.renameTable}, step{1, s.deleteTable}, step{1, s.deleteNetwork})
 	}
 	sum := 0
 	for _, st := range steps {
@@ -426,7 +434,7 @@ func (s *session) remove(kind, table string) error {
 	if err != nil || !ok {
 		return err
 	}
-	if err := s.exec(`UPDATE chaos.object SET gone = true WHERE name = $1`, name); err != nil {
+	if err := s.exec(`UPDATE chaos.object SET gone = true, gone_in = nullif($2, '') WHERE name = $1`, name, s.batch); err != nil {
 		return err
 	}
 	return s.update(`DELETE FROM `+table+` WHERE id = $1`, record)

@@ -46,6 +46,7 @@ type world struct {
 	jumps    atomic.Int64
 	cuts     atomic.Int64
 	edits    atomic.Int64
+	closed   closed // batches
 }
 
 // engine is a place where an engine process is kept running.
@@ -64,7 +65,7 @@ type engine struct {
 // newWorld starts everything, with two engines of different versions.
 func newWorld(t *testing.T) *world {
 	dir := harness.Temporary(t)
-	w := &world{t: t, dir: filepath.Join(dir, "cluster"), account: testaws.NewAccount(t), weather: newWeather(*seed)}
+	w := &world{t: t, dir: filepath.Join(dir, "cluster"), account: testaws.NewAccount(t), weather: newWeather(*seed), closed: closed{counts: map[string]int{}, said: map[string]int{}}}
 	w.weather.lull = w.lull
 	var err error
 	if w.clock, err = harness.NewClock(t); err != nil {

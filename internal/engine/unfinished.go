@@ -1,0 +1,160 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	gosync "sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// requests are those that this engine works on, and since when those fail that it goes
+// on with.
+type requests struct {
+	lock    gosync.Mutex
+	working map[int64]bool
+	failing map[int64]time.Time
+}
+
+// begin notes that a request is worked on; it is false if it is already.
+func (r *requests) begin(id int64) bool {
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	if r.working[id] {
+		return false
+	}
+	if r.working == nil {
+		r.working, r.failing = map[int64]bool{}, map[int64]time.Time{}
+	}
+	r.working[id] = true
+	return true
+}
+
+func (r *requests) end(id int64) {
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	delete(r.working, id)
+}
+
+// fails notes that a request has failed, and returns since when it does.
+func (r *requests) fails(id int64) time.Duration {
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	if r.failing[id].IsZero() {
+		r.failing[id] = time.Now()
+	}
+	return time.Since(r.failing[id])
+}
+
+// forget forgets since when a request fails: it has ended.
+func (r *requests) forget(id int64) {
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	delete(r.failing, id)
+}
+
+// goesOn reports whether a commit or a revert that has failed is gone on with later, by
+// this engine or, since it ends, by another: what is begun of a batch is finished or
+// undone. It gives up what fails for as long as the setting progress_timeout.
+func (e *Engine) goesOn(ctx context.Context, request int64, failure error) bool {
+	if ctx.Err() != nil {
+		return true
+	}
+	if !transient(failure) {
+		e.requests.forget(request)
+		return false
+	}
+	var patience float64
+	err := e.pool.QueryRow(ctx, `SELECT extract(epoch FROM iasql_internal.setting('progress_timeout')::interval)::double precision`).Scan(&patience)
+	if err != nil || e.requests.fails(request).Seconds() < patience {
+		return true
+	}
+	e.requests.forget(request)
+	return false
+}
+
+// maxUnfinished is how many commits and reverts that were cut off an engine goes on with
+// at a time.
+const maxUnfinished = 8
+
+// lookForUnfinished is how often an engine looks for them.
+const lookForUnfinished = 2 * time.Second
+
+// finishOthers goes on, until ctx ends, with commits and reverts whose engine has gone
+// away or which failed by something that passes. It returns when those have ended, too.
+func (e *Engine) finishOthers(ctx context.Context) {
+	var all gosync.WaitGroup
+	defer all.Wait()
+	places := make(chan struct{}, maxUnfinished)
+	for {
+		if err := e.takeUnfinished(ctx, func(request int64, kind string, args json.RawMessage) bool {
+			select {
+			case places <- struct{}{}:
+			default:
+				return false
+			}
+			all.Go(func() {
+				defer func() { <-places }()
+				defer e.requests.end(request)
+				e.log.InfoContext(ctx, "goes on with a batch", "request", request, "kind", kind)
+				if err := e.work(ctx, request, kind, args); err != nil {
+					e.log.WarnContext(ctx, "could not answer a request", "request", request, "error", err)
+				}
+			})
+			return true
+		}); err != nil && ctx.Err() == nil {
+			e.log.Debug("could not look for what other engines have left", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(lookForUnfinished):
+		}
+	}
+}
+
+// takeUnfinished takes over the commits and reverts that nobody works on, and calls
+// take for each, which reports whether it begins with it. What waits in the queue is
+// not among them.
+func (e *Engine) takeUnfinished(ctx context.Context, take func(request int64, kind string, args json.RawMessage) bool) error {
+	rows, err := e.pool.Query(ctx, `
+		SELECT r.id, r.kind, r.args FROM iasql_internal.request r
+		WHERE r.ended IS NULL AND r.kind IN ('commit', 'revert')
+		  AND CASE WHEN r.started IS NULL THEN NOT EXISTS (SELECT FROM iasql_river.river_job j
+		                WHERE j.kind = 'request' AND j.args @> jsonb_build_object('request', r.id)
+		                  AND (j.state = 'available' OR j.state = 'running' AND EXISTS (SELECT FROM iasql_internal.engine n WHERE n.id = j.attempted_by[cardinality(j.attempted_by)] AND iasql_internal.engine_alive(n))))
+		           ELSE r.engine = $1 OR NOT EXISTS (SELECT FROM iasql_internal.engine n WHERE n.id = r.engine AND iasql_internal.engine_alive(n)) END
+		ORDER BY r.id`, e.id)
+	if err != nil {
+		return err
+	}
+	type left struct {
+		ID   int64
+		Kind string
+		Args json.RawMessage
+	}
+	found, err := pgx.CollectRows(rows, pgx.RowToStructByPos[left])
+	if err != nil {
+		return err
+	}
+	for _, r := range found {
+		if !e.requests.begin(r.ID) {
+			continue
+		}
+		// Two engines may have found it.
+		tag, err := e.pool.Exec(ctx, `
+			UPDATE iasql_internal.request r SET engine = $2, started = coalesce(started, clock_timestamp())
+			WHERE r.id = $1 AND r.ended IS NULL
+			  AND (r.engine IS NULL OR r.engine = $2 OR NOT EXISTS (SELECT FROM iasql_internal.engine n WHERE n.id = r.engine AND iasql_internal.engine_alive(n)))`, r.ID, e.id)
+		if err != nil {
+			e.requests.end(r.ID)
+			return fmt.Errorf("take request %d over: %w", r.ID, err)
+		}
+		if tag.RowsAffected() == 0 || !take(r.ID, r.Kind, r.Args) {
+			e.requests.end(r.ID)
+		}
+	}
+	return nil
+}
