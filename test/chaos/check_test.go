@@ -263,7 +263,7 @@ func (w *world) report(o *outsider, k *killer) {
 	w.t.Logf("operations by kind: %s", w.scalar(`SELECT string_agg(what || ' ' || n, ', ' ORDER BY what) FROM (
 		SELECT table_name || ' ' || CASE WHEN replaces THEN 'replacing ' ELSE '' END || kind AS what, count(*) AS n FROM iasql_operations GROUP BY 1) x`))
 	for _, cycles := range w.list(`SELECT kind || ': ' || count(*) || ', ' || count(*) FILTER (WHERE message <> '') || ' of them cut off or failed, median '
-		|| round(1000 * percentile_cont(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM ended - started))::numeric) || ' ms, ' || sum(pulls) || ' pulls' FROM iasql_cycles GROUP BY kind`) {
+		|| round(1000 * percentile_cont(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM ended - started))::numeric) || ' ms, ' || sum(pulls) || ' pulls' FROM iasql_cycles WHERE ended IS NOT NULL GROUP BY kind`) {
 		w.t.Logf("cycles, %s", cycles)
 	}
 	for _, why := range w.list(`SELECT kind || ' ' || count(*) || ': ' || left(message, 120) FROM iasql_cycles WHERE message <> '' GROUP BY kind, left(message, 120) ORDER BY count(*) DESC LIMIT 20`) {
