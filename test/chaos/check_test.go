@@ -272,4 +272,9 @@ func (w *world) report(o *outsider, k *killer) {
 	w.t.Logf("%s records were deleted because their objects had gone", w.scalar(`SELECT count(*) FROM iasql_audit_log WHERE change_type = 'DELETE' AND origin = 'engine'`))
 	w.t.Logf("%s objects at the end", w.scalar(`SELECT count(*) FROM chaos.object WHERE NOT gone`))
 	w.t.Logf("kill points:\n%s", k)
+	for _, e := range w.engines { // built with -race, an engine tells of races in its log (go.dev/doc/articles/race_detector)
+		if _, race, found := strings.Cut(e.log.String(), "WARNING: DATA RACE"); found {
+			w.t.Errorf("%s has a data race:%s", e.name, race[:min(len(race), 4000)])
+		}
+	}
 }
