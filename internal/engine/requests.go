@@ -59,6 +59,7 @@ func (e *Engine) work(ctx context.Context, request int64, kind string, args json
 		e.log.WarnContext(ctx, "a batch goes on later", withCycle(failure, "request", request, "kind", kind)...)
 		return nil
 	}
+	e.requests.forget(request)
 	var text, problem []byte
 	if failure == nil {
 		if text, err = json.Marshal(result); err != nil {

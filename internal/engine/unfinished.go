@@ -3,11 +3,17 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"net"
 	gosync "sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"iasql/internal/store"
 )
 
 // requests are those that this engine works on, and since when those fail that it goes
@@ -55,24 +61,34 @@ func (r *requests) forget(id int64) {
 	delete(r.failing, id)
 }
 
+// patienceForOthers is how long an error is put up with of which nobody knows that it
+// passes, such as credentials that are not there: who waits is to hear of it.
+const patienceForOthers = 30 * time.Second
+
 // goesOn reports whether a commit or a revert that has failed is gone on with later, by
 // this engine or, since it ends, by another: what is begun of a batch is finished or
 // undone. It gives up what fails for as long as the setting progress_timeout.
 func (e *Engine) goesOn(ctx context.Context, request int64, failure error) bool {
-	if ctx.Err() != nil {
+	switch {
+	case ctx.Err() != nil:
 		return true
-	}
-	if !transient(failure) {
-		e.requests.forget(request)
+	case !transient(failure):
 		return false
+	case !databaseAway(failure):
+		return e.requests.fails(request) < patienceForOthers
 	}
 	var patience float64
 	err := e.pool.QueryRow(ctx, `SELECT extract(epoch FROM iasql_internal.setting('progress_timeout')::interval)::double precision`).Scan(&patience)
-	if err != nil || e.requests.fails(request).Seconds() < patience {
-		return true
-	}
-	e.requests.forget(request)
-	return false
+	return err != nil || e.requests.fails(request).Seconds() < patience
+}
+
+// databaseAway reports whether an error comes from the database, its connection, or the
+// lease, which was lost with it.
+func databaseAway(err error) bool {
+	var pg *pgconn.PgError
+	var network net.Error
+	return errors.As(err, &pg) || errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, store.ErrLeaseLost) || pgconn.SafeToRetry(err)
 }
 
 // maxUnfinished is how many commits and reverts that were cut off an engine goes on with
