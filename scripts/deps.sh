@@ -123,9 +123,14 @@ if [[ ${1:-} != demo ]] && ! compgen -G '/usr/lib/*/faketime/libfaketime.so.1' >
 	(apt_install libfaketime) || say "without libfaketime the test of jumping clocks is skipped"
 fi
 
-# Tests make models of all tables with tools that users have; they say so where those are missing.
-if [[ ${1:-} != demo ]] && command -v apt-get >/dev/null && ! /usr/bin/python3 -c 'import django, sqlalchemy, psycopg2' 2>/dev/null; then
-	(apt_install python3-django python3-sqlalchemy python3-psycopg2) || say "without Django and SQLAlchemy their tests are skipped"
+# Tests use mappers and migration tools that users have; they say so where those are missing.
+if [[ ${1:-} != demo ]] && command -v apt-get >/dev/null; then
+	if ! /usr/bin/python3 -c 'import django, sqlalchemy, alembic, psycopg2' 2>/dev/null; then
+		(apt_install python3-django python3-sqlalchemy python3-alembic python3-psycopg2) || say "without Django, SQLAlchemy and Alembic their tests are skipped"
+	fi
+	if ! ruby -e 'require "active_record"; require "pg"' 2>/dev/null; then
+		(apt_install ruby ruby-activerecord ruby-pg) || say "without Active Record its test is skipped"
+	fi
 fi
 
 packages=()
