@@ -125,55 +125,13 @@ func (e *Engine) runCycle(ctx context.Context, account string, kind store.Kind, 
 	if options.Kind == "" {
 		options.Kind = string(kind)
 	}
-	alone := kind == store.Push && options.Batch == 0
-	if alone {
-		if e.turns.ask(account) {
-			return store.Report{}, errAsked
-		}
-		if !e.turns.wait(account) {
-			return store.Report{}, errors.Join(errAsked, e.database.AskToPush(ctx, account))
-		}
-	}
-	lease, err := e.database.Acquire(ctx, account, e.id, options)
-	if alone {
-		e.turns.came(account)
-	}
+	lease, err := e.acquire(ctx, account, kind, options)
 	if err != nil {
 		return store.Report{}, err
 	}
-	if kind == store.Push && options.Batch == 0 {
-		// Every waiting push job of the account is answered by this cycle, whose
-		// snapshot is yet to be taken. (The queue is there for the index by which
-		// jobs are fetched: those that are done are kept for a while.)
-		if _, err := e.pool.Exec(ctx, `
-			DELETE FROM iasql_river.river_job WHERE id IN (
-				SELECT id FROM iasql_river.river_job
-				WHERE state = 'available' AND queue = 'iasql' AND kind = 'push' AND args ->> 'account' = $1
-				FOR UPDATE SKIP LOCKED)`, account); err != nil {
-			return store.Report{}, errors.Join(err, lease.Release(store.Report{}, err))
-		}
-	}
-	cycle := &sync.Engine{Store: e.database, Registry: e.registry, Concurrency: e.options.Concurrency, Tracer: e.options.Tracer}
-	cycle.Sparing, cycle.Only = options.Batch == 0 && (!options.Waited || options.Sparing), options.Only
-	if kind == store.Full && cycle.Sparing && !options.Waited {
-		if cycle.Rest, err = e.database.Rest(ctx, account); err != nil {
-			return store.Report{}, errors.Join(err, lease.Release(store.Report{}, err))
-		}
-	}
-	if options.Waited {
-		cycle.TimeSlice = -1
-	}
-	if options.Phase != "" {
-		// Asked under the lease: whoever changes the phase waits for this cycle, and
-		// knows that no other comes.
-		var so bool
-		err := e.pool.QueryRow(ctx, `SELECT EXISTS (SELECT FROM iasql_internal.batch WHERE id = $1 AND phase = $2)`, options.Batch, options.Phase).Scan(&so)
-		if err == nil && !so {
-			err = errPhase
-		}
-		if err != nil {
-			return store.Report{}, errors.Join(err, lease.Release(store.Report{}, err))
-		}
+	cycle, err := e.newCycle(ctx, account, kind, options)
+	if err != nil {
+		return store.Report{}, errors.Join(err, lease.Release(store.Report{}, err))
 	}
 	asked := func() bool { return false }
 	if kind == store.Full && options.Batch == 0 {
@@ -184,33 +142,89 @@ func (e *Engine) runCycle(ctx context.Context, account string, kind store.Kind, 
 	began := time.Now()
 	report, failure := e.underLease(ctx, lease, cycle, kind)
 	defer func() { end(failure) }()
-	took := time.Since(began)
+	seen := Observation{Account: account, Kind: options.Kind, Took: time.Since(began), Report: report, Err: failure}
 	if e.options.Observe != nil {
-		e.options.Observe(Observation{Account: account, Kind: options.Kind, Took: took, Report: report, Err: failure})
+		e.options.Observe(seen)
 	}
 	if asked() || report.More { // who asked may have come too late for this cycle
 		if _, err := e.pool.Exec(context.WithoutCancel(ctx), `SELECT iasql_internal.enqueue('push', $1)`, account); err != nil {
-			e.log.Error("could not queue another cycle", "account", account, "error", err)
+			log.Error("could not queue another cycle", "error", err)
 		}
 	}
-	e.tell(ctx, log, account, report)
+	e.tell(ctx, log, seen, options.Batch)
 	if failure != nil {
 		failure = &cycleError{failure, lease.Cycle}
 	}
-	level := slog.LevelInfo
-	if failure == nil && report.Calls+report.Pulled+report.Settled == 0 { // as most do
-		level = slog.LevelDebug
-	}
-	log.Log(ctx, level, "cycle ended", "kind", options.Kind, "took", took.Round(time.Millisecond), "batch", options.Batch,
-		"calls", report.Calls, "pushed", report.Pushed, "pulled", report.Pulled, "settled", report.Settled, "failed", report.Failed)
 	return report, failure
 }
 
-// tell logs what went wrong in a cycle.
-func (e *Engine) tell(ctx context.Context, log *slog.Logger, account string, report store.Report) {
+// acquire takes the account's lease for a cycle. Push cycles that no batch needs do
+// not stand in line for it: errAsked says that another one sees to what is to be
+// pushed.
+func (e *Engine) acquire(ctx context.Context, account string, kind store.Kind, options postgres.CycleOptions) (*postgres.Lease, error) {
+	alone := kind == store.Push && options.Batch == 0
+	if alone {
+		if e.turns.ask(account) {
+			return nil, errAsked
+		}
+		if !e.turns.wait(account) {
+			return nil, errors.Join(errAsked, e.database.AskToPush(ctx, account))
+		}
+	}
+	lease, err := e.database.Acquire(ctx, account, e.id, options)
+	if alone {
+		e.turns.came(account)
+	}
+	if err != nil || !alone {
+		return lease, err
+	}
+	// Every waiting push job of the account is answered by this cycle, whose
+	// snapshot is yet to be taken. (The queue is there for the index by which
+	// jobs are fetched: those that are done are kept for a while.)
+	if _, err := e.pool.Exec(ctx, `
+		DELETE FROM iasql_river.river_job WHERE id IN (
+			SELECT id FROM iasql_river.river_job
+			WHERE state = 'available' AND queue = 'iasql' AND kind = 'push' AND args ->> 'account' = $1
+			FOR UPDATE SKIP LOCKED)`, account); err != nil {
+		return nil, errors.Join(err, lease.Release(store.Report{}, err))
+	}
+	return lease, nil
+}
+
+// newCycle prepares a cycle under the account's lease. It fails with errPhase if the
+// batch that the cycle is for is in another phase by now.
+func (e *Engine) newCycle(ctx context.Context, account string, kind store.Kind, options postgres.CycleOptions) (*sync.Engine, error) {
+	cycle := &sync.Engine{Store: e.database, Registry: e.registry, Concurrency: e.options.Concurrency, Tracer: e.options.Tracer}
+	cycle.Sparing, cycle.Only = options.Batch == 0 && (!options.Waited || options.Sparing), options.Only
+	if kind == store.Full && cycle.Sparing && !options.Waited {
+		var err error
+		if cycle.Rest, err = e.database.Rest(ctx, account); err != nil {
+			return nil, err
+		}
+	}
+	if options.Waited {
+		cycle.TimeSlice = -1
+	}
+	if options.Phase != "" {
+		// Asked under the lease: whoever changes the phase waits for this cycle, and
+		// knows that no other comes.
+		var so bool
+		if err := e.pool.QueryRow(ctx, `SELECT EXISTS (SELECT FROM iasql_internal.batch WHERE id = $1 AND phase = $2)`, options.Batch, options.Phase).Scan(&so); err != nil {
+			return nil, err
+		}
+		if !so {
+			return nil, errPhase
+		}
+	}
+	return cycle, nil
+}
+
+// tell logs what went wrong in a cycle, and what it did.
+func (e *Engine) tell(ctx context.Context, log *slog.Logger, seen Observation, batch int64) {
+	report := seen.Report
 	for _, problem := range report.Errors {
 		var locked *sync.LockedError
-		if errors.As(problem.Err, &locked) && !e.said.news(account+" "+locked.Table) {
+		if errors.As(problem.Err, &locked) && !e.said.news(seen.Account+" "+locked.Table) {
 			continue
 		}
 		about := []any{"table", problem.Record.Table}
@@ -228,6 +242,12 @@ func (e *Engine) tell(ctx context.Context, log *slog.Logger, account string, rep
 	if report.Stopped != "" {
 		log.WarnContext(ctx, "cycle stopped for review", "why", report.Stopped)
 	}
+	level := slog.LevelInfo
+	if seen.Err == nil && report.Calls+report.Pulled+report.Settled == 0 { // as most do
+		level = slog.LevelDebug
+	}
+	log.Log(ctx, level, "cycle ended", "kind", seen.Kind, "took", seen.Took.Round(time.Millisecond), "batch", batch,
+		"calls", report.Calls, "pushed", report.Pushed, "pulled", report.Pulled, "settled", report.Settled, "failed", report.Failed)
 }
 
 // cycleError is the error of a cycle as a whole, which knows which one it was.

@@ -189,7 +189,41 @@ func (w *world) doubted(at decide.RecordRef) bool {
 }
 
 func (w *world) finalRecord(t *modules.Table, at decide.RecordRef, r *row, recorded map[*object]bool) {
-	var o *object
+	o := w.objectOf(t, at, r)
+	st := w.db.states[at]
+	if o == nil {
+		if why := w.explained(at); why != "" {
+			w.violate("R14", "%v has no object (%s)", at, why)
+		} else if st != nil && st.Name == decide.StateUpdatingFailed && st.Code != "database" && w.report.Stopped == "" {
+			w.violate("R14", "%v is explained as %s and has no object", at, st.Message)
+		}
+		return
+	}
+	recorded[o] = true
+	differs, left := "", false
+	for i := range t.Columns {
+		c := &t.Columns[i]
+		d, l := w.finalColumn(t, at, r, c, o.now()[c.Name])
+		if d {
+			differs = c.Name
+		}
+		left = left || l
+	}
+	if differs == "" {
+		if st != nil && w.db.pending[at] == nil && !left {
+			w.violate("R14", "%v equals its object and still says %s: %s", at, st.Name, st.Message)
+		}
+		return
+	}
+	if why := w.explained(at); why != "" {
+		w.violate("R14", "%v differs in %s: %v, cloud %v (%s)", at, differs, r.vals, o.now(), why)
+	} else if st != nil && w.db.pending[at] == nil && st.Code == "" && !w.enforcing(at) && st.Name != decide.StateWaiting {
+		w.violate("R14", "%v differs in %s with nothing pending (%s: %s)", at, differs, st.Name, st.Message)
+	}
+}
+
+// objectOf returns the object that a record names, or nil if there is none.
+func (w *world) objectOf(t *modules.Table, at decide.RecordRef, r *row) *object {
 	key, ok := w.db.keyOf(t, at.ID)
 	scope := t.Scope(r.vals)
 	if w.db.pending[at] != nil { // it may be asking for another name, or region
@@ -203,86 +237,59 @@ func (w *world) finalRecord(t *modules.Table, at decide.RecordRef, r *row, recor
 			}
 		}
 	}
-	if ok {
-		o = w.cloud.live(t, scope, key)
+	if !ok {
+		return nil
 	}
-	if o == nil {
-		if why := w.explained(at); why != "" {
-			w.violate("R14", "%v has no object (%s)", at, why)
-		} else if st := w.db.states[at]; st != nil && st.Name == decide.StateUpdatingFailed && st.Code != "database" && w.report.Stopped == "" {
-			w.violate("R14", "%v is explained as %s and has no object", at, w.db.states[at].Message)
-		}
-		return
+	return w.cloud.live(t, scope, key)
+}
+
+// finalColumn reports whether a column differs from the cloud's value, and whether the
+// record may say why it is left as it is.
+func (w *world) finalColumn(t *modules.Table, at decide.RecordRef, r *row, c *modules.Column, cloud modules.Value) (differs, left bool) {
+	mode, have := modes.New(w.db.rules).Of(t.Name, at.ID, c.Name), r.vals[c.Name]
+	switch {
+	case mode.Pauses():
+		return false, true // it is as it is on both sides, and the record says so
+	case c.WriteOnly:
+		return !have.IsNull() && mode != modes.Track, false
+	case c.References != nil:
+		return w.finalReference(t, at, r, c, cloud)
 	}
-	recorded[o] = true
-	differs, left := "", false
-	for i := range t.Columns {
-		c := &t.Columns[i]
-		have, cloud := r.vals[c.Name], o.now()[c.Name]
-		if modes.New(w.db.rules).Of(t.Name, at.ID, c.Name).Pauses() {
-			left = true // it is as it is on both sides, and the record says so
-			continue
+	return !c.Same(have, cloud), false
+}
+
+// finalReference is finalColumn of a reference.
+func (w *world) finalReference(t *modules.Table, at decide.RecordRef, r *row, c *modules.Column, cloud modules.Value) (differs, left bool) {
+	rules, have, target := modes.New(w.db.rules), r.vals[c.Name], registry.Table(c.References.Table)
+	p := w.cloud.live(target, t.Scope(r.vals), cloud.String())
+	if p != nil && w.db.byKey(target, t.Scope(r.vals), cloud.String()) == nil && w.db.pending[at] == nil && !w.check.isDeposed(p) {
+		// What it names has no record, and finalObject wants to know why. If a
+		// user has deleted that, the record may say why it cannot get away.
+		_, unwanted := w.check.unwanted[p]
+		return false, unwanted
+	}
+	if p != nil && w.check.isDeposed(p) && w.db.pending[at] == nil {
+		if rules.Of(t.Name, at.ID, "") == modes.Track {
+			return false, true // that it cannot follow may be said: it stays in what was replaced; the deposed object says so
 		}
-		switch {
-		case c.WriteOnly:
-			if !have.IsNull() && modes.New(w.db.rules).Of(t.Name, at.ID, c.Name) != modes.Track {
-				differs = c.Name
-			}
-		case c.References != nil:
-			target := registry.Table(c.References.Table)
-			if p := w.cloud.live(target, t.Scope(r.vals), cloud.String()); p != nil && w.db.byKey(target, t.Scope(r.vals), cloud.String()) == nil && w.db.pending[at] == nil && !w.check.isDeposed(p) {
-				// What it names has no record, and finalObject wants to know why. If a
-				// user has deleted that, the record may say why it cannot get away.
-				_, unwanted := w.check.unwanted[p]
-				left = left || unwanted
-				continue
-			}
-			if p := w.cloud.live(target, t.Scope(r.vals), cloud.String()); p != nil && w.check.isDeposed(p) && w.db.pending[at] == nil {
-				if modes.New(w.db.rules).Of(t.Name, at.ID, "") == modes.Track {
-					left = true // that it cannot follow may be said
-					continue    // it stays in what was replaced; the deposed object says so
-				}
-				if have.IsNull() {
-					continue // made in the cloud with the name of what is on its way out; there is no record it could name
-				}
-				if !w.enforcing(at) && w.movedAway(p, have.Int()) {
-					left = true // a user has moved what it is in elsewhere, and asked for nothing of it; the deposed object says so
-					continue
-				}
-				if key, ok := w.db.keyOf(target, have.Int()); (!ok || w.cloud.live(target, t.Scope(r.vals), key) == nil) && w.explained(ref(target, have.Int())) == "" {
-					left = true // the record it names has no object, says why, and is what a person has to look at
-					continue
-				}
-			}
-			if have.IsNull() != cloud.IsNull() {
-				differs = c.Name
-			} else if !have.IsNull() {
-				key, ok := w.db.keyOf(registry.Table(c.References.Table), have.Int())
-				// Where the cloud wins, an object stays in what it is in, even if
-				// that has been replaced; the deposed object says so.
-				rules := modes.New(w.db.rules)
-				stays := rules.Of(t.Name, at.ID, c.Name) == modes.Track || c.CreateOnly && rules.Of(t.Name, at.ID, "") == modes.Track
-				left = left || ok && key != cloud.String() && stays
-				if !ok || key != cloud.String() && !stays {
-					differs = c.Name
-				}
-			}
-		case !c.Same(have, cloud):
-			differs = c.Name
+		if have.IsNull() {
+			return false, false // made in the cloud with the name of what is on its way out; there is no record it could name
+		}
+		if !w.enforcing(at) && w.movedAway(p, have.Int()) {
+			return false, true // a user has moved what it is in elsewhere, and asked for nothing of it; the deposed object says so
+		}
+		if key, ok := w.db.keyOf(target, have.Int()); (!ok || w.cloud.live(target, t.Scope(r.vals), key) == nil) && w.explained(ref(target, have.Int())) == "" {
+			return false, true // the record it names has no object, says why, and is what a person has to look at
 		}
 	}
-	st := w.db.states[at]
-	if differs == "" {
-		if st != nil && w.db.pending[at] == nil && !left {
-			w.violate("R14", "%v equals its object and still says %s: %s", at, st.Name, st.Message)
-		}
-		return
+	if have.IsNull() || cloud.IsNull() {
+		return have.IsNull() != cloud.IsNull(), false
 	}
-	if why := w.explained(at); why != "" {
-		w.violate("R14", "%v differs in %s: %v, cloud %v (%s)", at, differs, r.vals, o.now(), why)
-	} else if st != nil && w.db.pending[at] == nil && st.Code == "" && !w.enforcing(at) && st.Name != decide.StateWaiting {
-		w.violate("R14", "%v differs in %s with nothing pending (%s: %s)", at, differs, st.Name, st.Message)
-	}
+	key, ok := w.db.keyOf(target, have.Int())
+	// Where the cloud wins, an object stays in what it is in, even if that has been
+	// replaced; the deposed object says so.
+	stays := rules.Of(t.Name, at.ID, c.Name) == modes.Track || c.CreateOnly && rules.Of(t.Name, at.ID, "") == modes.Track
+	return !ok || key != cloud.String() && !stays, ok && key != cloud.String() && stays
 }
 
 // movedAway reports whether an object is the old one of another record than this, which

@@ -29,6 +29,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"iasql/internal/test/faultproxy"
 	"iasql/internal/test/testaws"
@@ -335,37 +336,65 @@ func (w *World) CLI(args ...string) map[string]any {
 	return answer
 }
 
-// Eventually polls until ok, and fails the test after the time.
+// Eventually polls until ok, and fails the test after the time. It polls less and less
+// often, so that tests which wait leave the processors to what they wait for.
 func (w *World) Eventually(within time.Duration, what string, ok func() bool) {
 	w.Helper()
 	deadline := time.Now().Add(within)
-	for !ok() {
+	for pause := 20 * time.Millisecond; !ok(); pause = min(pause*5/4, 200*time.Millisecond) {
 		if time.Now().After(deadline) {
 			w.Fatalf("not within %s: %s\nstatus:\n%s", within, what, w.PSQL(`SELECT table_name, record_id, state, message FROM public.iasql_status WHERE state <> 'Present'`))
 		}
 		select {
 		case <-w.Context().Done():
 			w.Fatal(w.Context().Err())
-		case <-time.After(20 * time.Millisecond):
+		case <-time.After(pause):
 		}
 	}
 }
 
-// Becomes polls until a query of the user's prints want.
+// Becomes polls until a query of the user's prints want. It asks through one
+// connection as long as that lives: a psql for each poll would cost more than the
+// engine does.
 func (w *World) Becomes(within time.Duration, want, query string) {
 	w.Helper()
-	var got string
+	conn, err := pgconn.Connect(w.Context(), w.UserURL)
+	if err == nil {
+		defer func() { _ = conn.Close(context.WithoutCancel(w.Context())) }()
+	}
 	w.Eventually(within, query+" becomes "+want, func() bool {
-		got = w.PSQL(query)
-		return got == want
+		if conn != nil {
+			if got, err := printed(w.Context(), conn, query); err == nil {
+				return got == want
+			}
+			_ = conn.Close(w.Context())
+			conn = nil // cut off, or refused: psql says which
+		}
+		return w.PSQL(query) == want
 	})
 }
+
+// printed runs a query and returns what psql -At prints of its rows.
+func printed(ctx context.Context, conn *pgconn.PgConn, query string) (string, error) {
+	results, err := conn.Exec(ctx, query).ReadAll()
+	var lines []string
+	for _, result := range results {
+		for _, row := range result.Rows {
+			lines = append(lines, string(bytes.Join(row, []byte("|"))))
+		}
+	}
+	return strings.TrimSpace(strings.Join(lines, "\n")), err
+}
+
+// patience is how long a test waits for what has to come. It is no promise of the
+// engine's: machines that test are busy.
+const patience = time.Minute
 
 // Settled waits until nothing is pending.
 func (w *World) Settled() {
 	w.Helper()
-	w.Becomes(20*time.Second, "0", `SELECT count(*) FROM iasql_audit_log WHERE NOT settled`)
-	w.Becomes(20*time.Second, "", `SELECT * FROM iasql_status WHERE state <> 'Present'`)
+	w.Becomes(patience, "0", `SELECT count(*) FROM iasql_audit_log WHERE NOT settled`)
+	w.Becomes(patience, "", `SELECT * FROM iasql_status WHERE state <> 'Present'`)
 }
 
 // Log returns what the engine has said so far.
