@@ -2,6 +2,7 @@ package modules
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -66,7 +67,11 @@ func (t *Table) ScopeDDL(lookup func(string) *Table) []string {
 		if !t.Scoped(c, lookup) {
 			continue
 		}
-		references = append(references, fmt.Sprintf("(%s, %s, %s)", literal(t.Name), literal(c.Name), literal(c.References.Table)))
+		made := "NULL"
+		if t.Made != "" && c.References.PartIf == t.Made {
+			made = literal(t.Made) // along with its whole: not to be moved
+		}
+		references = append(references, fmt.Sprintf("(%s, %s, %s, %s)", literal(t.Name), literal(c.Name), literal(c.References.Table), made))
 		checks = append(checks, fmt.Sprintf(
 			`SELECT n.id, %s::text AS column_name, p.id IS NOT NULL AS found FROM new_rows n LEFT JOIN public.%s p ON p.id = n.%s
             WHERE n.%[3]s IS NOT NULL AND (p.id IS NULL OR p.account <> n.account OR p.region <> n.region)`,
@@ -74,9 +79,9 @@ func (t *Table) ScopeDDL(lookup func(string) *Table) []string {
 	}
 	statements := []string{fmt.Sprintf("DELETE FROM iasql_internal.scoped_reference WHERE table_name = %s", literal(t.Name))}
 	if len(references) > 0 {
-		statements = append(statements, "INSERT INTO iasql_internal.scoped_reference (table_name, column_name, target) VALUES "+strings.Join(references, ", "))
+		statements = append(statements, "INSERT INTO iasql_internal.scoped_reference (table_name, column_name, target, part_if) VALUES "+strings.Join(references, ", "))
 	}
-	body := ""
+	leave, body := strings.Join(t.leave(lookup), ""), ""
 	if len(checks) > 0 {
 		body = fmt.Sprintf(`
     SELECT array_agg(b.id), array_agg(b.column_name), bool_or(b.found) INTO ids, names, found_one
@@ -99,17 +104,49 @@ BEGIN
     IF TG_OP = 'UPDATE' THEN
         moved := ARRAY(SELECT n.id FROM new_rows n JOIN old_rows o USING (id) WHERE n.region <> o.region);
         IF moved <> '{}' THEN
-            PERFORM iasql_internal.moved(TG_TABLE_NAME, moved);
+            PERFORM iasql_internal.moved(TG_TABLE_NAME, moved);%s
         END IF;
     END IF;%s
     RETURN NULL;
 END
-$$`, t.scopeFunction(), body),
+$$`, t.scopeFunction(), leave, body),
 		fmt.Sprintf("COMMENT ON FUNCTION %s() IS 'Statement trigger: records of %s refer to records of their own account and region only.'", t.scopeFunction(), t.Name),
 		fmt.Sprintf("REVOKE EXECUTE ON FUNCTION %s() FROM PUBLIC", t.scopeFunction()),
 		fmt.Sprintf("CREATE OR REPLACE TRIGGER iasql_scope_insert AFTER INSERT ON %s REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION %s()", table, t.scopeFunction()),
 		fmt.Sprintf("CREATE OR REPLACE TRIGGER iasql_scope_update AFTER UPDATE ON %s REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION %s()", table, t.scopeFunction()),
 	)
+}
+
+// leave returns the statements by which records that have moved to another region
+// leave behind what the cloud has made there. Of what it makes once in a region they
+// take the one of the new region; what it makes along with a whole comes with that.
+func (t *Table) leave(lookup func(string) *Table) (statements []string) {
+	for i := range t.Columns {
+		c := &t.Columns[i]
+		if !t.Scoped(c, lookup) || c.Required || lookup(c.References.Table).Made == "" {
+			continue
+		}
+		target := lookup(c.References.Table)
+		successor, join := "NULL", ""
+		if !target.madeAlong() {
+			successor = "q.id"
+			join = fmt.Sprintf(" JOIN public.%s q ON q.account = p.account AND q.region <> p.region AND q.%s", quote(target.Name), quote(target.Made))
+		}
+		statement := fmt.Sprintf(`
+            UPDATE public.%[1]s n SET %[2]s = %[3]s FROM public.%[4]s p%[5]s
+            WHERE n.id = ANY (moved) AND p.id = n.%[2]s AND p.region <> n.region AND p.%[6]s`,
+			quote(t.Name), quote(c.Name), successor, quote(target.Name), join, quote(target.Made))
+		if join != "" {
+			statement += " AND q.region = n.region"
+		}
+		statements = append(statements, statement+";")
+	}
+	return statements
+}
+
+// madeAlong tells whether the cloud makes objects of the table along with a whole.
+func (t *Table) madeAlong() bool {
+	return slices.ContainsFunc(t.Columns, func(c Column) bool { return c.References != nil && c.References.PartIf == t.Made })
 }
 
 // PlainReferencesDDL returns the statements that bring a table's foreign keys from

@@ -191,6 +191,11 @@ type Table struct {
 	// DestroyBeforeCreate: a replacement must remove the old object before it
 	// creates the new one, because the two cannot exist together.
 	DestroyBeforeCreate bool
+	// Made is an assigned column of type boolean: objects in which it is true the cloud
+	// makes by itself, along with their whole (a VPC's default network ACL) or once in a
+	// region (its default DHCP options). They do not move to another region, and what
+	// moves takes those that are there.
+	Made string
 	// HoldsData: deleting an object loses what users have put into it, which nobody
 	// can make again. ENFORCE imports what has no record instead of deleting it, and
 	// leaves it to a person to replace what differs.

@@ -26,8 +26,8 @@ type Value struct {
 var Null = Value{}
 
 // Text returns a non-NULL value with that canonical text. NUL characters and
-// what is no UTF-8, which PostgreSQL cannot store in text (manual, sections 8.3
-// and 24.3), are replaced by U+FFFD.
+// each byte that is no UTF-8, which PostgreSQL cannot store in text (manual, sections
+// 8.3 and 24.3), are replaced by U+FFFD, as encoding/json does.
 func Text(s string) Value { return Value{text: storable(s), valid: true} }
 
 func storable(s string) string {
@@ -35,7 +35,7 @@ func storable(s string) string {
 		s = strings.ReplaceAll(s, "\x00", "\uFFFD")
 	}
 	if !utf8.ValidString(s) {
-		s = strings.ToValidUTF8(s, "\uFFFD")
+		s = string([]rune(s))
 	}
 	return s
 }

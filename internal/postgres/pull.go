@@ -54,7 +54,7 @@ func (d *Database) pullGroup(ctx context.Context, lease store.Lease, pulls []sto
 		batch.Queue(fmt.Sprintf(`SET LOCAL lock_timeout = %d`, cmp.Or(d.lockWait, pullLockWait).Milliseconds()))
 		batch.Queue(`SET CONSTRAINTS ALL DEFERRED`)
 	}
-	err := d.fenced(ctx, lease, []string{t.Name}, first, func(tx pgx.Tx) error {
+	err := d.fencedAfter(ctx, lease, []string{t.Name}, holdAccount(t, pulls[0].Action, lease.Account), first, func(tx pgx.Tx) error {
 		if err := d.writePulls(ctx, tx, pulls, results); err != nil {
 			return err
 		}
@@ -91,6 +91,20 @@ func (d *Database) pullGroup(ctx context.Context, lease store.Lease, pulls []sto
 		results[0] = store.PullResult{Err: d.refusal(t, err)}
 	}
 	return nil
+}
+
+// holdAccount returns what locks the record of the account before the lease, as a
+// user's deletion of it does: locked after the lease, by the foreign key of what is
+// inserted, the two would wait for each other.
+func holdAccount(t *modules.Table, action decide.Action, account string) func(*pgx.Batch) {
+	return func(batch *pgx.Batch) {
+		c := t.Column(modules.ColumnAccount)
+		if action != decide.InsertRecord || c == nil || c.References == nil {
+			return
+		}
+		batch.Queue(fmt.Sprintf(`SELECT FROM public.%s WHERE %s = $1 FOR KEY SHARE`,
+			pgx.Identifier{c.References.Table}.Sanitize(), pgx.Identifier{c.References.Key}.Sanitize()), account)
+	}
 }
 
 // writePulls writes the records of pulls of one table and action, and fills in

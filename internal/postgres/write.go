@@ -32,8 +32,14 @@ const leaseLost = "IA090"
 // It fails with what [refusesCode] tells if to write the tables would run code
 // of somebody who has not the engine's rights (R20).
 func (d *Database) fenced(ctx context.Context, lease store.Lease, tables []string, first func(*pgx.Batch), f func(pgx.Tx) error) error {
+	return d.fencedAfter(ctx, lease, tables, func(*pgx.Batch) {}, first, f)
+}
+
+// fencedAfter does the same after the statements of before.
+func (d *Database) fencedAfter(ctx context.Context, lease store.Lease, tables []string, before, first func(*pgx.Batch), f func(pgx.Tx) error) error {
 	return pgx.BeginFunc(ctx, d.Pool, func(tx pgx.Tx) error {
 		batch := &pgx.Batch{}
+		before(batch)
 		batch.Queue(holdLease, lease.Account, lease.Fence, tables, lease.Batch)
 		first(batch)
 		if err := tx.SendBatch(ctx, batch).Close(); err != nil {

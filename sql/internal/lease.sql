@@ -14,6 +14,8 @@ DROP FUNCTION IF EXISTS iasql_internal.hold_lease(text, bigint, text[]);
 CREATE OR REPLACE FUNCTION iasql_internal.hold_lease(account text, fence bigint, writes text[] DEFAULT NULL, batch bigint DEFAULT 0) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
+    -- In the order in which a deletion of the account locks them, or the two would wait for each other.
+    PERFORM FROM iasql_internal.account a WHERE a.name = hold_lease.account FOR KEY SHARE;
     PERFORM FROM iasql_internal.lease l WHERE l.account = hold_lease.account AND l.fence = hold_lease.fence FOR SHARE;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'the lease of account % has passed to another engine', account USING ERRCODE = 'IA090';

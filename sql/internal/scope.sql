@@ -3,19 +3,22 @@
 -- statement, and call what is here if something differs.
 --
 -- A reference that a user writes is refused at once. A record that moves to another region may leave others behind until the
--- transaction ends: that is when a row of scope_doubt is looked at.
+-- transaction ends: that is when a row of scope_doubt is looked at. What the cloud makes along with its whole, such as a VPC's default
+-- network ACL, stays behind when the whole moves, and goes with the old object.
 CREATE OR REPLACE FUNCTION iasql_internal.refuse_scope("table" text, id bigint, "column" text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    target text := (SELECT s.target FROM iasql_internal.scoped_reference s WHERE s.table_name = "table" AND s.column_name = "column");
+    target text;
+    made   text;
     bad    record;
 BEGIN
+    SELECT s.target, s.part_if INTO target, made FROM iasql_internal.scoped_reference s WHERE s.table_name = "table" AND s.column_name = "column";
     IF target IS NULL OR to_regclass(format('public.%I', "table")) IS NULL OR to_regclass(format('public.%I', target)) IS NULL THEN
         RETURN; -- uninstalled meanwhile
     END IF;
     EXECUTE format('SELECT n.account, n.region, p.id, p.account AS other_account, p.region AS other_region
-                    FROM public.%I n JOIN public.%I p ON p.id = n.%I WHERE n.id = $1 AND (p.account <> n.account OR p.region <> n.region)',
-                   "table", target, "column") INTO bad USING refuse_scope.id;
+                    FROM public.%I n JOIN public.%I p ON p.id = n.%I WHERE n.id = $1 AND (p.account <> n.account OR p.region <> n.region)%s',
+                   "table", target, "column", CASE WHEN made IS NOT NULL THEN format(' AND n.%I IS NOT TRUE', made) END) INTO bad USING refuse_scope.id;
     IF bad.id IS NOT NULL THEN
         RAISE EXCEPTION 'record % of % is in %, and its % refers to record % of %, which is in %', refuse_scope.id, "table",
                 CASE WHEN bad.account = bad.other_account THEN bad.region ELSE bad.account || '/' || bad.region END, "column", bad.id, target,
@@ -26,7 +29,7 @@ BEGIN
     END IF;
 END
 $$;
-COMMENT ON FUNCTION iasql_internal.refuse_scope(text, bigint, text) IS 'Raises if a reference of a record is to another account or region.';
+COMMENT ON FUNCTION iasql_internal.refuse_scope(text, bigint, text) IS 'Raises if a reference of a record is to another account or region. What the cloud has made along with its whole does not count: it goes with the old object of the whole, and another comes with the new one.';
 
 CREATE OR REPLACE FUNCTION iasql_internal.other_scope("table" text, ids bigint[], columns text[], there boolean, moved bigint[]) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$

@@ -140,6 +140,49 @@ func TestReplacedWholeAndParts(t *testing.T) {
 	}
 }
 
+// A VPC with what AWS has made in it moves to another region by one UPDATE, with the
+// user's subnet in the same transaction (finding 8). What AWS made goes with the old
+// VPC, and comes with the new one. What the user made and leaves behind is named.
+func TestWholeMoves(t *testing.T) {
+	t.Parallel()
+	w := harness.Start(t, []string{"us-east-1", "us-west-2"}, "aws_security_group")
+	w.Admin(`UPDATE iasql_settings SET value = '2 seconds' WHERE name = 'consistency_window'`, `UPDATE iasql_settings SET value = '1' WHERE name = 'max_delete_ratio'`)
+	w.PSQL(`INSERT INTO vpc (region, cidr_block) VALUES ('us-east-1', '10.1.0.0/16')`,
+		`INSERT INTO subnet (region, vpc_id, cidr_block) SELECT region, id, '10.1.1.0/24' FROM vpc WHERE cidr_block = '10.1.0.0/16'`)
+	w.Settled()
+	w.PSQL(`SELECT iasql_sync_now()`)
+	const made = `SELECT count(*), count(DISTINCT p.region) FROM vpc v, LATERAL (SELECT region FROM network_acl WHERE vpc_id = v.id UNION ALL
+		SELECT region FROM route_table WHERE vpc_id = v.id UNION ALL SELECT region FROM security_group WHERE vpc_id = v.id) p WHERE v.cidr_block = '10.1.0.0/16' AND p.region = v.region`
+	if got := w.PSQL(made); got != "3|1" {
+		t.Fatalf("AWS has made %s", got)
+	}
+	if got := w.Refused(`UPDATE vpc SET region = 'us-west-2' WHERE cidr_block = '10.1.0.0/16'`); !strings.Contains(got, "of subnet is in us-east-1") || !strings.Contains(got, "in one transaction") {
+		t.Errorf("without its subnet: %s", got)
+	}
+	w.PSQL(`BEGIN`, `UPDATE vpc SET region = 'us-west-2' WHERE cidr_block = '10.1.0.0/16'`, `UPDATE subnet SET region = 'us-west-2' WHERE cidr_block = '10.1.1.0/24'`, `COMMIT`)
+	w.Settled()
+	w.PSQL(`SELECT iasql_sync_now()`)
+	w.Settled()
+	w.Becomes(time.Minute, "3|1", made)
+	w.Becomes(time.Minute, "0", `SELECT count(*) FROM vpc v JOIN network_acl n ON n.vpc_id = v.id WHERE n.region <> v.region`)
+	for region, want := range map[string]int{"us-east-1": 0, "us-west-2": 1} {
+		found := w.CLI("ec2", "describe-vpcs", "--region", region, "--filters", "Name=cidr,Values=10.1.0.0/16")["Vpcs"].([]any)
+		subnets := w.CLI("ec2", "describe-subnets", "--region", region, "--filters", "Name=cidr-block,Values=10.1.1.0/24")["Subnets"].([]any)
+		if len(found) != want || len(subnets) != want {
+			t.Errorf("%s: %d VPCs and %d subnets, want %d", region, len(found), len(subnets), want)
+		}
+	}
+	// To delete one speaks of nothing that AWS has made. (moto takes the first subnet of a
+	// zone for the zone's default one, so this VPC has none.)
+	w.PSQL(`INSERT INTO vpc (region, cidr_block) VALUES ('us-west-2', '10.2.0.0/16')`)
+	w.Settled()
+	w.PSQL(`SELECT iasql_sync_now()`, `DELETE FROM vpc WHERE cidr_block = '10.2.0.0/16'`)
+	w.Settled()
+	if found := w.CLI("ec2", "describe-vpcs", "--region", "us-west-2", "--filters", "Name=cidr,Values=10.2.0.0/16")["Vpcs"].([]any); len(found) != 0 {
+		t.Errorf("left: %v", found)
+	}
+}
+
 // A database is deleted after a final snapshot, unless its record says otherwise: what
 // only the database knows outlives the record. ENFORCE imports a database that it has
 // no record of.

@@ -42,6 +42,7 @@ func newGroup(c *aws.Clients) *declare.Resource {
 		Create: declare.Call((*ec2.Client).CreateSecurityGroup),
 		Delete: declare.Call((*ec2.Client).DeleteSecurityGroup),
 		// AWS itself refuses to delete it.
+		Made: "is_default",
 		Protected: func(have modules.Row) string {
 			if have["is_default"].Bool() {
 				return "it is the VPC's default security group, which AWS made by itself and which goes with the VPC"

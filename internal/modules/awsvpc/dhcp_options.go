@@ -41,6 +41,7 @@ func newDHCPOptions(c *aws.Clients) *declare.Resource {
 		},
 		Create: declare.Call((*ec2.Client).CreateDhcpOptions, declare.Answer("DhcpOptions")),
 		Delete: declare.Call((*ec2.Client).DeleteDhcpOptions),
+		Made:   "is_default",
 		Protected: func(have modules.Row) string {
 			if have["is_default"].Bool() {
 				return "the region's default VPC uses it, and new VPCs get it"

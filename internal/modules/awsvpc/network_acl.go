@@ -44,6 +44,7 @@ func newNetworkACL(c *aws.Clients) *declare.Resource {
 		}, "entries")},
 		Delete: declare.Call((*ec2.Client).DeleteNetworkAcl),
 		// AWS itself refuses to delete it.
+		Made: "is_default",
 		Protected: func(have modules.Row) string {
 			if have["is_default"].Bool() {
 				return "it is the VPC's default network ACL, which AWS made by itself and which goes with the VPC"

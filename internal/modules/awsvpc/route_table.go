@@ -47,6 +47,7 @@ func newRouteTable(c *aws.Clients) *declare.Resource {
 		Updates: []declare.Update{declare.By(setMain, "is_main")},
 		Delete:  declare.Call((*ec2.Client).DeleteRouteTable), // with its routes
 		// AWS itself refuses to delete it.
+		Made: "is_main",
 		Protected: func(have modules.Row) string {
 			if have["is_main"].Bool() {
 				return "it is the VPC's main route table, which goes with the VPC"
