@@ -59,7 +59,6 @@ var awsVPC = Module{
 		},
 		{
 			Name: "vpc", Identity: "vpc_id",
-			Bound:  true, // what is in it
 			Insert: `(cidr_block) VALUES ('10.$i.0.0/16')`,
 			See:    `ec2 describe-vpcs --filters Name=vpc-id,Values=$id --query Vpcs`,
 			Create: run(`ec2 create-vpc --cidr-block 10.$i.0.0/16 --query Vpc.VpcId`),
@@ -79,7 +78,6 @@ var awsVPC = Module{
 		},
 		{
 			Name: "vpc", Kind: "with options", Identity: "vpc_id",
-			Bound:  true, // what is in it
 			Insert: `(cidr_block) VALUES ('10.1$i.0.0/16')`,
 			See:    `ec2 describe-vpcs --filters Name=vpc-id,Values=$id --query Vpcs`,
 			Create: run(`ec2 create-vpc --cidr-block 10.1$i.0.0/16 --query Vpc.VpcId`),
