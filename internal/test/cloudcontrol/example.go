@@ -175,6 +175,8 @@ type maker struct {
 	r      *rand.Rand
 	full   bool
 	branch int // which of alternatives to take
+
+	account, region string // for what is assigned
 }
 
 func (m *maker) state() (map[string]any, error) {

@@ -1,6 +1,7 @@
 package cloudcontrol
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -84,14 +85,15 @@ func (m *maker) candidates(at path, least, most int) []string {
 	if names := at.names(); len(names) > 0 {
 		name = strings.ToLower(names[len(names)-1])
 	}
+	account := cmp.Or(m.account, "123456789012")
 	var all []string
 	if strings.HasSuffix(name, "arn") {
 		service, kind := m.service()
-		all = append(all, fmt.Sprintf("arn:aws:%s:us-east-1:123456789012:%s/%s", service, kind, m.hex(8)),
-			"arn:aws:iam::123456789012:role/role-"+m.hex(6))
+		all = append(all, fmt.Sprintf("arn:aws:%s:%s:%s:%s/%s", service, cmp.Or(m.region, "us-east-1"), account, kind, m.hex(8)),
+			"arn:aws:iam::"+account+":role/role-"+m.hex(6))
 	}
 	if strings.Contains(name, "role") {
-		all = append(all, "arn:aws:iam::123456789012:role/role-"+m.hex(6))
+		all = append(all, "arn:aws:iam::"+account+":role/role-"+m.hex(6))
 	}
 	if pad := least - len(word); pad > 0 {
 		word += strings.Repeat("a", pad)

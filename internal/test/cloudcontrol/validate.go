@@ -10,7 +10,7 @@ import (
 
 	"github.com/dlclark/regexp2"
 	"github.com/santhosh-tekuri/jsonschema/v6"
-	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+	rule "github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
 // patternTimeout ends the search of a pattern that explodes.
@@ -180,25 +180,25 @@ func describe(failed *jsonschema.ValidationError, lines *[]string) {
 	}
 	say := func(format string, args ...any) { *lines = append(*lines, at+": "+fmt.Sprintf(format, args...)) }
 	switch k := failed.ErrorKind.(type) {
-	case *kind.Required:
+	case *rule.Required:
 		for _, name := range k.Missing {
 			say("required key [%s] not found", name)
 		}
-	case *kind.AdditionalProperties:
+	case *rule.AdditionalProperties:
 		for _, name := range k.Properties {
 			say("extraneous key [%s] is not permitted", name)
 		}
-	case *kind.Type:
+	case *rule.Type:
 		say("expected type: %s, found: %s", javaType(k.Want[0]), javaType(k.Got))
-	case *kind.Enum:
+	case *rule.Enum:
 		say("%s is not a valid enum value", text(k.Got))
-	case *kind.Pattern:
+	case *rule.Pattern:
 		say("failed validation constraint for keyword [pattern]")
-	case *kind.OneOf:
+	case *rule.OneOf:
 		say("#: %d subschemas matched instead of one", len(k.Subschemas))
-	case *kind.AnyOf:
+	case *rule.AnyOf:
 		say("#: no subschema matched out of the total %d subschemas", len(failed.Causes))
-	case *kind.Schema, *kind.Group, *kind.Reference, *kind.AllOf:
+	case *rule.Schema, *rule.Group, *rule.Reference, *rule.AllOf:
 		for _, cause := range failed.Causes {
 			describe(cause, lines)
 		}
