@@ -134,6 +134,9 @@ func (e *Engine) runCycle(ctx context.Context, account string, kind store.Kind, 
 			return store.Report{}, errors.Join(errAsked, e.database.AskToPush(ctx, account))
 		}
 	}
+	if err := e.learnTypes(ctx); err != nil {
+		return store.Report{}, err
+	}
 	lease, err := e.database.Acquire(ctx, account, e.id, options)
 	if alone {
 		e.turns.came(account)

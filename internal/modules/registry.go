@@ -65,7 +65,7 @@ type content struct {
 // returns a registry of them. Its errors are defects of the modules.
 func NewRegistry(list ...*Module) (*Registry, error) {
 	r := &Registry{}
-	c, err := newContent(list)
+	c, err := newContent(list, nil)
 	r.content.Store(c)
 	return r, err
 }
@@ -80,7 +80,7 @@ func (r *Registry) Extend(list ...*Module) error {
 		newer[m.Name] = true
 	}
 	all := slices.DeleteFunc(slices.Clone(r.Modules()), func(m *Module) bool { return newer[m.Name] })
-	c, err := newContent(append(all, list...))
+	c, err := newContent(append(all, list...), r.content.Load().byName)
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,9 @@ func (r *Registry) Extend(list ...*Module) error {
 	return nil
 }
 
-func newContent(list []*Module) (*content, error) {
+// newContent returns what a registry of these modules holds; those among valid have been
+// checked before.
+func newContent(list []*Module, valid map[string]*Module) (*content, error) {
 	c := &content{
 		byName:    map[string]*Module{},
 		resources: map[string]Resource{},
@@ -97,7 +99,7 @@ func newContent(list []*Module) (*content, error) {
 		functions: map[string]*Function{},
 	}
 	for _, m := range list {
-		if err := c.add(m); err != nil {
+		if err := c.add(m, valid[m.Name] == m); err != nil {
 			return nil, err
 		}
 	}
@@ -113,12 +115,16 @@ func newContent(list []*Module) (*content, error) {
 }
 
 // add registers a module's tables and resources.
-func (c *content) add(m *Module) error {
+func (c *content) add(m *Module, valid bool) error {
 	if c.byName[m.Name] != nil {
 		return fmt.Errorf("module %s is registered twice", m.Name)
 	}
 	c.byName[m.Name] = m
 	for _, t := range m.Tables() {
+		if valid {
+			c.tables[t.Name], c.owner[t.Name] = t, m
+			continue
+		}
 		if err := t.Validate(); err != nil {
 			return fmt.Errorf("module %s: %w", m.Name, err)
 		}
@@ -129,6 +135,9 @@ func (c *content) add(m *Module) error {
 	}
 	for _, res := range m.Resources {
 		c.resources[res.Table().Name] = res
+		if valid {
+			continue
+		}
 		if declared, ok := res.(Validator); ok {
 			if err := declared.Validate(); err != nil {
 				return fmt.Errorf("module %s: %w", m.Name, err)

@@ -301,13 +301,13 @@ func (t *Table) Validate() error {
 	if t.Name == "" || t.Doc == "" {
 		return fmt.Errorf("table %q: name and doc are required", t.Name)
 	}
-	t.index = make(map[string]int, len(t.Columns))
+	index := make(map[string]int, len(t.Columns))
 	for i := range t.Columns {
 		c := &t.Columns[i]
-		if _, dup := t.index[c.Name]; dup {
+		if _, dup := index[c.Name]; dup {
 			return fmt.Errorf("table %s: column %s is described twice", t.Name, c.Name)
 		}
-		t.index[c.Name] = i
+		index[c.Name] = i
 		switch {
 		case c.Name == ColumnID:
 			return fmt.Errorf("table %s: column id is implied", t.Name)
@@ -324,6 +324,9 @@ func (t *Table) Validate() error {
 				return err
 			}
 		}
+	}
+	if t.index == nil { // once it is used, it stays as it is
+		t.index = index
 	}
 	if t.DefinesAccounts {
 		return nil

@@ -28,25 +28,36 @@ func (e *UserError) Error() string { return e.Message }
 func register(ctx context.Context, pool *pgxpool.Pool, registry *modules.Registry) error {
 	batch := &pgx.Batch{}
 	for _, m := range registry.Modules() {
-		tables, functions := []string{}, []string{}
-		for _, t := range m.Tables() {
-			tables = append(tables, t.Name)
-		}
-		for _, f := range m.Functions {
-			functions = append(functions, f.Name)
-		}
-		batch.Queue(`
-			INSERT INTO iasql_internal.module AS m (name, version, doc, dependencies, tables, functions) VALUES ($1, $2, $3, $4, $5, $6)
-			ON CONFLICT (name) DO UPDATE SET version = excluded.version, doc = excluded.doc, dependencies = excluded.dependencies,
-				tables = excluded.tables, functions = excluded.functions
-			WHERE (m.version, m.doc, m.dependencies, m.tables, m.functions)
-				IS DISTINCT FROM (excluded.version, excluded.doc, excluded.dependencies, excluded.tables, excluded.functions)`,
-			m.Name, m.Version, m.Doc, append([]string{}, m.Dependencies...), tables, functions)
+		batch.Queue(registration, registrationOf(m)...)
 	}
 	if err := pool.SendBatch(ctx, batch).Close(); err != nil {
 		return fmt.Errorf("register modules: %w", err)
 	}
 	return nil
+}
+
+// registerOne tells the database of one module.
+func registerOne(ctx context.Context, tx pgx.Tx, m *modules.Module) error {
+	_, err := tx.Exec(ctx, registration, registrationOf(m)...)
+	return err
+}
+
+const registration = `
+	INSERT INTO iasql_internal.module AS m (name, version, doc, dependencies, tables, functions) VALUES ($1, $2, $3, $4, $5, $6)
+	ON CONFLICT (name) DO UPDATE SET version = excluded.version, doc = excluded.doc, dependencies = excluded.dependencies,
+		tables = excluded.tables, functions = excluded.functions
+	WHERE (m.version, m.doc, m.dependencies, m.tables, m.functions)
+		IS DISTINCT FROM (excluded.version, excluded.doc, excluded.dependencies, excluded.tables, excluded.functions)`
+
+func registrationOf(m *modules.Module) []any {
+	tables, functions := []string{}, []string{}
+	for _, t := range m.Tables() {
+		tables = append(tables, t.Name)
+	}
+	for _, f := range m.Functions {
+		functions = append(functions, f.Name)
+	}
+	return []any{m.Name, m.Version, m.Doc, append([]string{}, m.Dependencies...), tables, functions}
 }
 
 func installed(ctx context.Context, q querier) (map[string]int, error) {
@@ -403,6 +414,9 @@ func Uninstall(ctx context.Context, pool *pgxpool.Pool, registry *modules.Regist
 			if err := drop(ctx, tx, registry, m); err != nil {
 				return err
 			}
+		}
+		if err := forgetTypes(ctx, tx, names); err != nil {
+			return err
 		}
 		if _, err := tx.Exec(ctx, `
 			UPDATE public.iasql_audit_log SET settled = true, settled_at = clock_timestamp() WHERE NOT settled AND table_name = ANY ($1)`, tables); err != nil {

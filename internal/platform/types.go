@@ -1,0 +1,132 @@
+package platform
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"iasql/internal/modules"
+)
+
+// Types returns the resource types that have changed since, and a number that tells what
+// was there.
+func Types(ctx context.Context, pool *pgxpool.Pool, since int64) (list []modules.Description, newest int64, err error) {
+	newest = since
+	rows, err := pool.Query(ctx, `
+		SELECT name, version, schema, layout, revision, learnt, changed FROM iasql_internal.resource_type WHERE changed > $1 ORDER BY changed`, since)
+	if err != nil {
+		return nil, since, err
+	}
+	var d modules.Description
+	var changed int64
+	_, err = pgx.ForEachRow(rows, []any{&d.Name, &d.Version, &d.Schema, (*[]byte)(&d.Layout), &d.Revision, &d.Learnt, &changed}, func() error {
+		kept := d
+		kept.Layout = append([]byte{}, d.Layout...)
+		list, newest = append(list, kept), max(newest, changed)
+		return nil
+	})
+	return list, newest, err
+}
+
+// KeepType keeps how a type describes itself, unless that is what is kept. lay gives the
+// table and its columns names, build makes sure that there can be a table.
+func KeepType(ctx context.Context, pool *pgxpool.Pool, d *modules.Description, lay func() error, build func(*modules.Description) (*modules.Module, error)) error {
+	return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
+		// Two who install the same one give it the same names; changes become visible in
+		// their order.
+		if _, err := tx.Exec(ctx, `LOCK TABLE iasql_internal.resource_type IN SHARE ROW EXCLUSIVE MODE`); err != nil {
+			return err
+		}
+		var version string
+		err := tx.QueryRow(ctx, `SELECT version, layout, revision, learnt FROM iasql_internal.resource_type WHERE name = $1`, d.Name).
+			Scan(&version, (*[]byte)(&d.Layout), &d.Revision, &d.Learnt)
+		if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+			return err
+		}
+		if err == nil && version == d.Version {
+			return nil
+		}
+		d.Revision++
+		if err := lay(); err != nil {
+			return err
+		}
+		m, err := build(d)
+		if err != nil {
+			return err
+		}
+		if err := registerOne(ctx, tx, m); err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, `
+			INSERT INTO iasql_internal.resource_type (name, version, schema, layout, revision) VALUES ($1, $2, $3, $4, $5)
+			ON CONFLICT (name) DO UPDATE SET version = excluded.version, schema = excluded.schema, layout = excluded.layout, revision = excluded.revision,
+				read = excluded.read, changed = excluded.changed`,
+			d.Name, d.Version, strings.ReplaceAll(d.Schema, "\x00", ""), string(d.Layout), d.Revision)
+		return err
+	})
+}
+
+// InstallTypes makes the tables of types, or alters those of an earlier schema, and returns
+// the tables it made, by module. One that cannot be made does not keep others away.
+func InstallTypes(ctx context.Context, pool *pgxpool.Pool, registry *modules.Registry, names []string) (map[string][]string, error) {
+	made := map[string][]string{}
+	err := inDDL(ctx, pool, func(tx pgx.Tx) error {
+		have, err := installed(ctx, tx)
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			m := registry.Module(name)
+			from, there := have[name]
+			switch {
+			case m == nil:
+				return fmt.Errorf("type %s: %w", name, errors.New("its table could not be described"))
+			case there && from < m.Version:
+				for _, t := range m.Tables() {
+					if err := describe(ctx, tx, registry, m, t); err != nil {
+						return err
+					}
+				}
+				if err := upgradeModule(ctx, tx, registry, m, from); err != nil {
+					return fmt.Errorf("upgrade type %s: %w", name, err)
+				}
+			case !there:
+				if err := install(ctx, tx, registry, m); err != nil {
+					return fmt.Errorf("install type %s: %w", name, err)
+				}
+				for _, t := range m.Tables() {
+					made[name] = append(made[name], t.Name)
+				}
+			}
+		}
+		return renewRecords(ctx, tx, registry)
+	})
+	return made, err
+}
+
+// InstalledTypes returns the installed types that a pattern means.
+func InstalledTypes(ctx context.Context, pool *pgxpool.Pool, pattern string) ([]string, error) {
+	if strings.Count(pattern, "::") == 1 {
+		pattern += "::*"
+	}
+	like := strings.NewReplacer(`\`, `\\`, "%", `\%`, "_", `\_`, "*", "%", "?", "_").Replace(pattern)
+	rows, err := pool.Query(ctx, `
+		SELECT m.name FROM iasql_internal.module m JOIN iasql_internal.resource_type t ON t.name = m.name
+		WHERE m.installed IS NOT NULL AND m.name ILIKE $1 ORDER BY m.name`, like)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[string])
+}
+
+// forgetTypes forgets types that have been uninstalled.
+func forgetTypes(ctx context.Context, tx pgx.Tx, names []string) error {
+	_, err := tx.Exec(ctx, `
+		WITH gone AS (DELETE FROM iasql_internal.resource_type WHERE name = ANY ($1) RETURNING name)
+		DELETE FROM iasql_internal.module m USING gone WHERE m.name = gone.name`, names)
+	return err
+}
