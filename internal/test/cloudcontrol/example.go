@@ -1,6 +1,7 @@
 package cloudcontrol
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -60,7 +61,9 @@ func (t *Type) Another(seed uint64, object map[string]any, name string) (any, bo
 		changed := clone(object)
 		changed[name] = value
 		for _, p := range t.createOnly {
-			p.keep(object, changed)
+			if len(p) > 1 && p[0] == name && had {
+				p.keep(object, changed)
+			}
 		}
 		if had && encode(changed[name]) == encode(before) {
 			continue
@@ -73,18 +76,40 @@ func (t *Type) Another(seed uint64, object map[string]any, name string) (any, bo
 	return nil, false
 }
 
-// keep gives an object what another has at the path.
-func (p path) keep(from, to map[string]any) {
-	if len(p) < 2 || slices.Contains(p, "*") {
-		return
-	}
-	if value, ok := p.one(from); ok {
-		if _, ok := to[p[0]]; ok {
-			p.set(to, value)
+// keep gives an object what another has at the path: what is fixed at creation.
+// Lists keep as many members as they share.
+func (p path) keep(from, to any) any {
+	switch now := to.(type) {
+	case []any:
+		was, _ := from.([]any)
+		rest := p
+		if len(p) > 0 && p[0] == "*" {
+			rest = p[1:]
 		}
-		return
+		if len(rest) == 0 || len(was) == 0 {
+			return from
+		}
+		now = now[:min(len(now), len(was))]
+		for i := range now {
+			now[i] = rest.keep(was[i], now[i])
+		}
+		return now
+	case map[string]any:
+		was, _ := from.(map[string]any)
+		value, had := was[p[0]]
+		switch {
+		case p[0] == "*":
+		case len(p) == 1 && had:
+			now[p[0]] = clone(value)
+		case !had:
+			delete(now, p[0])
+		case now[p[0]] == nil:
+			now[p[0]] = clone(value)
+		default:
+			now[p[0]] = p[1:].keep(value, now[p[0]])
+		}
 	}
-	p.remove(to)
+	return to
 }
 
 // prune removes optional parts that the schema does not accept, until it accepts
@@ -123,6 +148,13 @@ func (t *Type) cut(state map[string]any, failed *jsonschema.ValidationError) boo
 		}
 		if _, ok := parent[at[n-1]]; ok {
 			delete(parent, at[n-1])
+			return true
+		}
+	}
+	object, _ := find(state, at).(map[string]any)
+	for _, name := range slices.Backward(slices.Sorted(maps.Keys(object))) {
+		if t.optional(append(slices.Clone(at), name)) {
+			delete(object, name)
 			return true
 		}
 	}
@@ -271,8 +303,15 @@ func (m *maker) merge(schema map[string]any) map[string]any {
 			merged = m.without(merged, choices, m.branch%len(choices))
 		}
 		for _, branch := range branches {
-			for keyword, value := range m.t.resolve(branch) {
+			resolved := m.t.resolve(branch)
+			for keyword, value := range resolved {
 				merged[keyword] = combine(keyword, merged[keyword], value)
+			}
+			// What only names its properties is told from others by one of them.
+			if named, ok := resolved["properties"].(map[string]any); ok && resolved["required"] == nil && schema["oneOf"] != nil {
+				for _, name := range slices.Sorted(maps.Keys(named))[:min(1, len(named))] {
+					merged["required"] = combine("required", merged["required"], []any{name})
+				}
 			}
 		}
 		schema = merged
@@ -336,10 +375,10 @@ func (m *maker) object(schema map[string]any, at path, depth int) (any, error) {
 	object := map[string]any{}
 	properties, _ := schema["properties"].(map[string]any)
 	required, _ := schema["required"].([]any)
-	least := integer(schema["minProperties"], 0)
-	for _, name := range slices.Sorted(maps.Keys(properties)) {
+	least, most := integer(schema["minProperties"], 0), integer(schema["maxProperties"], len(properties))
+	for _, name := range m.order(properties, required, most) {
 		needed := slices.Contains(required, any(name))
-		if !needed && !(m.full && depth < fullDepth) && len(object) >= least {
+		if !needed && (!(m.full && depth < fullDepth) && len(object) >= least || len(object) >= most) {
 			continue
 		}
 		value, ok, err := m.property(properties, name, at, depth+1)
@@ -360,6 +399,27 @@ func (m *maker) object(schema map[string]any, at path, depth int) (any, error) {
 		return object, m.free(schema, object, at, depth, least)
 	}
 	return object, nil
+}
+
+// order is the order in which properties are made: the required ones first, and
+// where not all may be there, the others in any.
+func (m *maker) order(properties map[string]any, required []any, most int) []string {
+	names := slices.Sorted(maps.Keys(properties))
+	if most < len(names) {
+		m.r.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+	}
+	slices.SortStableFunc(names, func(a, b string) int {
+		return cmp.Compare(rank(required, a), rank(required, b))
+	})
+	return names
+}
+
+// rank is 0 for what a list has.
+func rank(list []any, name string) int {
+	if slices.Contains(list, any(name)) {
+		return 0
+	}
+	return 1
 }
 
 // property makes a property of an object; it is false for a read-only one.
@@ -438,7 +498,9 @@ func (m *maker) list(schema map[string]any, at path, depth int) (any, error) {
 	here := append(slices.Clone(at), "*")
 	members := []any{}
 	for attempt := 0; len(members) < n && attempt < 4*n+8; attempt++ {
-		value, err := m.value(schema["items"], here, depth+1)
+		member := *m
+		member.full = m.full || attempt >= n // others than those before
+		value, err := member.value(schema["items"], here, depth+1)
 		if err != nil {
 			if len(members) >= least {
 				break

@@ -86,7 +86,7 @@ func (s *Server) update(c *call, in input, met *Fault) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if changed := t.changed(t.createOnly, before, after); len(changed) > 0 {
+	if changed := t.changed(t.createOnly, t.settable(before), t.settable(after)); len(changed) > 0 {
 		return nil, fault("NotUpdatableException", "Invalid patch update: createOnlyProperties [%s] cannot be updated", strings.Join(changed, ", "))
 	}
 	if changed := t.changed(t.readOnly, before, after); len(changed) > 0 {
@@ -95,6 +95,7 @@ func (s *Server) update(c *call, in input, met *Fault) (any, error) {
 	if err := t.Validate(t.settable(after)); err != nil {
 		return nil, fault("ValidationException", "Model validation failed (%v)", err)
 	}
+	t.retain(before, after)
 	return s.accept(c, in, met, &request{operation: "UPDATE", typ: t, id: o.id, after: after})
 }
 
@@ -154,6 +155,19 @@ func (t *Type) changed(list []path, before, after map[string]any) []string {
 		}
 	}
 	return all
+}
+
+// retain gives an updated object the read-only properties that its patch has left
+// out with what they are in.
+func (t *Type) retain(before, after map[string]any) {
+	for _, p := range t.readOnly {
+		parent := p[:len(p)-1]
+		if value, ok := p.one(before); ok && len(parent) > 0 && !slices.Contains(p, "*") {
+			if inside, ok := parent.one(after); ok && is[map[string]any](inside) {
+				p.set(after, value)
+			}
+		}
+	}
 }
 
 // delete answers DeleteResource. Whether there is such an object shows later.
