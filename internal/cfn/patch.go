@@ -60,9 +60,7 @@ func (t *Type) Patch(have, want modules.Row, columns []string) (string, error) {
 func (t *Type) sides(c *column, have, want modules.Row, source, target map[string]any) error {
 	main := c
 	if c.overlay {
-		if main = t.main(c.property); main == nil {
-			return fmt.Errorf("%s has no column for %s", t.Table.Name, c.property)
-		}
+		main = c.main
 	}
 	if v := have[main.Name]; !v.IsNull() && !main.WriteOnly {
 		value, err := main.toJSON(v)
@@ -162,23 +160,30 @@ func pointed(value any, pointer string) (any, bool) {
 	return value, true
 }
 
-// Refixed reports whether two values of a column differ in what only a replacement changes.
-func (t *Type) Refixed(name string, have, want modules.Value) bool {
-	c := t.byName[name]
-	if c == nil || len(c.fixed) == 0 || have.IsNull() || want.IsNull() {
-		return false
-	}
-	x, errX := decode([]byte(have.String()))
-	y, errY := decode([]byte(want.String()))
-	if errX != nil || errY != nil {
-		return false
-	}
-	for _, p := range c.fixed {
-		a, _ := modules.JSON(at(x, p))
-		b, _ := modules.JSON(at(y, p))
-		if a != b {
-			return true
+// refixed returns a function that tells whether two values differ at one of the paths.
+func refixed(fixed []Path) func(from, to string) bool {
+	return func(from, to string) bool {
+		x, errX := decode([]byte(from))
+		y, errY := decode([]byte(to))
+		if errX != nil || errY != nil {
+			return false
 		}
+		for _, p := range fixed {
+			a, _ := modules.JSON(at(x, p))
+			b, _ := modules.JSON(at(y, p))
+			if a != b {
+				return true
+			}
+		}
+		return false
 	}
-	return false
+}
+
+// fixedDoc says which parts are fixed.
+func fixedDoc(fixed []Path) string {
+	names := make([]string, len(fixed))
+	for i, p := range fixed {
+		names[i] = strings.Join(p, ".")
+	}
+	return text1("Changing " + strings.Join(names, ", ") + " in it replaces the object.")
 }

@@ -43,6 +43,7 @@ type column struct {
 	property string
 	path     []string // in the property, of a part of the identifier
 	overlay  bool     // it holds what is write-only within the property
+	main     *column  // of an overlay: the property itself
 	gone     bool
 	kind     kind
 	tags     *tagForm
@@ -92,6 +93,13 @@ func New(s *Schema, l Layout, learnt []string) (*Type, error) {
 		c := &t.columns[i]
 		c.Column = t.Table.Column(c.Name)
 		t.byName[c.Name] = c
+	}
+	for i := range t.columns {
+		if c := &t.columns[i]; c.overlay {
+			if c.main = t.main(c.property); c.main == nil {
+				return nil, fmt.Errorf("its layout lacks the property %s", c.property)
+			}
+		}
 	}
 	for _, id := range s.Identifier {
 		p := l.identity(id)
@@ -195,6 +203,14 @@ func (s *Schema) nested(c *column) {
 		return
 	}
 	c.readOnly, c.secrets, c.fixed = s.within(s.ReadOnly, c.property), s.within(s.WriteOnly, c.property), s.within(s.CreateOnly, c.property)
+	// What is fixed and cannot be read would seem to change with everything else.
+	c.fixed = slices.DeleteFunc(c.fixed, func(p Path) bool {
+		return slices.ContainsFunc(c.secrets, func(q Path) bool { return slices.Equal(p, q) })
+	})
+	if len(c.fixed) > 0 && !c.Assigned {
+		c.Refixed = refixed(c.fixed)
+		c.Doc += " " + fixedDoc(c.fixed)
+	}
 	s.unsortedIn(c, s.properties()[c.property], nil, map[string]bool{})
 }
 
@@ -382,15 +398,3 @@ func (s *Schema) defaults(c *column, d map[string]any) {
 func quote(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
 func literal(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
-
-// Replaces returns the columns that name what only a replacement changes, but are not
-// fixed as a whole.
-func (t *Type) Replaces() []string {
-	var names []string
-	for _, c := range t.columns {
-		if len(c.fixed) > 0 && !c.CreateOnly && !c.Assigned {
-			names = append(names, c.Name)
-		}
-	}
-	return names
-}

@@ -125,6 +125,11 @@ type Column struct {
 	// value is pulled, under ENFORCE too, unless a user's change is pending.
 	Passed func(from, to string) bool `json:"-"`
 
+	// Refixed tells whether a change from one value to another, neither of them NULL, is
+	// one of a part that is fixed at creation: it replaces the object, although others
+	// of the column do not.
+	Refixed func(from, to string) bool `json:"-"`
+
 	Since int // the module version that added the column; 0 means the first
 }
 
@@ -143,6 +148,12 @@ func (c *Column) Same(a, b Value) bool {
 		return true
 	}
 	return c.Equal != nil && c.Equal(a.text, b.text)
+}
+
+// Replaces reports whether a change of the column from one value to another replaces
+// the object.
+func (c *Column) Replaces(from, to Value) bool {
+	return c.CreateOnly || c.Refixed != nil && from.valid && to.valid && c.Refixed(from.text, to.text)
 }
 
 // HasPassed reports whether the cloud may have moved the column on by itself.
