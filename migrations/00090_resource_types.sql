@@ -21,7 +21,13 @@ COMMENT ON COLUMN iasql_internal.resource_type.changed IS 'Grows with every chan
 COMMENT ON SEQUENCE iasql_internal.resource_type_change IS 'Counts the changes of iasql_internal.resource_type.';
 ALTER TABLE iasql_internal.request ADD COLUMN progress text;
 COMMENT ON COLUMN iasql_internal.request.progress IS 'How far it is, for who waits; NULL: it does not say.';
+ALTER TABLE iasql_internal.managed_table ADD COLUMN fixed_within jsonb NOT NULL DEFAULT '{}';
+COMMENT ON COLUMN iasql_internal.managed_table.fixed_within IS 'By column of type jsonb, the paths of what is fixed in it when an object is created.';
+ALTER TABLE public.iasql_operations ADD COLUMN request text;
+COMMENT ON COLUMN public.iasql_operations.request IS 'What the cloud calls the request, where it goes on after the call was answered: how it ends is asked by this name.';
 
 -- +goose Down
+ALTER TABLE iasql_internal.managed_table DROP COLUMN fixed_within CASCADE;
+ALTER TABLE public.iasql_operations DROP COLUMN request CASCADE;
 ALTER TABLE iasql_internal.request DROP COLUMN progress CASCADE;
 DROP TABLE iasql_internal.resource_type CASCADE;

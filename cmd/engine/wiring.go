@@ -16,6 +16,7 @@ import (
 	"iasql/internal/modules/all"
 	"iasql/internal/modules/awsaccount"
 	"iasql/internal/modules/awstypes"
+	"iasql/internal/platform"
 	"iasql/internal/tracing"
 )
 
@@ -67,7 +68,9 @@ func engineOptions(url, endpoint string, flags engineFlags, log *slog.Logger, m 
 			clients = aws.New(aws.Options{Accounts: awsaccount.LoadCredentials(pool), ReadShare: awsaccount.LoadReadShare(pool), Endpoint: endpoint, Logger: log, Tracer: tracer, Observe: calls})
 			return allModules(clients)
 		},
-		Types:       func(*pgxpool.Pool) modules.Source { return &awstypes.Source{Clients: clients} },
+		Types: func(pool *pgxpool.Pool) modules.Source {
+			return &awstypes.Source{Clients: clients, Learn: platform.LearnFixed(pool)}
+		},
 		Version:     version,
 		Log:         log,
 		Accounts:    flags.Accounts,

@@ -25,7 +25,7 @@ func (t *Type) Patch(have, want modules.Row, columns []string) (string, error) {
 			return "", fmt.Errorf("column %s of %s is none that can be written", name, t.Table.Name)
 		}
 		if c.final {
-			return "", &modules.Error{Class: modules.Invalid, Code: "NotUpdatable",
+			return "", &modules.Error{Class: modules.Invalid, Code: "FixedSecret",
 				Message: fmt.Sprintf("column %s is fixed when the object is made, and cannot be read: to have another value, delete the record and insert it again", name)}
 		}
 		if c.overlay && slices.ContainsFunc(columns, func(other string) bool {

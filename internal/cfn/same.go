@@ -23,11 +23,11 @@ func sameText(a, b string) bool {
 	return errX == nil && errY == nil && (x == y || aws.SamePolicy(x.String(), y.String()))
 }
 
-// sameJSON reports whether two values of a column mean the same to AWS, but for what it
-// says itself in them, and for what is not read.
-func (c *column) sameJSON(a, b string) bool {
-	x, errX := c.normal(a)
-	y, errY := c.normal(b)
+// sameJSON reports whether two values of a column mean the same to AWS, but for what is at
+// some paths, and for what is not read.
+func (c *column) sameJSON(a, b string, but []Path) bool {
+	x, errX := c.normal(a, but)
+	y, errY := c.normal(b, but)
 	if errX != nil || errY != nil {
 		return false
 	}
@@ -35,7 +35,7 @@ func (c *column) sameJSON(a, b string) bool {
 }
 
 // normal returns a value of the column in the one form that all have that mean the same.
-func (c *column) normal(text string) (string, error) {
+func (c *column) normal(text string, but []Path) (string, error) {
 	value, err := decode([]byte(text))
 	if err != nil {
 		return "", err
@@ -45,7 +45,7 @@ func (c *column) normal(text string) (string, error) {
 			value = inner
 		}
 	}
-	for _, p := range c.readOnly {
+	for _, p := range but {
 		value = without(value, p)
 	}
 	for _, p := range c.secrets {

@@ -209,6 +209,9 @@ func (s *Schema) nested(c *column) {
 	})
 	if len(c.fixed) > 0 && !c.Assigned {
 		c.Refixed = refixed(c.fixed)
+		for _, p := range c.fixed {
+			c.FixedWithin = append(c.FixedWithin, "lax "+s.jsonPath(c.property, p))
+		}
 		c.Doc += " " + fixedDoc(c.fixed)
 	}
 	s.unsortedIn(c, s.properties()[c.property], nil, map[string]bool{})
@@ -252,7 +255,10 @@ func (s *Schema) meaning(c *column, d map[string]any) {
 		c.EmptyIsNull = true
 		c.text = slices.Contains(texts(d["type"]), "string")
 		copied := *c
-		c.Equal = copied.sameJSON
+		c.Equal = func(a, b string) bool { return copied.sameJSON(a, b, nil) }
+		if len(c.readOnly) > 0 && !c.Assigned {
+			c.AssignedWithin = func(have, cloud string) bool { return copied.sameJSON(have, cloud, copied.readOnly) }
+		}
 	case modules.TypeText:
 		if !c.Assigned && !c.WriteOnly {
 			c.Equal = sameText

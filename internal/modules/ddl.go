@@ -387,6 +387,8 @@ type Flags struct {
 	// Fixed are fixed at creation: changing one replaces the object, but for setting
 	// one to NULL that is among FixedChosen.
 	Fixed, FixedChosen []string
+	// FixedWithin are, by column, the paths of what is fixed at creation in it.
+	FixedWithin map[string][]string
 	// Names are the columns by which users know an object's name.
 	Names []string
 	// NaturalKey tells which record is meant in another account too, where the
@@ -398,7 +400,7 @@ type Flags struct {
 // them.
 func (t *Table) ColumnFlags() Flags {
 	f := Flags{Identity: []string{}, Assigned: []string{}, WriteOnly: []string{}, Columns: []string{}, Local: []string{}, NaturalKey: []string{},
-		Fixed: []string{}, FixedChosen: []string{}, Names: append([]string{}, t.NameColumns()...)}
+		Fixed: []string{}, FixedChosen: []string{}, FixedWithin: map[string][]string{}, Names: append([]string{}, t.NameColumns()...)}
 	f.Identity = append(f.Identity, t.Identity()...)
 	for i := range t.Columns {
 		c := &t.Columns[i]
@@ -413,6 +415,9 @@ func (t *Table) ColumnFlags() Flags {
 			if c.Chosen {
 				f.FixedChosen = append(f.FixedChosen, c.Name)
 			}
+		}
+		if len(c.FixedWithin) > 0 && !c.CreateOnly {
+			f.FixedWithin[c.Name] = c.FixedWithin
 		}
 		if c.Local {
 			f.Local = append(f.Local, c.Name)

@@ -125,10 +125,15 @@ type Column struct {
 	// value is pulled, under ENFORCE too, unless a user's change is pending.
 	Passed func(from, to string) bool `json:"-"`
 
+	// AssignedWithin tells whether two values, neither of them NULL, differ in nothing but
+	// parts that the cloud assigns: such a difference is always pulled.
+	AssignedWithin func(have, cloud string) bool `json:"-"`
 	// Refixed tells whether a change from one value to another, neither of them NULL, is
 	// one of a part that is fixed at creation: it replaces the object, although others
 	// of the column do not.
 	Refixed func(from, to string) bool `json:"-"`
+	// FixedWithin are those parts, as paths of PostgreSQL in a column of type jsonb.
+	FixedWithin []string
 
 	Since int // the module version that added the column; 0 means the first
 }
@@ -154,6 +159,11 @@ func (c *Column) Same(a, b Value) bool {
 // the object.
 func (c *Column) Replaces(from, to Value) bool {
 	return c.CreateOnly || c.Refixed != nil && from.valid && to.valid && c.Refixed(from.text, to.text)
+}
+
+// Assigns reports whether the cloud decides in what two values of the column differ.
+func (c *Column) Assigns(have, cloud Value) bool {
+	return c.Assigned || c.AssignedWithin != nil && have.valid && cloud.valid && c.AssignedWithin(have.text, cloud.text)
 }
 
 // HasPassed reports whether the cloud may have moved the column on by itself.

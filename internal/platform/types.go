@@ -36,9 +36,7 @@ func Types(ctx context.Context, pool *pgxpool.Pool, since int64) (list []modules
 // table and its columns names, build makes sure that there can be a table.
 func KeepType(ctx context.Context, pool *pgxpool.Pool, d *modules.Description, lay func() error, build func(*modules.Description) (*modules.Module, error)) error {
 	return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
-		// Two who install the same one give it the same names; changes become visible in
-		// their order.
-		if _, err := tx.Exec(ctx, `LOCK TABLE iasql_internal.resource_type IN SHARE ROW EXCLUSIVE MODE`); err != nil {
+		if err := lockTypes(ctx, tx); err != nil {
 			return err
 		}
 		var version string
@@ -68,6 +66,13 @@ func KeepType(ctx context.Context, pool *pgxpool.Pool, d *modules.Description, l
 			d.Name, d.Version, strings.ReplaceAll(d.Schema, "\x00", ""), string(d.Layout), d.Revision)
 		return err
 	})
+}
+
+// lockTypes lets others wait who change resource types: two who install the same one give
+// it the same names, and changes become visible in their order.
+func lockTypes(ctx context.Context, tx pgx.Tx) error {
+	_, err := tx.Exec(ctx, `LOCK TABLE iasql_internal.resource_type IN SHARE ROW EXCLUSIVE MODE`)
+	return err
 }
 
 // InstallTypes makes the tables of types, or alters those of an earlier schema, and returns
@@ -121,6 +126,32 @@ func InstalledTypes(ctx context.Context, pool *pgxpool.Pool, pattern string) ([]
 		return nil, err
 	}
 	return pgx.CollectRows(rows, pgx.RowTo[string])
+}
+
+// LearnFixed returns a function that keeps that columns of a type's table are fixed at
+// creation: every engine takes a change of them for a replacement from now on.
+func LearnFixed(pool *pgxpool.Pool) func(ctx context.Context, typeName string, columns []string) error {
+	return func(ctx context.Context, typeName string, columns []string) error {
+		err := pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
+			if err := lockTypes(ctx, tx); err != nil {
+				return err
+			}
+			_, err := tx.Exec(ctx, `
+				WITH learnt AS (
+					UPDATE iasql_internal.resource_type
+					SET learnt = ARRAY(SELECT DISTINCT unnest(learnt || $2::text[]) ORDER BY 1), changed = nextval('iasql_internal.resource_type_change')
+					WHERE name = $1 AND NOT learnt @> $2::text[]
+					RETURNING layout ->> 'table' AS name, learnt
+				)
+				UPDATE iasql_internal.managed_table m SET fixed = ARRAY(SELECT DISTINCT unnest(m.fixed || l.learnt) ORDER BY 1)
+				FROM learnt l WHERE m.name = l.name`, typeName, columns)
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("keep what is fixed of %s: %w", typeName, err)
+		}
+		return nil
+	}
 }
 
 // forgetTypes forgets types that have been uninstalled.

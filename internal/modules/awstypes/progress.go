@@ -101,7 +101,7 @@ func failed(event *types.ProgressEvent) error {
 	if code == "" {
 		code = "Failed"
 	}
-	return &modules.Error{Class: class, Code: code, Message: awssdk.ToString(event.StatusMessage),
+	return &modules.Error{Class: class, Code: code, Message: awssdk.ToString(event.StatusMessage), Ended: true,
 		Permission: class == modules.Denied && event.ErrorCode != types.HandlerErrorCodeInvalidCredentials}
 }
 

@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	gosync "sync"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudcontrol"
+	"github.com/aws/aws-sdk-go-v2/service/cloudcontrol/types"
 
 	"iasql/internal/aws"
 	"iasql/internal/cfn"
@@ -19,6 +21,7 @@ import (
 type resource struct {
 	clients *aws.Clients
 	t       *cfn.Type
+	learn   func(ctx context.Context, typeName string, columns []string) error
 }
 
 // Table implements [modules.Resource].
@@ -135,11 +138,13 @@ func (r *resource) Create(ctx context.Context, scope modules.Scope, want modules
 	if err != nil {
 		return nil, err
 	}
-	out, err := client.CreateResource(ctx, &cloudcontrol.CreateResourceInput{TypeName: &r.t.Name, DesiredState: awssdk.String(string(desired)), ClientToken: &token})
-	if err != nil {
-		return nil, err
+	event, err := r.begun(ctx, client)
+	if event == nil && err == nil {
+		event, err = r.begin(ctx, client, string(desired), token)
 	}
-	event, err := r.wait(ctx, client, out.ProgressEvent)
+	if err == nil {
+		event, err = r.wait(ctx, client, event)
+	}
 	if err != nil {
 		return r.made(ctx, client, event, err)
 	}
@@ -154,8 +159,89 @@ func (r *resource) Create(ctx context.Context, scope modules.Scope, want modules
 	return row, err
 }
 
+// begun returns how far the request is that an earlier call of this creation has begun; nil
+// if none is known. AWS remembers requests for seven days ("GetResourceRequestStatus"), and
+// client tokens for a day and a half ("CreateResource"): without the one, the other would
+// not keep a second creation from making a second object.
+func (r *resource) begun(ctx context.Context, client *cloudcontrol.Client) (*types.ProgressEvent, error) {
+	request := modules.Noted(ctx)
+	if request == "" {
+		return nil, nil
+	}
+	out, err := client.GetResourceRequestStatus(ctx, &cloudcontrol.GetResourceRequestStatusInput{RequestToken: &request})
+	switch {
+	case aws.HasCode(err, "RequestTokenNotFoundException"):
+		return nil, &modules.Error{Class: modules.MayHaveHappened, Code: "RequestForgotten", Err: err,
+			Message: fmt.Sprintf("AWS does not remember the request %s any more, by which the object was to be made: if it is there, delete this record and insert one with its identifier", request)}
+	case err != nil:
+		return nil, err
+	}
+	return out.ProgressEvent, nil
+}
+
+// begin has an object made, and notes the request.
+func (r *resource) begin(ctx context.Context, client *cloudcontrol.Client, desired, token string) (*types.ProgressEvent, error) {
+	out, err := client.CreateResource(ctx, &cloudcontrol.CreateResourceInput{TypeName: &r.t.Name, DesiredState: &desired, ClientToken: &token})
+	if err != nil {
+		return nil, err
+	}
+	if out.ProgressEvent == nil || out.ProgressEvent.RequestToken == nil {
+		return out.ProgressEvent, nil
+	}
+	if err := modules.Note(ctx, *out.ProgressEvent.RequestToken); err != nil {
+		return nil, &modules.Error{Class: modules.MayHaveHappened, Message: err.Error(), Err: err}
+	}
+	return out.ProgressEvent, nil
+}
+
 // Update implements [modules.Updater].
 func (r *resource) Update(ctx context.Context, scope modules.Scope, have, want modules.Row, columns []string) error {
+	client, err := r.client(ctx, scope)
+	if err != nil {
+		return err
+	}
+	failure := r.update(ctx, client, have, want, columns)
+	if !notUpdatable(failure) {
+		return failure
+	}
+	// Which of them it is AWS does not say: each is tried by itself.
+	fixed := columns
+	if len(columns) > 1 {
+		fixed = nil
+		for _, column := range columns {
+			switch err := r.update(ctx, client, have, want, []string{column}); {
+			case notUpdatable(err):
+				fixed = append(fixed, column)
+			case err != nil:
+				return err
+			}
+		}
+	}
+	return r.learnt(ctx, fixed, failure)
+}
+
+// notUpdatable reports whether AWS has said that a property cannot be changed in place.
+func notUpdatable(err error) bool {
+	return aws.HasCode(err, string(types.HandlerErrorCodeNotUpdatable)) || aws.HasCode(err, "NotUpdatableException")
+}
+
+// learnt remembers columns that turned out to be fixed at creation. That a change of them
+// replaces the object nobody could know who asked for it: a person says so once.
+func (r *resource) learnt(ctx context.Context, columns []string, failure error) error {
+	if len(columns) == 0 {
+		return nil
+	}
+	if r.learn != nil {
+		if err := r.learn(ctx, r.t.Name, columns); err != nil {
+			return err
+		}
+	}
+	return &modules.Error{Class: modules.Invalid, Code: "NotUpdatable", Err: failure,
+		Message: fmt.Sprintf("AWS cannot change %s in place, which its schema does not say: SELECT iasql_retry() replaces the object, and so does every later change", strings.Join(columns, ", "))}
+}
+
+// update changes columns by one call.
+func (r *resource) update(ctx context.Context, client *cloudcontrol.Client, have, want modules.Row, columns []string) error {
 	patch, err := r.t.Patch(have, want, columns)
 	if err != nil || patch == "" {
 		return err
@@ -163,10 +249,6 @@ func (r *resource) Update(ctx context.Context, scope modules.Scope, have, want m
 	identifier, ok := r.t.Identifier(have)
 	if !ok {
 		return errors.New("the object has no identifier")
-	}
-	client, err := r.client(ctx, scope)
-	if err != nil {
-		return err
 	}
 	out, err := client.UpdateResource(ctx, &cloudcontrol.UpdateResourceInput{TypeName: &r.t.Name, Identifier: &identifier, PatchDocument: &patch})
 	if err != nil {

@@ -22,7 +22,12 @@ import (
 
 // Source finds resource types in an account's registry, and makes modules of them. It
 // implements [modules.Source].
-type Source struct{ Clients *aws.Clients }
+type Source struct {
+	Clients *aws.Clients
+	// Learn keeps that columns of a type's table are fixed at creation, which its schema
+	// does not say; nil does not.
+	Learn func(ctx context.Context, typeName string, columns []string) error
+}
 
 // named is what names of types and patterns of such look like.
 var named = regexp.MustCompile(`^[A-Za-z0-9*?]+::[A-Za-z0-9*?]+(::[A-Za-z0-9*?]+)?$`)
@@ -170,6 +175,6 @@ func (s *Source) Module(d *modules.Description) (*modules.Module, error) {
 	}
 	return &modules.Module{
 		Name: d.Name, Version: d.Revision, Doc: t.Table.Doc, Dependencies: []string{"aws_account"},
-		Resources: []modules.Resource{&resource{clients: s.Clients, t: t}},
+		Resources: []modules.Resource{&resource{clients: s.Clients, t: t, learn: s.Learn}},
 	}, nil
 }
