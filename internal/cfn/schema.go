@@ -84,6 +84,9 @@ func Parse(text []byte) (*Schema, error) {
 	s.ReadOnly, s.WriteOnly = s.paths("readOnlyProperties"), s.paths("writeOnlyProperties")
 	s.CreateOnly = append(s.paths("createOnlyProperties"), s.paths("conditionalCreateOnlyProperties")...)
 	s.Required = texts(s.root["required"])
+	if err := s.readIdentifier(); err != nil {
+		return nil, err
+	}
 	s.readHandlers()
 	s.readTagging()
 	s.Transforms, s.Deprecated = map[string]bool{}, map[string]bool{}
@@ -98,7 +101,7 @@ func Parse(text []byte) (*Schema, error) {
 			s.Deprecated[p[0]] = true
 		}
 	}
-	return s, s.readIdentifier()
+	return s, nil
 }
 
 // checkDepth fails for JSON that is nested so deep that nobody could have meant it.
@@ -157,12 +160,37 @@ func (s *Schema) readHandlers() {
 			continue
 		}
 		asks, _ := handler["handlerSchema"].(map[string]any)
-		for _, name := range texts(asks["required"]) {
-			if s.properties()[name] != nil {
-				s.ListBy = append(s.ListBy, name)
+		s.ListBy = s.asked(asks)
+	}
+}
+
+// asked returns the properties that a listing needs: those that are required, and those of
+// the first alternative of which it is known what they can be.
+func (s *Schema) asked(asks map[string]any) []string {
+	known := func(names []string) []string {
+		return slices.DeleteFunc(names, func(name string) bool { return s.properties()[name] == nil })
+	}
+	names := known(texts(asks["required"]))
+	for _, alternatives := range []string{"oneOf", "anyOf"} {
+		list, _ := asks[alternatives].([]any)
+		var first []string
+		for _, a := range list {
+			alternative, _ := a.(map[string]any)
+			wants := known(texts(alternative["required"]))
+			if len(wants) == 0 {
+				continue
+			}
+			if first == nil {
+				first = wants
+			}
+			if !slices.ContainsFunc(s.parametersOf(wants), func(p Parameter) bool { return len(p.Values) == 0 && p.Of == "" }) {
+				first = wants
+				break
 			}
 		}
+		names = append(names, first...)
 	}
+	return names
 }
 
 func (s *Schema) readTagging() {

@@ -63,7 +63,7 @@ func New(s *Schema, l Layout, learnt []string) (*Type, error) {
 	for operation := range s.Handlers {
 		t.Schema.Handlers[operation] = true
 	}
-	t.Schema.ListBy = s.parameters()
+	t.Schema.ListBy = s.parametersOf(s.ListBy)
 	doc := s.Description
 	if doc == "" {
 		doc = "Objects of the type " + s.Name + "."
@@ -190,6 +190,9 @@ func (s *Schema) flags(c *column) {
 		if c.kind != kindText {
 			c.Doc += " JSON, as a text."
 		}
+		if !fixed {
+			c.Doc += " AWS may take it for not given by an UPDATE of the record that does not set it."
+		}
 	default:
 		c.CreateOnly = fixed
 		c.Required = required && c.Since <= 1
@@ -276,10 +279,10 @@ func (s *Schema) overlay(c *column) {
 	c.Doc = fmt.Sprintf("What of %s can be written and not read (%s): JSON of the same shape, as a text.", c.property, text1(strings.Join(names, ", ")))
 }
 
-// parameters returns what a listing needs.
-func (s *Schema) parameters() []Parameter {
+// parametersOf returns what a listing needs.
+func (s *Schema) parametersOf(names []string) []Parameter {
 	var out []Parameter
-	for _, name := range s.ListBy {
+	for _, name := range names {
 		p := Parameter{Property: name, Part: slices.IndexFunc(s.Identifier, func(id Path) bool { return len(id) == 1 && id[0] == name })}
 		d := s.resolve(s.properties()[name])
 		p.Values = texts(d["enum"])

@@ -237,7 +237,7 @@ func (r *resource) learnt(ctx context.Context, columns []string, failure error) 
 		}
 	}
 	return &modules.Error{Class: modules.Invalid, Code: "NotUpdatable", Err: failure,
-		Message: fmt.Sprintf("AWS cannot change %s in place, which its schema does not say: SELECT iasql_retry() replaces the object, and so does every later change", strings.Join(columns, ", "))}
+		Message: fmt.Sprintf("AWS cannot change %s in place, which its schema does not say: iasql_retry('%s', id) replaces the object, and so does every later change", strings.Join(columns, ", "), r.t.Table.Name)}
 }
 
 // update changes columns by one call.
