@@ -107,6 +107,7 @@ func Parse(text []byte) (*Schema, error) {
 // checkDepth fails for JSON that is nested so deep that nobody could have meant it.
 func checkDepth(text []byte) error {
 	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.UseNumber()
 	for depth := 0; ; {
 		token, err := dec.Token()
 		if errors.Is(err, io.EOF) {

@@ -217,11 +217,15 @@ func (s *Schema) nested(c *column) {
 		}
 		c.Doc += " " + fixedDoc(c.fixed)
 	}
-	s.unsortedIn(c, s.properties()[c.property], nil, map[string]bool{})
+	budget := 2000
+	s.unsortedIn(c, s.properties()[c.property], nil, map[string]bool{}, &budget)
 }
 
 // unsortedIn notes the lists within a definition whose order means nothing.
-func (s *Schema) unsortedIn(c *column, node any, at Path, above map[string]bool) {
+func (s *Schema) unsortedIn(c *column, node any, at Path, above map[string]bool, budget *int) {
+	if *budget--; *budget < 0 {
+		return
+	}
 	definition, _ := node.(map[string]any)
 	if ref, ok := definition["$ref"].(string); ok {
 		if above[ref] {
@@ -238,11 +242,11 @@ func (s *Schema) unsortedIn(c *column, node any, at Path, above map[string]bool)
 		c.unsorted = append(c.unsorted, slices.Clone(at))
 	}
 	if d["items"] != nil {
-		s.unsortedIn(c, d["items"], append(slices.Clone(at), "*"), above)
+		s.unsortedIn(c, d["items"], append(slices.Clone(at), "*"), above, budget)
 	}
 	members, _ := d["properties"].(map[string]any)
-	for name, m := range members {
-		s.unsortedIn(c, m, append(slices.Clone(at), name), above)
+	for _, name := range sorted(members) {
+		s.unsortedIn(c, members[name], append(slices.Clone(at), name), above, budget)
 	}
 }
 

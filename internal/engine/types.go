@@ -85,6 +85,9 @@ func (e *Engine) installTypes(ctx context.Context, request int64, patterns []str
 		return nil, err
 	}
 	done := 0
+	defer func() { // once for all of them: it has as many parts as there are tables
+		err = errors.Join(err, platform.RenewRecords(context.WithoutCancel(ctx), e.pool))
+	}()
 	for part := range slices.Chunk(names, chunk) {
 		tables, refused, err := e.installChunk(ctx, scope, part)
 		if err != nil {

@@ -100,7 +100,7 @@ func Install(ctx context.Context, pool *pgxpool.Pool, registry *modules.Registry
 				made[m.Name] = append(made[m.Name], t.Name)
 			}
 		}
-		return renewRecords(ctx, tx, registry)
+		return renewRecords(ctx, tx)
 	})
 	return made, err
 }
@@ -251,7 +251,7 @@ func upgrade(ctx context.Context, pool *pgxpool.Pool, registry *modules.Registry
 		if !changed {
 			return nil
 		}
-		return renewRecords(ctx, tx, registry)
+		return renewRecords(ctx, tx)
 	})
 }
 
@@ -361,7 +361,7 @@ func upgradeModule(ctx context.Context, tx pgx.Tx, registry *modules.Registry, m
 }
 
 // renewRecords makes the view of all records anew.
-func renewRecords(ctx context.Context, tx pgx.Tx, registry *modules.Registry) error {
+func renewRecords(ctx context.Context, tx pgx.Tx) error {
 	rows, err := tx.Query(ctx, `SELECT name FROM iasql_internal.managed_table WHERE NOT settings ORDER BY name`)
 	if err != nil {
 		return err
@@ -408,7 +408,7 @@ func Uninstall(ctx context.Context, pool *pgxpool.Pool, registry *modules.Regist
 		if _, err := tx.Exec(ctx, `DELETE FROM public.iasql_tables WHERE "table" = ANY ($1)`, tables); err != nil {
 			return err
 		}
-		if err := renewRecords(ctx, tx, registry); err != nil {
+		if err := renewRecords(ctx, tx); err != nil {
 			return err
 		}
 		for _, m := range going {

@@ -108,9 +108,14 @@ func InstallTypes(ctx context.Context, pool *pgxpool.Pool, registry *modules.Reg
 				}
 			}
 		}
-		return renewRecords(ctx, tx, registry)
+		return nil
 	})
 	return made, err
+}
+
+// RenewRecords makes the view of all records anew, after [InstallTypes].
+func RenewRecords(ctx context.Context, pool *pgxpool.Pool) error {
+	return inDDL(ctx, pool, func(tx pgx.Tx) error { return renewRecords(ctx, tx) })
 }
 
 // InstalledTypes returns the installed types that a pattern means.
