@@ -178,3 +178,16 @@ func (s *Source) Module(d *modules.Description) (*modules.Module, error) {
 		Resources: []modules.Resource{&resource{clients: s.Clients, t: t, learn: s.Learn}},
 	}, nil
 }
+
+// Permissions returns what the handlers of a type need, by operation.
+func (s *Source) Permissions(ctx context.Context, scope modules.Scope, name string) (map[string][]string, error) {
+	d, err := s.Describe(ctx, scope, name)
+	if err != nil {
+		return nil, err
+	}
+	schema, err := parse(&d)
+	if err != nil {
+		return nil, err
+	}
+	return schema.Handlers, nil
+}
