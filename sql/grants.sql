@@ -55,8 +55,8 @@ GRANT SELECT ON public.iasql_tables, public.iasql_audit_log, public.iasql_mode, 
 GRANT INSERT, UPDATE, DELETE ON public.iasql_mode TO iasql_user;
 GRANT UPDATE (value) ON public.iasql_settings TO iasql_user;
 GRANT UPDATE (resolved) ON public.iasql_conflicts TO iasql_user;
-REVOKE EXECUTE ON FUNCTION public.iasql_install(text[]), public.iasql_uninstall(text[]), public.iasql_sync_now(text[]), public.iasql_retry(text, bigint) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION public.iasql_install(text[]), public.iasql_uninstall(text[]), public.iasql_sync_now(text[]), public.iasql_retry(text, bigint) TO iasql_user;
+REVOKE EXECUTE ON FUNCTION public.iasql_install(text[]), public.iasql_uninstall(text[]), public.iasql_types(text), public.iasql_sync_now(text[]), public.iasql_retry(text, bigint) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION public.iasql_install(text[]), public.iasql_uninstall(text[]), public.iasql_types(text), public.iasql_sync_now(text[]), public.iasql_retry(text, bigint) TO iasql_user;
 
 REVOKE EXECUTE ON PROCEDURE public.iasql_begin(text), public.iasql_join(text), public.iasql_commit(text, text, text, text), public.iasql_rollback(boolean), public.iasql_undo(bigint) FROM PUBLIC;
 REVOKE EXECUTE ON FUNCTION public.iasql_preview(), public.iasql_preview_hash() FROM PUBLIC;

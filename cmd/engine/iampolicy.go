@@ -1,13 +1,18 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"iasql/internal/aws"
+	"iasql/internal/modules"
+	"iasql/internal/modules/awstypes"
 	"iasql/internal/permissions"
 )
 
@@ -16,8 +21,9 @@ func iamPolicyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "iam-policy [MODULE…]",
 		Short: "Print the IAM policy that modules need: least privilege, made from their own calls.",
-		Long:  "Print the IAM policy that these modules and those that they depend on need, or all modules: least privilege, made from their own calls.",
-		RunE:  func(_ *cobra.Command, names []string) error { return iamPolicy(names, c) },
+		Long: "Print the IAM policy that these modules and those that they depend on need, or all modules: least privilege, made from their own calls. " +
+			"Of a resource type, such as AWS::SES::Template, the account's registry says what its handlers need: it is asked with the credentials of the environment.",
+		RunE: func(cmd *cobra.Command, names []string) error { return iamPolicy(cmd.Context(), names, c) },
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
@@ -27,14 +33,25 @@ func iamPolicyCommand() *cobra.Command {
 }
 
 // iamPolicy prints the IAM policy document of these modules.
-func iamPolicy(wanted []string, options permissions.Options) error {
+func iamPolicy(ctx context.Context, wanted []string, options permissions.Options) error {
+	source := &awstypes.Source{Clients: aws.New(aws.Options{Endpoint: os.Getenv("AWS_ENDPOINT_URL")})}
+	var types []string
+	modulesOnly := slices.DeleteFunc(slices.Clone(wanted), func(name string) bool {
+		if source.Names(name) {
+			types = append(types, name)
+		}
+		return source.Names(name)
+	})
+	if len(types) > 0 && len(modulesOnly) == 0 {
+		modulesOnly = []string{"aws_account"}
+	}
 	registry, err := descriptions()
 	if err != nil {
 		return err
 	}
 	list := registry.Modules()
-	if len(wanted) > 0 {
-		if list, err = registry.Closure(wanted...); err != nil {
+	if len(modulesOnly) > 0 {
+		if list, err = registry.Closure(modulesOnly...); err != nil {
 			var known []string
 			for _, m := range registry.Modules() {
 				known = append(known, m.Name)
@@ -49,6 +66,13 @@ func iamPolicy(wanted []string, options permissions.Options) error {
 	doc, err := permissions.Policy(names, options)
 	if err != nil {
 		return err
+	}
+	for _, name := range types {
+		handlers, err := source.Permissions(ctx, modules.Scope{}, name)
+		if err != nil {
+			return err
+		}
+		doc.AddType(name, handlers, options)
 	}
 	enc := json.NewEncoder(os.Stdout)
 	enc.SetIndent("", "  ")

@@ -15,6 +15,8 @@ import (
 	"iasql/internal/modules"
 	"iasql/internal/modules/all"
 	"iasql/internal/modules/awsaccount"
+	"iasql/internal/modules/awstypes"
+	"iasql/internal/platform"
 	"iasql/internal/tracing"
 )
 
@@ -59,10 +61,15 @@ func engineOptions(url, endpoint string, flags engineFlags, log *slog.Logger, m 
 			m.Cycle(o.Kind, o.Took, o.Report.Pushed, o.Report.Pulled, len(o.Report.Errors), o.Err)
 		}
 	}
+	var clients *aws.Clients
 	return engine.Options{
 		DatabaseURL: url,
 		Registry: func(pool *pgxpool.Pool) (*modules.Registry, error) {
-			return allModules(aws.New(aws.Options{Accounts: awsaccount.LoadCredentials(pool), ReadShare: awsaccount.LoadReadShare(pool), Endpoint: endpoint, Logger: log, Tracer: tracer, Observe: calls}))
+			clients = aws.New(aws.Options{Accounts: awsaccount.LoadCredentials(pool), ReadShare: awsaccount.LoadReadShare(pool), Endpoint: endpoint, Logger: log, Tracer: tracer, Observe: calls})
+			return allModules(clients)
+		},
+		Types: func(pool *pgxpool.Pool) modules.Source {
+			return &awstypes.Source{Clients: clients, Learn: platform.LearnFixed(pool)}
 		},
 		Version:     version,
 		Log:         log,

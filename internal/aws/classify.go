@@ -122,6 +122,18 @@ var codes = map[string]modules.Class{
 	// EKS: a role that it has made itself is not known everywhere yet.
 	"ResourcePropagationDelayException": modules.Dependency,
 
+	// Cloud Control: another operation on the object is under way; the same request is
+	// being made with the same client token.
+	"ConcurrentOperationException": modules.Dependency,
+	"ClientTokenConflictException": modules.Dependency,
+	// Neither says anything of an object.
+	"TypeNotFoundException":         modules.Invalid,
+	"RequestTokenNotFoundException": modules.Invalid,
+	// What a handler has met ("Errors" of GetResource).
+	"GeneralServiceException":     modules.Transient,
+	"NotStabilizedException":      modules.Transient,
+	"InvalidCredentialsException": modules.Denied,
+
 	// Not allowed.
 	"AccountProblem":                      modules.Denied,
 	"AllAccessDisabled":                   modules.Denied,

@@ -76,7 +76,7 @@ func (cs *columns) look(c *modules.Column) {
 			cs.left.pending = true
 			cs.left.held(&cs.left.paused, c.Name, modules.Null)
 		default:
-			cs.push(c)
+			cs.push(c, have, modules.Null)
 		}
 		return
 	}
@@ -91,7 +91,7 @@ func (cs *columns) look(c *modules.Column) {
 	if v == verdictPull && !c.Assigned && cs.policy.asksDrift(m) && s.drifted(c) {
 		v = cs.askDrift(c, have, cloud)
 	}
-	if c.CreateOnly && v == verdictPush {
+	if v == verdictPush && c.Replaces(cloud, have) {
 		v = cs.unasked(c, have)
 	}
 	if (v == verdictPush || v == verdictPushConflict) && !s.Follows && s.sameName(c) {
@@ -106,10 +106,10 @@ func (cs *columns) look(c *modules.Column) {
 			cs.d.Pull[c.Name] = cloud
 		}
 	case verdictPush:
-		cs.push(c)
+		cs.push(c, have, cloud)
 	case verdictPushConflict:
 		cs.d.Conflicts = append(cs.d.Conflicts, conflict)
-		cs.push(c)
+		cs.push(c, have, cloud)
 	case verdictPullConflict:
 		if unrecorded { // it may have one before long
 			cs.unnamed = c.Name
@@ -183,9 +183,9 @@ func (cs *columns) unasked(c *modules.Column, have modules.Value) verdict {
 }
 
 // push notes that a column is to be pushed.
-func (cs *columns) push(c *modules.Column) {
+func (cs *columns) push(c *modules.Column, have, cloud modules.Value) {
 	cs.d.Push = append(cs.d.Push, c.Name)
-	cs.replace = cs.replace || c.CreateOnly
+	cs.replace = cs.replace || c.Replaces(cloud, have)
 }
 
 // secret looks at a column that can be written and not read. A secret waits in

@@ -40,7 +40,7 @@ func compare(s *Subject, c *modules.Column, m modes.Mode, have, cloud modules.Va
 	switch {
 	case c.Same(have, cloud):
 		return verdictSame, base
-	case c.Assigned, m.CloudWins(), c.Chosen && have.IsNull():
+	case c.Assigns(have, cloud), m.CloudWins(), c.Chosen && have.IsNull():
 		return verdictPull, base
 	case !pending && c.HasPassed(have, cloud):
 		return verdictPull, base // there is no way back

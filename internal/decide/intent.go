@@ -43,7 +43,9 @@ type Intent struct {
 	Key string
 	// Token is the idempotency token of a creation: made again with it, a creation
 	// makes nothing new.
-	Token   string
+	Token string
+	// Request is what the cloud calls what the call has begun; "" where it is not known.
+	Request string
 	Columns map[string]ValueChange // without the values of secrets (R16)
 	UpTo    int64                  // the newest audit row of the record when the intent was written
 	// Replaces: see [Op.Replaces].

@@ -129,7 +129,11 @@ func (e *Engine) runCycle(ctx context.Context, account string, kind store.Kind, 
 	if err != nil {
 		return store.Report{}, err
 	}
-	cycle, err := e.newCycle(ctx, account, kind, options)
+	err = e.learnTypesUpTo(ctx, lease.Types)
+	var cycle *sync.Engine
+	if err == nil {
+		cycle, err = e.newCycle(ctx, account, kind, options)
+	}
 	if err != nil {
 		return store.Report{}, errors.Join(err, lease.Release(store.Report{}, err))
 	}

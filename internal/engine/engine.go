@@ -34,8 +34,11 @@ type Options struct {
 	// Registry builds the modules, given the pool that modules may read their
 	// settings tables with.
 	Registry func(pool *pgxpool.Pool) (*modules.Registry, error)
-	Version  string
-	Log      *slog.Logger
+	// Types finds the resource types that become modules when they are installed; nil:
+	// there are none.
+	Types   func(pool *pgxpool.Pool) modules.Source
+	Version string
+	Log     *slog.Logger
 	// Accounts bounds the accounts whose cycles run at once in this engine; 0
 	// means 16.
 	Accounts int
@@ -73,6 +76,9 @@ type Engine struct {
 	turns    turns
 	said     obstacles
 	requests requests
+	types    modules.Source
+	learning gosync.Mutex
+	learnt   int64      // what is known of the database's resource types
 	looking  gosync.Map // accounts that are about to be looked at again (see lookForLock)
 }
 
@@ -132,6 +138,12 @@ func Start(ctx context.Context, options Options) (*Engine, error) {
 func (e *Engine) start(ctx context.Context, accounts int) error {
 	var err error
 	if e.registry, err = e.options.Registry(e.pool); err != nil {
+		return err
+	}
+	if e.options.Types != nil {
+		e.types = e.options.Types(e.pool)
+	}
+	if err := e.learnTypes(ctx); err != nil {
 		return err
 	}
 	e.database = &postgres.Database{Pool: e.pool, Registry: e.registry, Log: e.log}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -54,7 +55,11 @@ func (e *Engine) workRequest(ctx context.Context, job *river.Job[requestArgs]) e
 
 // work answers a request, unless that has to go on later.
 func (e *Engine) work(ctx context.Context, request int64, kind string, args json.RawMessage) (err error) {
-	result, failure := e.answer(ctx, request, kind, args)
+	var result any
+	failure := e.learnTypes(ctx)
+	if failure == nil {
+		result, failure = e.answer(ctx, request, kind, args)
+	}
 	if failure != nil && (kind == "commit" || kind == "revert") && e.goesOn(ctx, request, failure) {
 		e.log.WarnContext(ctx, "a batch goes on later", withCycle(failure, "request", request, "kind", kind)...)
 		return nil
@@ -99,7 +104,9 @@ func describe(err error) problem {
 func (e *Engine) answer(ctx context.Context, request int64, kind string, args json.RawMessage) (any, error) {
 	switch kind {
 	case "install":
-		return e.install(ctx, args)
+		return e.install(ctx, request, args)
+	case "types":
+		return e.offered(ctx, args)
 	case "uninstall":
 		return e.uninstall(ctx, args)
 	case "sync":
@@ -122,15 +129,21 @@ type installedTable struct {
 	Count  int64  `json:"record_count"`
 }
 
-func (e *Engine) install(ctx context.Context, raw json.RawMessage) (any, error) {
+func (e *Engine) install(ctx context.Context, request int64, raw json.RawMessage) (any, error) {
 	var args moduleArgs
 	if err := json.Unmarshal(raw, &args); err != nil {
 		return nil, err
 	}
-	made, err := platform.Install(ctx, e.pool, e.registry, args.Modules)
+	ours, types := e.split(args.Modules)
+	made, err := platform.Install(ctx, e.pool, e.registry, ours)
 	if err != nil {
 		return nil, err
 	}
+	theirTypes, err := e.installTypes(ctx, request, types)
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(made, theirTypes)
 	tables := []installedTable{}
 	if len(made) == 0 {
 		return tables, nil
@@ -174,7 +187,12 @@ func (e *Engine) uninstall(ctx context.Context, raw json.RawMessage) (any, error
 	if err := json.Unmarshal(raw, &args); err != nil {
 		return nil, err
 	}
-	return platform.Uninstall(ctx, e.pool, e.registry, args.Modules)
+	ours, types := e.split(args.Modules)
+	types, err := e.installedTypes(ctx, types)
+	if err != nil {
+		return nil, err
+	}
+	return platform.Uninstall(ctx, e.pool, e.registry, append(ours, types...))
 }
 
 type syncNowArgs struct {

@@ -1,6 +1,8 @@
 package modules
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"strings"
 )
@@ -18,7 +20,7 @@ func (t *Table) DDL(lookup func(name string) *Table) []string {
 		defs = append(defs, c.ddl())
 	}
 	for _, unique := range t.uniques() {
-		defs = append(defs, fmt.Sprintf("CONSTRAINT %s UNIQUE (%s)", quote(t.Name+"_"+strings.Join(unique, "_")+"_key"), quoteAll(unique)))
+		defs = append(defs, fmt.Sprintf("CONSTRAINT %s UNIQUE (%s)", quote(named(t.Name, strings.Join(unique, "_"), "key")), quoteAll(unique)))
 	}
 	statements := []string{
 		fmt.Sprintf("CREATE TABLE public.%s (\n    %s\n)", quote(t.Name), strings.Join(defs, ",\n    ")),
@@ -96,14 +98,14 @@ func (t *Table) checks(c *Column) []check {
 	if c == nil {
 		list := make([]check, len(t.Checks))
 		for i, condition := range t.Checks {
-			list[i] = check{fmt.Sprintf("%s_check_%d", t.Name, i+1), condition}
+			list[i] = check{named(t.Name, fmt.Sprintf("check_%d", i+1)), condition}
 		}
 		return list
 	}
 	if t.hides(c) { // the row never has the value: the vault's trigger checks it
-		return []check{{name: t.Name + "_" + c.Name + "_check"}}
+		return []check{{name: named(t.Name, c.Name, "check")}}
 	}
-	values := check{name: t.Name + "_" + c.Name + "_enum"}
+	values := check{name: named(t.Name, c.Name, "enum")}
 	// What the cloud assigns may be a value that is newer than this list.
 	if len(c.Enum) > 0 && !c.Assigned {
 		list := make([]string, len(c.Enum))
@@ -112,7 +114,7 @@ func (t *Table) checks(c *Column) []check {
 		}
 		values.condition = fmt.Sprintf("%s IN (%s)", quote(c.Name), strings.Join(list, ", "))
 	}
-	return []check{{t.Name + "_" + c.Name + "_check", c.Check}, values}
+	return []check{{named(t.Name, c.Name, "check"), c.Check}, values}
 }
 
 // renewDDL returns the statement that gives a table the present form of a
@@ -196,7 +198,7 @@ func (t *Table) referenceDDL(c *Column, lookup func(string) *Table) []string {
 		quote(t.Name), quote(t.foreignKey(c, columns)), quoteAll(columns), quote(c.References.Table), quoteAll(targets))}
 	if c.Name != ColumnAccount && c.Name != ColumnRegion && !c.Identity {
 		statements = append(statements, fmt.Sprintf("CREATE INDEX %s ON public.%s (%s)",
-			quote(t.Name+"_"+c.Name+"_idx"), quote(t.Name), quote(c.Name)))
+			quote(named(t.Name, c.Name, "idx")), quote(t.Name), quote(c.Name)))
 	}
 	return append(statements, t.partsDDL(c, lookup)...)
 }
@@ -342,7 +344,7 @@ $$`, t.vaultFunction(), strings.Join(onInsert, "\n"), strings.Join(onUpdate, "\n
 func (t *Table) DropSecretChecks() []string {
 	var statements []string
 	for _, name := range t.Secrets() {
-		statements = append(statements, fmt.Sprintf("ALTER TABLE public.%s DROP CONSTRAINT IF EXISTS %s", quote(t.Name), quote(t.Name+"_"+name+"_check")))
+		statements = append(statements, fmt.Sprintf("ALTER TABLE public.%s DROP CONSTRAINT IF EXISTS %s", quote(t.Name), quote(named(t.Name, name, "check"))))
 	}
 	return statements
 }
@@ -385,6 +387,8 @@ type Flags struct {
 	// Fixed are fixed at creation: changing one replaces the object, but for setting
 	// one to NULL that is among FixedChosen.
 	Fixed, FixedChosen []string
+	// FixedWithin are, by column, the paths of what is fixed at creation in it.
+	FixedWithin map[string][]string
 	// Names are the columns by which users know an object's name.
 	Names []string
 	// NaturalKey tells which record is meant in another account too, where the
@@ -396,7 +400,7 @@ type Flags struct {
 // them.
 func (t *Table) ColumnFlags() Flags {
 	f := Flags{Identity: []string{}, Assigned: []string{}, WriteOnly: []string{}, Columns: []string{}, Local: []string{}, NaturalKey: []string{},
-		Fixed: []string{}, FixedChosen: []string{}, Names: append([]string{}, t.NameColumns()...)}
+		Fixed: []string{}, FixedChosen: []string{}, FixedWithin: map[string][]string{}, Names: append([]string{}, t.NameColumns()...)}
 	f.Identity = append(f.Identity, t.Identity()...)
 	for i := range t.Columns {
 		c := &t.Columns[i]
@@ -412,6 +416,9 @@ func (t *Table) ColumnFlags() Flags {
 				f.FixedChosen = append(f.FixedChosen, c.Name)
 			}
 		}
+		if len(c.FixedWithin) > 0 && !c.CreateOnly {
+			f.FixedWithin[c.Name] = c.FixedWithin
+		}
 		if c.Local {
 			f.Local = append(f.Local, c.Name)
 		} else {
@@ -425,6 +432,19 @@ func (t *Table) ColumnFlags() Flags {
 		}
 	}
 	return f
+}
+
+// named returns the name of what a table has, made of parts. PostgreSQL cuts names at 63
+// bytes, after which two could be the same: of a longer one the middle is a sum of itself.
+func named(parts ...string) string {
+	const most = 63
+	name := strings.Join(parts, "_")
+	if len(name) <= most {
+		return name
+	}
+	sum := sha256.Sum256([]byte(name))
+	end := "_" + hex.EncodeToString(sum[:4]) + "_" + parts[len(parts)-1]
+	return strings.ToValidUTF8(name[:max(0, most-len(end))], "") + end
 }
 
 func quote(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }

@@ -69,7 +69,10 @@ type Error struct {
 	// Permission: what is denied is the permission of a caller that the cloud knows, not
 	// its credentials, which may be renewed at any time.
 	Permission bool
-	Err        error // the cause, if any
+	// Ended: the cloud says how a request ended that may have been made by an earlier
+	// call. It has failed, and made nothing.
+	Ended bool
+	Err   error // the cause, if any
 }
 
 // Error returns the code and the message.
@@ -110,6 +113,12 @@ func NotPermitted(err error) bool {
 		}
 	}
 	return false
+}
+
+// HasEnded reports whether the error says of an earlier call, too, that it has failed.
+func HasEnded(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Ended
 }
 
 // Unread is the error of a reading that the cloud did not permit for some objects, or

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 )
 
 // Module is a named set of resources that is installed, upgraded and
@@ -41,8 +43,16 @@ func (m *Module) Tables() []*Table {
 	return tables
 }
 
-// Registry holds the modules this engine was built with.
+// Registry holds the modules that an engine knows: those it was built with, and
+// resource types that it has been told of since ([Registry.Extend]). It is safe for
+// concurrent use, and forgets nothing.
 type Registry struct {
+	extend  sync.Mutex
+	content atomic.Pointer[content]
+}
+
+// content is what a registry holds; it is not changed any more once it is there.
+type content struct {
 	modules   []*Module // in dependency order
 	byName    map[string]*Module
 	resources map[string]Resource // by table
@@ -54,7 +64,34 @@ type Registry struct {
 // NewRegistry checks the modules' descriptions and their dependencies and
 // returns a registry of them. Its errors are defects of the modules.
 func NewRegistry(list ...*Module) (*Registry, error) {
-	r := &Registry{
+	r := &Registry{}
+	c, err := newContent(list, nil)
+	r.content.Store(c)
+	return r, err
+}
+
+// Extend adds modules; one of a name that is known already takes that one's place.
+// If something is wrong with one of them, nothing is added.
+func (r *Registry) Extend(list ...*Module) error {
+	r.extend.Lock()
+	defer r.extend.Unlock()
+	newer := make(map[string]bool, len(list))
+	for _, m := range list {
+		newer[m.Name] = true
+	}
+	all := slices.DeleteFunc(slices.Clone(r.Modules()), func(m *Module) bool { return newer[m.Name] })
+	c, err := newContent(append(all, list...), r.content.Load().byName)
+	if err != nil {
+		return err
+	}
+	r.content.Store(c)
+	return nil
+}
+
+// newContent returns what a registry of these modules holds; those among valid have been
+// checked before.
+func newContent(list []*Module, valid map[string]*Module) (*content, error) {
+	c := &content{
 		byName:    map[string]*Module{},
 		resources: map[string]Resource{},
 		tables:    map[string]*Table{},
@@ -62,38 +99,45 @@ func NewRegistry(list ...*Module) (*Registry, error) {
 		functions: map[string]*Function{},
 	}
 	for _, m := range list {
-		if err := r.add(m); err != nil {
+		if err := c.add(m, valid[m.Name] == m); err != nil {
 			return nil, err
 		}
 	}
-	ordered, err := r.Closure(slices.Sorted(maps.Keys(r.byName))...)
+	ordered, err := c.closure(slices.Sorted(maps.Keys(c.byName))...)
 	if err != nil {
 		return nil, err
 	}
-	r.modules = ordered
-	if err := r.addFunctions(); err != nil {
+	c.modules = ordered
+	if err := c.addFunctions(); err != nil {
 		return nil, err
 	}
-	return r, r.checkReferences()
+	return c, c.checkReferences()
 }
 
 // add registers a module's tables and resources.
-func (r *Registry) add(m *Module) error {
-	if r.byName[m.Name] != nil {
+func (c *content) add(m *Module, valid bool) error {
+	if c.byName[m.Name] != nil {
 		return fmt.Errorf("module %s is registered twice", m.Name)
 	}
-	r.byName[m.Name] = m
+	c.byName[m.Name] = m
 	for _, t := range m.Tables() {
+		if valid {
+			c.tables[t.Name], c.owner[t.Name] = t, m
+			continue
+		}
 		if err := t.Validate(); err != nil {
 			return fmt.Errorf("module %s: %w", m.Name, err)
 		}
-		if r.tables[t.Name] != nil {
+		if c.tables[t.Name] != nil {
 			return fmt.Errorf("module %s: table %s is described twice", m.Name, t.Name)
 		}
-		r.tables[t.Name], r.owner[t.Name] = t, m
+		c.tables[t.Name], c.owner[t.Name] = t, m
 	}
 	for _, res := range m.Resources {
-		r.resources[res.Table().Name] = res
+		c.resources[res.Table().Name] = res
+		if valid {
+			continue
+		}
 		if declared, ok := res.(Validator); ok {
 			if err := declared.Validate(); err != nil {
 				return fmt.Errorf("module %s: %w", m.Name, err)
@@ -106,16 +150,16 @@ func (r *Registry) add(m *Module) error {
 	return nil
 }
 
-func (r *Registry) addFunctions() error {
-	for _, m := range r.modules {
+func (c *content) addFunctions() error {
+	for _, m := range c.modules {
 		for _, f := range m.Functions {
-			if err := f.validate(r.tables[f.Table]); err != nil {
+			if err := f.validate(c.tables[f.Table]); err != nil {
 				return fmt.Errorf("module %s: %w", m.Name, err)
 			}
-			if r.functions[f.Name] != nil {
+			if c.functions[f.Name] != nil {
 				return fmt.Errorf("module %s: function %s is described twice", m.Name, f.Name)
 			}
-			r.functions[f.Name] = f
+			c.functions[f.Name] = f
 		}
 	}
 	return nil
@@ -123,14 +167,14 @@ func (r *Registry) addFunctions() error {
 
 // checkReferences checks that every reference is to a column of a table there is
 // by which others may name its objects.
-func (r *Registry) checkReferences() error {
-	for _, t := range r.tables {
+func (c *content) checkReferences() error {
+	for _, t := range c.tables {
 		for i := range t.Columns {
 			ref := t.Columns[i].References
 			if ref == nil {
 				continue
 			}
-			target := r.tables[ref.Table]
+			target := c.tables[ref.Table]
 			if target == nil {
 				return fmt.Errorf("table %s: column %s references the unknown table %s", t.Name, t.Columns[i].Name, ref.Table)
 			}
@@ -171,34 +215,38 @@ func namesObjects(t *Table, key string) error {
 }
 
 // Modules returns every module, dependencies before dependents.
-func (r *Registry) Modules() []*Module { return r.modules }
+func (r *Registry) Modules() []*Module { return r.content.Load().modules }
 
 // Module returns the module of that name, nil if there is none.
-func (r *Registry) Module(name string) *Module { return r.byName[name] }
+func (r *Registry) Module(name string) *Module { return r.content.Load().byName[name] }
 
 // Table returns the description of a table, nil if no module has it.
-func (r *Registry) Table(name string) *Table { return r.tables[name] }
+func (r *Registry) Table(name string) *Table { return r.content.Load().tables[name] }
 
 // Resource returns a table's resource, nil for settings tables and unknown
 // names.
-func (r *Registry) Resource(table string) Resource { return r.resources[table] }
+func (r *Registry) Resource(table string) Resource { return r.content.Load().resources[table] }
 
 // Function returns the function of that name, nil if no module has it.
-func (r *Registry) Function(name string) *Function { return r.functions[name] }
+func (r *Registry) Function(name string) *Function { return r.content.Load().functions[name] }
 
 // Owner returns the module a table belongs to, nil if none does.
-func (r *Registry) Owner(table string) *Module { return r.owner[table] }
+func (r *Registry) Owner(table string) *Module { return r.content.Load().owner[table] }
 
 // Closure returns the named modules and all they depend on, dependencies
 // first. It fails on unknown names and on circular dependencies.
 func (r *Registry) Closure(names ...string) ([]*Module, error) {
+	return r.content.Load().closure(names...)
+}
+
+func (c *content) closure(names ...string) ([]*Module, error) {
 	var (
 		ordered []*Module
 		state   = map[string]int{} // 1: being visited, 2: done
 		visit   func(name, from string) error
 	)
 	visit = func(name, from string) error {
-		m := r.byName[name]
+		m := c.byName[name]
 		switch {
 		case m == nil && from != "":
 			return fmt.Errorf("module %s depends on the unknown module %s", from, name)

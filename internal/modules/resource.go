@@ -132,6 +132,37 @@ type Journal interface {
 	Begin(ctx context.Context, call Call) (end func(error), err error)
 }
 
+// Noter is a [Journal] that remembers what the cloud calls a request that goes on after
+// the call that made it was answered.
+type Noter interface {
+	// Note commits to the journal that the last call began the request.
+	Note(ctx context.Context, request string) error
+}
+
+// Note tells the journal that the call that has just been answered began a request of
+// that name. Where the journal cannot remember it, repeating the call with its token has
+// to do.
+func Note(ctx context.Context, request string) error {
+	if n, ok := ctx.Value(journalKey{}).(Noter); ok {
+		return n.Note(ctx, request)
+	}
+	return nil
+}
+
+type notedKey struct{}
+
+// WithNoted says below ctx, where a creation is repeated whose end is not known, which
+// request the first call began.
+func WithNoted(ctx context.Context, request string) context.Context {
+	return context.WithValue(ctx, notedKey{}, request)
+}
+
+// Noted returns the request whose end is to be found out; "" for none.
+func Noted(ctx context.Context) string {
+	request, _ := ctx.Value(notedKey{}).(string)
+	return request
+}
+
 type journalKey struct{}
 
 // WithMutations permits mutating calls below ctx, each journaled by j.

@@ -38,9 +38,9 @@ func (t *Table) accountLast() []*Column {
 // comes before that of the account (accountLast).
 func (t *Table) foreignKey(c *Column, columns []string) string {
 	if len(columns) > 1 {
-		return t.Name + "_account_and_" + c.Name + "_fkey"
+		return named(t.Name, "account_and", c.Name, "fkey")
 	}
-	return t.Name + "_" + c.Name + "_fkey"
+	return named(t.Name, c.Name, "fkey")
 }
 
 // ReferenceConstraints returns the names that the foreign key of a reference has or had.

@@ -125,6 +125,16 @@ type Column struct {
 	// value is pulled, under ENFORCE too, unless a user's change is pending.
 	Passed func(from, to string) bool `json:"-"`
 
+	// AssignedWithin tells whether two values, neither of them NULL, differ in nothing but
+	// parts that the cloud assigns: such a difference is always pulled.
+	AssignedWithin func(have, cloud string) bool `json:"-"`
+	// Refixed tells whether a change from one value to another, neither of them NULL, is
+	// one of a part that is fixed at creation: it replaces the object, although others
+	// of the column do not.
+	Refixed func(from, to string) bool `json:"-"`
+	// FixedWithin are those parts, as paths of PostgreSQL in a column of type jsonb.
+	FixedWithin []string
+
 	Since int // the module version that added the column; 0 means the first
 }
 
@@ -143,6 +153,17 @@ func (c *Column) Same(a, b Value) bool {
 		return true
 	}
 	return c.Equal != nil && c.Equal(a.text, b.text)
+}
+
+// Replaces reports whether a change of the column from one value to another replaces
+// the object.
+func (c *Column) Replaces(from, to Value) bool {
+	return c.CreateOnly || c.Refixed != nil && from.valid && to.valid && c.Refixed(from.text, to.text)
+}
+
+// Assigns reports whether the cloud decides in what two values of the column differ.
+func (c *Column) Assigns(have, cloud Value) bool {
+	return c.Assigned || c.AssignedWithin != nil && have.valid && cloud.valid && c.AssignedWithin(have.text, cloud.text)
 }
 
 // HasPassed reports whether the cloud may have moved the column on by itself.
@@ -306,13 +327,13 @@ func (t *Table) Validate() error {
 	if t.Name == "" || t.Doc == "" {
 		return fmt.Errorf("table %q: name and doc are required", t.Name)
 	}
-	t.index = make(map[string]int, len(t.Columns))
+	index := make(map[string]int, len(t.Columns))
 	for i := range t.Columns {
 		c := &t.Columns[i]
-		if _, dup := t.index[c.Name]; dup {
+		if _, dup := index[c.Name]; dup {
 			return fmt.Errorf("table %s: column %s is described twice", t.Name, c.Name)
 		}
-		t.index[c.Name] = i
+		index[c.Name] = i
 		switch {
 		case c.Name == ColumnID:
 			return fmt.Errorf("table %s: column id is implied", t.Name)
@@ -329,6 +350,9 @@ func (t *Table) Validate() error {
 				return err
 			}
 		}
+	}
+	if t.index == nil { // once it is used, it stays as it is
+		t.index = index
 	}
 	if t.DefinesAccounts {
 		return nil

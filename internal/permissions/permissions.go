@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -81,6 +82,46 @@ func Policy(modules []string, o Options) (Document, error) {
 	return doc, nil
 }
 
+// What Cloud Control itself is asked for a resource type (Cloud Control API User Guide,
+// "Managing permissions"), beside what the type's own handlers do with the caller's rights.
+var (
+	controlReads  = []string{"cloudformation:DescribeType", "cloudformation:GetResource", "cloudformation:GetResourceRequestStatus", "cloudformation:ListResources", "cloudformation:ListTypes"}
+	controlWrites = []string{"cloudformation:CreateResource", "cloudformation:DeleteResource", "cloudformation:UpdateResource"}
+)
+
+// action is what permissions look like: those of a schema are its publisher's.
+var action = regexp.MustCompile(`^[a-z0-9-]{1,64}:[A-Za-z0-9*]{1,128}$`)
+
+// AddType adds what a resource type needs whose handlers need these permissions.
+func (d *Document) AddType(name string, handlers map[string][]string, o Options) {
+	reads, writes := map[string]bool{}, map[string]bool{}
+	for _, a := range controlReads {
+		reads[a] = true
+	}
+	for _, a := range controlWrites {
+		writes[a] = true
+	}
+	for operation, needs := range handlers {
+		into := writes
+		if operation == "read" || operation == "list" {
+			into = reads
+		}
+		for _, a := range needs {
+			if action.MatchString(a) {
+				into[a] = true
+			}
+		}
+	}
+	for a := range reads {
+		delete(writes, a)
+	}
+	sid := strings.ReplaceAll(name, "::", "")
+	d.add(sid+"Read", reads)
+	if !o.ReadOnly {
+		d.add(sid+"Write", writes)
+	}
+}
+
 func (d *Document) add(sid string, actions map[string]bool) {
 	if len(actions) > 0 {
 		d.Statement = append(d.Statement, Statement{Sid: sid, Effect: "Allow", Action: slices.Sorted(maps.Keys(actions)), Resource: "*"})
@@ -100,6 +141,7 @@ func sidOf(module string) string {
 // package has a name.
 var prefixes = map[string]string{
 	"apigatewayv2":             "apigateway",
+	"cloudcontrol":             "cloudformation",
 	"cloudwatchlogs":           "logs",
 	"ecrpublic":                "ecr-public",
 	"efs":                      "elasticfilesystem",

@@ -28,25 +28,36 @@ func (e *UserError) Error() string { return e.Message }
 func register(ctx context.Context, pool *pgxpool.Pool, registry *modules.Registry) error {
 	batch := &pgx.Batch{}
 	for _, m := range registry.Modules() {
-		tables, functions := []string{}, []string{}
-		for _, t := range m.Tables() {
-			tables = append(tables, t.Name)
-		}
-		for _, f := range m.Functions {
-			functions = append(functions, f.Name)
-		}
-		batch.Queue(`
-			INSERT INTO iasql_internal.module AS m (name, version, doc, dependencies, tables, functions) VALUES ($1, $2, $3, $4, $5, $6)
-			ON CONFLICT (name) DO UPDATE SET version = excluded.version, doc = excluded.doc, dependencies = excluded.dependencies,
-				tables = excluded.tables, functions = excluded.functions
-			WHERE (m.version, m.doc, m.dependencies, m.tables, m.functions)
-				IS DISTINCT FROM (excluded.version, excluded.doc, excluded.dependencies, excluded.tables, excluded.functions)`,
-			m.Name, m.Version, m.Doc, append([]string{}, m.Dependencies...), tables, functions)
+		batch.Queue(registration, registrationOf(m)...)
 	}
 	if err := pool.SendBatch(ctx, batch).Close(); err != nil {
 		return fmt.Errorf("register modules: %w", err)
 	}
 	return nil
+}
+
+// registerOne tells the database of one module.
+func registerOne(ctx context.Context, tx pgx.Tx, m *modules.Module) error {
+	_, err := tx.Exec(ctx, registration, registrationOf(m)...)
+	return err
+}
+
+const registration = `
+	INSERT INTO iasql_internal.module AS m (name, version, doc, dependencies, tables, functions) VALUES ($1, $2, $3, $4, $5, $6)
+	ON CONFLICT (name) DO UPDATE SET version = excluded.version, doc = excluded.doc, dependencies = excluded.dependencies,
+		tables = excluded.tables, functions = excluded.functions
+	WHERE (m.version, m.doc, m.dependencies, m.tables, m.functions)
+		IS DISTINCT FROM (excluded.version, excluded.doc, excluded.dependencies, excluded.tables, excluded.functions)`
+
+func registrationOf(m *modules.Module) []any {
+	tables, functions := []string{}, []string{}
+	for _, t := range m.Tables() {
+		tables = append(tables, t.Name)
+	}
+	for _, f := range m.Functions {
+		functions = append(functions, f.Name)
+	}
+	return []any{m.Name, m.Version, m.Doc, append([]string{}, m.Dependencies...), tables, functions}
 }
 
 func installed(ctx context.Context, q querier) (map[string]int, error) {
@@ -89,7 +100,7 @@ func Install(ctx context.Context, pool *pgxpool.Pool, registry *modules.Registry
 				made[m.Name] = append(made[m.Name], t.Name)
 			}
 		}
-		return renewRecords(ctx, tx, registry)
+		return renewRecords(ctx, tx)
 	})
 	return made, err
 }
@@ -183,14 +194,15 @@ func describe(ctx context.Context, tx pgx.Tx, registry *modules.Registry, m *mod
 	f := t.ColumnFlags()
 	_, err = tx.Exec(ctx, `
 		INSERT INTO iasql_internal.managed_table (name, settings, identity, assigned, write_only, columns, can_insert, can_delete, regional, local, natural_key,
-			fixed, fixed_chosen, holds_data, names)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
+			fixed, fixed_chosen, holds_data, names, fixed_within)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
 		ON CONFLICT (name) DO UPDATE SET settings = excluded.settings, identity = excluded.identity, assigned = excluded.assigned,
 			write_only = excluded.write_only, columns = excluded.columns, can_insert = excluded.can_insert, can_delete = excluded.can_delete,
 			regional = excluded.regional, local = excluded.local, natural_key = excluded.natural_key,
-			fixed = excluded.fixed, fixed_chosen = excluded.fixed_chosen, holds_data = excluded.holds_data, names = excluded.names`,
+			fixed = excluded.fixed, fixed_chosen = excluded.fixed_chosen, holds_data = excluded.holds_data, names = excluded.names,
+			fixed_within = excluded.fixed_within`,
 		t.Name, res == nil, f.Identity, f.Assigned, f.WriteOnly, f.Columns, res == nil || can.Create, res == nil || can.Delete, t.Reach == modules.PerRegion, f.Local, f.NaturalKey,
-		f.Fixed, f.FixedChosen, t.HoldsData, f.Names)
+		f.Fixed, f.FixedChosen, t.HoldsData, f.Names, f.FixedWithin)
 	return err
 }
 
@@ -239,7 +251,7 @@ func upgrade(ctx context.Context, pool *pgxpool.Pool, registry *modules.Registry
 		if !changed {
 			return nil
 		}
-		return renewRecords(ctx, tx, registry)
+		return renewRecords(ctx, tx)
 	})
 }
 
@@ -349,7 +361,7 @@ func upgradeModule(ctx context.Context, tx pgx.Tx, registry *modules.Registry, m
 }
 
 // renewRecords makes the view of all records anew.
-func renewRecords(ctx context.Context, tx pgx.Tx, registry *modules.Registry) error {
+func renewRecords(ctx context.Context, tx pgx.Tx) error {
 	rows, err := tx.Query(ctx, `SELECT name FROM iasql_internal.managed_table WHERE NOT settings ORDER BY name`)
 	if err != nil {
 		return err
@@ -396,13 +408,16 @@ func Uninstall(ctx context.Context, pool *pgxpool.Pool, registry *modules.Regist
 		if _, err := tx.Exec(ctx, `DELETE FROM public.iasql_tables WHERE "table" = ANY ($1)`, tables); err != nil {
 			return err
 		}
-		if err := renewRecords(ctx, tx, registry); err != nil {
+		if err := renewRecords(ctx, tx); err != nil {
 			return err
 		}
 		for _, m := range going {
 			if err := drop(ctx, tx, registry, m); err != nil {
 				return err
 			}
+		}
+		if err := forgetTypes(ctx, tx, names); err != nil {
+			return err
 		}
 		if _, err := tx.Exec(ctx, `
 			UPDATE public.iasql_audit_log SET settled = true, settled_at = clock_timestamp() WHERE NOT settled AND table_name = ANY ($1)`, tables); err != nil {

@@ -417,7 +417,8 @@ func (d *Database) changesJSON(table string, changes map[string]decide.ValueChan
 const inDoubtStatement = `
 	SELECT array_agg(id ORDER BY id), table_name, coalesce(record_id, 0), kind, account, region, coalesce(max(key), ''), coalesce(token, ''),
 	       (array_agg(columns ORDER BY id))[1], max(up_to), bool_or(replaces),
-	       coalesce(max(elapsed) < $2 - 2 * ` + window + `, max(started) < now() - make_interval(secs => 2 * ` + window + `))
+	       coalesce(max(elapsed) < $2 - 2 * ` + window + `, max(started) < now() - make_interval(secs => 2 * ` + window + `)),
+	       coalesce((array_agg(request ORDER BY id DESC) FILTER (WHERE request IS NOT NULL))[1], '')
 	FROM public.iasql_operations
 	WHERE account = $1 AND ended IS NULL AND kind <> 'call'
 	GROUP BY table_name, record_id, kind, account, region, token, CASE WHEN kind <> 'create' THEN key END
@@ -427,9 +428,24 @@ const inDoubtStatement = `
 func (d *Database) scanInDoubt(row pgx.CollectableRow) (i decide.Intent, err error) {
 	var columns []byte
 	if err := row.Scan(&i.IDs, &i.Record.Table, &i.Record.ID, &i.Kind, &i.Scope.Account, &i.Scope.Region, &i.Key, &i.Token,
-		&columns, &i.UpTo, &i.Replaces, &i.Expired); err != nil {
+		&columns, &i.UpTo, &i.Replaces, &i.Expired, &i.Request); err != nil {
 		return i, err
 	}
 	i.Columns, err = d.changes(i.Record.Table, columns)
 	return i, err
+}
+
+// Note implements [store.Noter].
+func (d *Database) Note(ctx context.Context, lease store.Lease, id int64, request string) error {
+	tag, err := d.Pool.Exec(ctx, `
+		UPDATE public.iasql_operations SET request = $4
+		WHERE id = $3 AND account = $1 AND EXISTS (SELECT FROM iasql_internal.lease WHERE account = $1 AND fence = $2)`,
+		lease.Account, lease.Fence, id, request)
+	if err == nil && tag.RowsAffected() == 0 {
+		err = store.ErrLeaseLost
+	}
+	if err != nil {
+		return fmt.Errorf("note request %s of operation %d: %w", request, id, err)
+	}
+	return nil
 }

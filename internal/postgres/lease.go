@@ -33,6 +33,8 @@ type Lease struct {
 	engine   string
 	conn     *pgxpool.Conn
 	locked   bool // conn has the advisory lock
+	// Types is the newest change of a resource type that is a table, 0 if there is none.
+	Types int64
 }
 
 // CycleOptions say what the lease is for.
@@ -243,8 +245,8 @@ func (l *Lease) take(ctx context.Context, options CycleOptions) (bool, error) {
 		), begun AS (
 			INSERT INTO public.iasql_cycles (account, kind, engine) SELECT $1, $5, $2 FROM taken RETURNING id
 		)
-		SELECT taken.fence, taken.elapsed, begun.id FROM taken, begun`,
-		l.Account, l.engine, g.lease != nil, d.clocks.now(l.Account), options.Kind).Scan(&l.Fence, &elapsed, &l.Cycle)
+		SELECT taken.fence, taken.elapsed, begun.id, (SELECT coalesce(max(changed), 0) FROM iasql_internal.resource_type) FROM taken, begun`,
+		l.Account, l.engine, g.lease != nil, d.clocks.now(l.Account), options.Kind).Scan(&l.Fence, &elapsed, &l.Cycle, &l.Types)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows), lockTimedOut(err):
 		return false, nil

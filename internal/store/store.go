@@ -134,3 +134,10 @@ var (
 	// the record became TRACK, or was staged in a batch.
 	ErrRefused = errors.New("the operation is not permitted now")
 )
+
+// Noter is a [Store] that remembers requests that go on after the call that made them was
+// answered (see [modules.Noter]).
+type Noter interface {
+	// Note adds the request to the entry of the intent log.
+	Note(ctx context.Context, lease Lease, id int64, request string) error
+}

@@ -44,6 +44,17 @@ func (j *journal) Begin(ctx context.Context, call modules.Call) (func(error), er
 // shorter than twice that is for clouds that are not loaded.
 const leastToSend = 5 * time.Second
 
+// Note implements [modules.Noter], where the store does.
+func (j *journal) Note(ctx context.Context, request string) error {
+	noter, ok := j.c.Store.(store.Noter)
+	j.lock.Lock()
+	defer j.lock.Unlock()
+	if !ok || len(j.ids) == 0 {
+		return nil
+	}
+	return noter.Note(ctx, j.c.lease, j.ids[len(j.ids)-1], request)
+}
+
 // call makes the calls of one operation and notes how it ended.
 func (c *cycle) call(ctx context.Context, r *running, ops map[*decide.Op]*running) {
 	for _, before := range r.After {
@@ -67,6 +78,9 @@ func (c *cycle) call(ctx context.Context, r *running, ops map[*decide.Op]*runnin
 	// Half of the window in which it is to have its effect (see
 	// [decide.Intent.Expired]) is for sending it.
 	ctx = modules.SendWithin(modules.WithMutations(ctx, j), max(c.settings.ConsistencyWindow/2, leastToSend))
+	if r.request != "" {
+		ctx = modules.WithNoted(ctx, r.request)
+	}
 	object, err := c.traced(ctx, j, func(ctx context.Context) (modules.Row, error) { return c.send(ctx, r, ops, j.intent) })
 	if err != nil && j.err != nil && len(j.ids) == 0 && (errors.Is(j.err, store.ErrRefused) || errors.Is(j.err, store.ErrLeaseLost)) {
 		r.ending = refused

@@ -14,6 +14,7 @@ import (
 type running struct {
 	*decide.Op
 	token   string        // to make a creation again with; "" for one that is made for the first time
+	request string        // that an earlier call has begun; "" for none that is known
 	done    chan struct{} // closed when the outcome is in the database
 	ending  ending
 	outcome store.Outcome  // of what was called

@@ -188,7 +188,7 @@ func (c *cycle) repeatCreation(ctx context.Context, t *modules.Table, intent dec
 		return fmt.Errorf("translate a creation of %s: %w", t.Name, err)
 	}
 	s.Record, s.Scope = &decide.Record{ID: intent.Record.ID, Row: row}, intent.Scope
-	r := &running{Op: &decide.Op{Kind: decide.OpCreate, Subject: s, Replaces: intent.Replaces}, token: intent.Token}
+	r := &running{Op: &decide.Op{Kind: decide.OpCreate, Subject: s, Replaces: intent.Replaces}, token: intent.Token, request: intent.Request}
 	c.call(ctx, r, nil)
 	c.describe(ctx, []*running{r})
 	out := &r.outcome
@@ -205,7 +205,7 @@ func (c *cycle) repeatCreation(ctx context.Context, t *modules.Table, intent dec
 			return nil
 		}
 		*out = ended(intent, s, decide.ResultAbandoned)
-	case out.Result == decide.ResultOK, intent.Expired && modules.ClassOf(out.Err) == modules.Invalid:
+	case out.Result == decide.ResultOK, modules.HasEnded(out.Err), intent.Expired && modules.ClassOf(out.Err) == modules.Invalid:
 		// Of all refusals only that of the values says what became of the first
 		// call: it was refused for the same reason.
 		out.IDs = append(out.IDs, intent.IDs...)

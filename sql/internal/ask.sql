@@ -49,7 +49,11 @@ BEGIN
     request := iasql_internal.elsewhere(format('SELECT iasql_internal.submit(%L, %L, %L)', kind, args, iasql_internal.writer()))::bigint;
     BEGIN
         LOOP
-            SELECT r.ended, r.result, r.error, r.engine INTO answer FROM iasql_internal.request r WHERE r.id = request;
+            SELECT r.ended, r.result, r.error, r.engine, r.progress INTO answer FROM iasql_internal.request r WHERE r.id = request;
+            IF batch IS NULL AND answer.progress IS DISTINCT FROM told THEN
+                told := answer.progress;
+                RAISE NOTICE '%', told;
+            END IF;
             EXIT WHEN answer.ended IS NOT NULL;
             IF answer.engine IS NULL AND iasql_internal.engine_connected()
                OR EXISTS (SELECT FROM public.iasql_engines() e WHERE e.engine = answer.engine) THEN

@@ -55,7 +55,7 @@ BEGIN
         END IF;
         guarded := iasql_internal.guarded(TG_TABLE_NAME);
         IF guarded OR managed.holds_data THEN
-            fixed := managed.fixed;
+            fixed := managed.fixed || ARRAY(SELECT jsonb_object_keys(managed.fixed_within));
         END IF;
         tracking := EXISTS (SELECT FROM public.iasql_mode m WHERE m.mode = 'TRACK');
         IF managed.write_only <> '{}' AND NOT managed.settings THEN

@@ -78,14 +78,18 @@ BEGIN
     FROM jsonb_to_recordset(changes) c (id bigint, change jsonb)
     CROSS JOIN LATERAL jsonb_each(c.change) k
     CROSS JOIN LATERAL (SELECT iasql_internal.is_protected(refuse_replacement."table", c.id) AS protected) p
-    WHERE k.key = ANY (managed.fixed)
+    LEFT JOIN LATERAL (SELECT l.change -> 'original' -> k.key AS value FROM public.iasql_audit_log l
+                       WHERE NOT l.settled AND l.record_id = c.id AND l.table_name = refuse_replacement."table"
+                         AND l.change_type = 'UPDATE' AND l.change -> 'original' ? k.key
+                       ORDER BY l.id LIMIT 1) was ON true
+    CROSS JOIN LATERAL (SELECT ARRAY(SELECT p FROM jsonb_array_elements_text(managed.fixed_within -> k.key) p) AS paths) within
+    WHERE (k.key = ANY (managed.fixed) OR within.paths <> '{}' AND k.value <> 'null')
       AND NOT (k.key = ANY (managed.fixed_chosen) AND k.value = 'null')
       AND (p.protected OR managed.holds_data AND NOT allowed)
       AND c.id IN (SELECT iasql_internal.with_object(refuse_replacement."table", ARRAY(SELECT (e ->> 'id')::bigint FROM jsonb_array_elements(changes) e)))
-      AND k.value IS DISTINCT FROM (SELECT l.change -> 'original' -> k.key FROM public.iasql_audit_log l
-                                    WHERE NOT l.settled AND l.record_id = c.id AND l.table_name = refuse_replacement."table"
-                                      AND l.change_type = 'UPDATE' AND l.change -> 'original' ? k.key
-                                    ORDER BY l.id LIMIT 1)
+      AND CASE WHEN k.key = ANY (managed.fixed) THEN k.value IS DISTINCT FROM was.value
+          ELSE was.value <> 'null' AND EXISTS (
+              SELECT FROM unnest(within.paths) p WHERE jsonb_path_query_array(k.value, p::jsonpath, '{}', true) <> jsonb_path_query_array(was.value, p::jsonpath, '{}', true)) END
     ORDER BY c.id, k.key LIMIT 1;
     IF NOT FOUND THEN
         RETURN;

@@ -399,3 +399,6 @@ func (w *World) Settled() {
 
 // Log returns what the engine has said so far.
 func (p *Process) Log() string { return p.log.String() }
+
+// PID returns the id of the engine's process.
+func (p *Process) PID() int { return p.cmd.Process.Pid }

@@ -1,0 +1,300 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"golang.org/x/sync/errgroup"
+
+	"iasql/internal/modules"
+	"iasql/internal/platform"
+)
+
+// Resource types of an account become modules when somebody installs them. How they
+// describe themselves is kept in the database, where every engine finds it: before each
+// cycle and each request an engine looks whether there is something new.
+
+// learnTypesUpTo does what learnTypes does, unless the engine knows all up to a change.
+func (e *Engine) learnTypesUpTo(ctx context.Context, change int64) error {
+	e.learning.Lock()
+	known := change <= e.learnt
+	e.learning.Unlock()
+	if known {
+		return nil
+	}
+	return e.learnTypes(ctx)
+}
+
+// learnTypes adds the modules of types that the database has and this engine does not know
+// yet.
+func (e *Engine) learnTypes(ctx context.Context) error {
+	if e.types == nil {
+		return nil
+	}
+	e.learning.Lock()
+	defer e.learning.Unlock()
+	list, newest, err := platform.Types(ctx, e.pool, e.learnt)
+	if err != nil {
+		return fmt.Errorf("read the resource types: %w", err)
+	}
+	var made []*modules.Module
+	for i := range list {
+		m, err := e.types.Module(&list[i])
+		if err != nil { // of an engine of another version
+			e.log.WarnContext(ctx, "a resource type cannot be made a table", "type", list[i].Name, "error", err)
+			continue
+		}
+		made = append(made, m)
+	}
+	if err := e.extend(ctx, made); err != nil {
+		return err
+	}
+	e.learnt = newest
+	return nil
+}
+
+// extend adds modules to those that are known. One that is not right does not keep others
+// away.
+func (e *Engine) extend(ctx context.Context, made []*modules.Module) error {
+	if len(made) == 0 {
+		return nil
+	}
+	err := e.registry.Extend(made...)
+	if err == nil || len(made) == 1 {
+		return err
+	}
+	for _, m := range made {
+		if err := e.registry.Extend(m); err != nil {
+			e.log.WarnContext(ctx, "a resource type cannot be made a table", "type", m.Name, "error", err)
+		}
+	}
+	return nil
+}
+
+// chunk is how many types are installed by one transaction: each table takes some locks,
+// of which PostgreSQL has so many (max_locks_per_transaction).
+const chunk = 20
+
+// installTypes installs the types that the patterns mean, and returns the tables it made by
+// module, and the names of the types that are installed now.
+func (e *Engine) installTypes(ctx context.Context, request int64, patterns []string) (made map[string][]string, err error) {
+	made = map[string][]string{}
+	if len(patterns) == 0 {
+		return made, nil
+	}
+	scope, err := e.askingScope(ctx)
+	if err != nil {
+		return nil, err
+	}
+	names, said, err := e.findTypes(ctx, scope, patterns)
+	if err != nil {
+		return nil, err
+	}
+	done := 0
+	defer func() { // once for all of them: it has as many parts as there are tables
+		err = errors.Join(err, platform.RenewRecords(context.WithoutCancel(ctx), e.pool))
+	}()
+	for part := range slices.Chunk(names, chunk) {
+		tables, refused, err := e.installChunk(ctx, scope, part)
+		if err != nil {
+			return nil, err
+		}
+		for name, list := range tables {
+			made[name] = list
+		}
+		said = append(said, refused...)
+		done += len(part)
+		e.tellProgress(ctx, request, fmt.Sprintf("%d of %d resource types are tables", done-len(said), len(names)))
+	}
+	if len(names) == 1 && len(said) == 1 && len(made) == 0 {
+		return nil, &platform.UserError{Code: "IA009", Message: said[0], Hint: "SELECT * FROM iasql_types('" + patterns[0] + "') shows what there is."}
+	}
+	if len(said) > 0 {
+		e.tellProgress(ctx, request, "left out: "+strings.Join(said, "; "))
+	}
+	return made, nil
+}
+
+// askingScope is the account whose registry is asked: the default one.
+func (e *Engine) askingScope(ctx context.Context) (modules.Scope, error) {
+	if _, err := platform.Install(ctx, e.pool, e.registry, []string{"aws_account"}); err != nil {
+		return modules.Scope{}, err
+	}
+	var scope modules.Scope
+	err := e.pool.QueryRow(ctx, `SELECT name FROM public.aws_account ORDER BY NOT is_default, name LIMIT 1`).Scan(&scope.Account)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return scope, &platform.UserError{Code: "IA013", Message: "there is no account whose resource types could be read", Hint: "INSERT INTO aws_account (name) VALUES ('default')"}
+	}
+	return scope, err
+}
+
+// findTypes returns the names of the types that the patterns mean, and what is said of those
+// that are left out. One that is named itself has to be there, and to be nobody's.
+func (e *Engine) findTypes(ctx context.Context, scope modules.Scope, patterns []string) (names, said []string, err error) {
+	for _, pattern := range patterns {
+		whole := !strings.ContainsAny(pattern, "*?") && strings.Count(pattern, "::") == 2
+		offers, err := e.types.Find(ctx, scope, pattern)
+		if err != nil {
+			return nil, nil, fmt.Errorf("read the account's resource types: %w", err)
+		}
+		if len(offers) == 0 {
+			return nil, nil, &platform.UserError{Code: "IA009", Message: fmt.Sprintf("the account has no resource type %s", pattern),
+				Hint: "SELECT * FROM iasql_types('AWS::SES::*') lists those of a service."}
+		}
+		for _, o := range offers {
+			switch {
+			case o.Native == "":
+				names = append(names, o.Name)
+			case whole:
+				return nil, nil, &platform.UserError{Code: "IA022", Message: fmt.Sprintf("the objects of %s are managed by the table %s", o.Name, o.Native),
+					Hint: fmt.Sprintf("Two tables never manage one object. SELECT * FROM iasql_install('%s') installs that one.", e.moduleOf(o.Native))}
+			default:
+				said = append(said, fmt.Sprintf("%s (table %s)", o.Name, o.Native))
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names), said, nil
+}
+
+func (e *Engine) moduleOf(table string) string {
+	if m := e.registry.Owner(table); m != nil {
+		return m.Name
+	}
+	return table
+}
+
+// installChunk describes some types, keeps that, and makes their tables.
+func (e *Engine) installChunk(ctx context.Context, scope modules.Scope, names []string) (made map[string][]string, refused []string, err error) {
+	described := make([]*modules.Description, len(names))
+	faults := make([]error, len(names))
+	g, read := errgroup.WithContext(ctx)
+	g.SetLimit(8)
+	for i, name := range names {
+		g.Go(func() error {
+			d, err := e.types.Describe(read, scope, name)
+			if described[i], faults[i] = &d, err; err != nil && modules.ClassOf(err).Heals() && modules.ClassOf(err) != modules.Transient {
+				return err
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, nil, fmt.Errorf("read the schemas of resource types: %w", err)
+	}
+	var good []string
+	for i, d := range described {
+		err := faults[i]
+		if err == nil {
+			err = platform.KeepType(ctx, e.pool, d, func() error { return e.types.Lay(d, e.taken(d.Name)) }, e.types.Module)
+		}
+		if err != nil {
+			refused = append(refused, err.Error())
+			continue
+		}
+		good = append(good, d.Name)
+	}
+	if err := e.learnTypes(ctx); err != nil {
+		return nil, nil, err
+	}
+	made, err = platform.InstallTypes(ctx, e.pool, e.registry, good)
+	return made, refused, err
+}
+
+// taken returns a function that tells whether another module than that of the type has a
+// table.
+func (e *Engine) taken(typeName string) func(table string) bool {
+	return func(table string) bool {
+		m := e.registry.Owner(table)
+		return m != nil && m.Name != typeName
+	}
+}
+
+// tellProgress tells who waits for a request how far it is.
+func (e *Engine) tellProgress(ctx context.Context, request int64, text string) {
+	if _, err := e.pool.Exec(ctx, `UPDATE iasql_internal.request SET progress = $2 WHERE id = $1`, request, text); err != nil {
+		e.log.DebugContext(ctx, "could not say how far a request is", "error", err)
+	}
+}
+
+// split tells names of modules from those of types.
+func (e *Engine) split(names []string) (ours, types []string) {
+	for _, name := range names {
+		if e.registry.Module(name) == nil && e.types != nil && e.types.Names(name) || strings.Contains(name, "::") {
+			types = append(types, name)
+		} else {
+			ours = append(ours, name)
+		}
+	}
+	return ours, types
+}
+
+// installedTypes returns the names of the installed types that patterns mean.
+func (e *Engine) installedTypes(ctx context.Context, patterns []string) ([]string, error) {
+	var names []string
+	for _, pattern := range patterns {
+		found, err := platform.InstalledTypes(ctx, e.pool, pattern)
+		if err != nil {
+			return nil, err
+		}
+		if len(found) == 0 {
+			return nil, &platform.UserError{Code: "IA009", Message: fmt.Sprintf("no resource type %s is installed", pattern), Hint: "SELECT * FROM iasql_modules_installed() lists what is."}
+		}
+		names = append(names, found...)
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
+}
+
+type typesArgs struct {
+	Pattern string `json:"pattern"`
+}
+
+type offeredType struct {
+	Type      string `json:"type_name"`
+	Table     string `json:"table_name"`
+	Installed bool   `json:"installed"`
+	Native    string `json:"managed_by,omitempty"`
+	Publisher string `json:"publisher"`
+	Doc       string `json:"description"`
+}
+
+// types answers iasql_types.
+func (e *Engine) offered(ctx context.Context, raw json.RawMessage) (any, error) {
+	var args typesArgs
+	if err := json.Unmarshal(raw, &args); err != nil {
+		return nil, err
+	}
+	if e.types == nil || !e.types.Names(args.Pattern) {
+		return nil, &platform.UserError{Code: "IA009", Message: fmt.Sprintf("%q is no pattern of resource types", args.Pattern), Hint: "SELECT * FROM iasql_types('AWS::SES::*') lists those of a service."}
+	}
+	scope, err := e.askingScope(ctx)
+	if err != nil {
+		return nil, err
+	}
+	offers, err := e.types.Find(ctx, scope, args.Pattern)
+	if err != nil {
+		return nil, fmt.Errorf("read the account's resource types: %w", err)
+	}
+	there, err := platform.InstalledTypes(ctx, e.pool, "*")
+	if err != nil {
+		return nil, err
+	}
+	out := make([]offeredType, 0, len(offers))
+	for _, o := range offers {
+		t := offeredType{Type: o.Name, Table: o.Table, Installed: slices.Contains(there, o.Name), Native: o.Native, Publisher: o.Publisher, Doc: o.Doc}
+		if m := e.registry.Module(o.Name); m != nil && t.Installed {
+			t.Table = m.Tables()[0].Name
+		}
+		if o.Native != "" {
+			t.Table = o.Native
+		}
+		out = append(out, t)
+	}
+	return out, nil
+}

@@ -1,0 +1,283 @@
+package awstypes
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	gosync "sync"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudcontrol"
+	"github.com/aws/aws-sdk-go-v2/service/cloudcontrol/types"
+
+	"iasql/internal/aws"
+	"iasql/internal/cfn"
+	"iasql/internal/modules"
+)
+
+// resource is the objects of one type.
+type resource struct {
+	clients *aws.Clients
+	t       *cfn.Type
+	learn   func(ctx context.Context, typeName string, columns []string) error
+}
+
+// Table implements [modules.Resource].
+func (r *resource) Table() *modules.Table { return r.t.Table }
+
+// Can says what the type has handlers for.
+func (r *resource) Can() modules.Abilities {
+	has := r.t.Schema.Handlers
+	return modules.Abilities{Create: has["create"], Update: has["update"], Delete: has["delete"]}
+}
+
+// client returns the client of a scope.
+func (r *resource) client(ctx context.Context, scope modules.Scope) (*cloudcontrol.Client, error) {
+	if r.t.Table.Reach == modules.PerAccount {
+		region, err := home(ctx, r.clients, scope, r.t.Name)
+		if err != nil {
+			return nil, err
+		}
+		scope.Region = region
+	}
+	return aws.Client(ctx, r.clients, scope, func(cfg awssdk.Config) *cloudcontrol.Client { return cloudcontrol.NewFromConfig(cfg) })
+}
+
+// home returns the region in which a type is reached whose objects belong to none, in the
+// account's partition (AWS General Reference, "AWS service endpoints").
+func home(ctx context.Context, clients *aws.Clients, scope modules.Scope, typeName string) (string, error) {
+	usual, err := clients.DefaultRegion(ctx, scope)
+	switch {
+	case err != nil:
+		return "", err
+	case strings.HasPrefix(usual, "us-gov-"):
+		return "us-gov-west-1", nil
+	case strings.HasPrefix(usual, "cn-"):
+		return "cn-north-1", nil
+	case strings.HasPrefix(usual, "eusc-"):
+		return usual, nil
+	}
+	return cfn.Home(typeName), nil
+}
+
+// Get implements [modules.Resource]: one call an object.
+func (r *resource) Get(ctx context.Context, scope modules.Scope, identities []modules.Row) ([]modules.Row, error) {
+	identifiers := make([]string, 0, len(identities))
+	for _, identity := range identities {
+		if identifier, ok := r.t.Identifier(identity); ok {
+			identifiers = append(identifiers, identifier)
+		}
+	}
+	return r.read(ctx, scope, identifiers)
+}
+
+// read reads the objects with these identifiers; those that are not there are left out.
+func (r *resource) read(ctx context.Context, scope modules.Scope, identifiers []string) ([]modules.Row, error) {
+	client, err := r.client(ctx, scope)
+	if err != nil {
+		return nil, err
+	}
+	var (
+		lock   gosync.Mutex
+		rows   []modules.Row
+		unread modules.Unread
+	)
+	err = aws.Each(ctx, aws.Breadth, identifiers, func(ctx context.Context, identifier string) error {
+		row, err := r.readOne(ctx, client, identifier)
+		lock.Lock()
+		defer lock.Unlock()
+		switch {
+		case modules.NotPermitted(err):
+			unread.Objects = append(unread.Objects, modules.UnreadObject{Identity: r.t.Identity(identifier), Err: err})
+		case err != nil:
+			return err
+		case row != nil:
+			rows = append(rows, row)
+		}
+		return nil
+	})
+	if err == nil && len(unread.Objects) > 0 {
+		err = &unread
+	}
+	return rows, err
+}
+
+// readOne reads an object; nil if AWS says that there is none.
+func (r *resource) readOne(ctx context.Context, client *cloudcontrol.Client, identifier string) (modules.Row, error) {
+	out, err := client.GetResource(ctx, &cloudcontrol.GetResourceInput{TypeName: &r.t.Name, Identifier: &identifier})
+	if aws.HasCode(err, codeNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	d := out.ResourceDescription
+	if d == nil || d.Properties == nil {
+		return nil, &modules.Error{Class: modules.Transient, Code: "NoProperties", Message: "the answer to a read of " + identifier + " has no properties"}
+	}
+	row, err := r.t.Row(identifier, *d.Properties)
+	if err != nil {
+		return nil, &modules.Error{Class: modules.Invalid, Code: "Properties", Message: err.Error(), Err: err}
+	}
+	return row, nil
+}
+
+// Create implements [modules.Creator].
+func (r *resource) Create(ctx context.Context, scope modules.Scope, want modules.Row, token string) (modules.Row, error) {
+	properties, err := r.t.Properties(want)
+	if err != nil {
+		return nil, err
+	}
+	desired, err := json.Marshal(properties)
+	if err != nil {
+		return nil, err
+	}
+	client, err := r.client(ctx, scope)
+	if err != nil {
+		return nil, err
+	}
+	event, err := r.begun(ctx, client)
+	if event == nil && err == nil {
+		event, err = r.begin(ctx, client, string(desired), token)
+	}
+	if err == nil {
+		event, err = r.wait(ctx, client, event)
+	}
+	if err != nil {
+		return r.made(ctx, client, event, err)
+	}
+	identity := r.t.Identity(awssdk.ToString(event.Identifier))
+	if _, whole := r.t.Table.Key(identity); whole {
+		return identity, nil
+	}
+	row, err := r.readOne(ctx, client, awssdk.ToString(event.Identifier))
+	if err == nil && row == nil {
+		err = &modules.Error{Class: modules.MayHaveHappened, Code: "NotVisible", Message: "was made, and cannot be read yet"}
+	}
+	return row, err
+}
+
+// begun returns how far the request is that an earlier call of this creation has begun; nil
+// if none is known. AWS remembers requests for seven days ("GetResourceRequestStatus"), and
+// client tokens for a day and a half ("CreateResource"): without the one, the other would
+// not keep a second creation from making a second object.
+func (r *resource) begun(ctx context.Context, client *cloudcontrol.Client) (*types.ProgressEvent, error) {
+	request := modules.Noted(ctx)
+	if request == "" {
+		return nil, nil
+	}
+	out, err := client.GetResourceRequestStatus(ctx, &cloudcontrol.GetResourceRequestStatusInput{RequestToken: &request})
+	switch {
+	case aws.HasCode(err, "RequestTokenNotFoundException"):
+		return nil, &modules.Error{Class: modules.MayHaveHappened, Code: "RequestForgotten", Err: err,
+			Message: fmt.Sprintf("AWS does not remember the request %s any more, by which the object was to be made: if it is there, delete this record and insert one with its identifier", request)}
+	case err != nil:
+		return nil, err
+	}
+	return out.ProgressEvent, nil
+}
+
+// begin has an object made, and notes the request.
+func (r *resource) begin(ctx context.Context, client *cloudcontrol.Client, desired, token string) (*types.ProgressEvent, error) {
+	out, err := client.CreateResource(ctx, &cloudcontrol.CreateResourceInput{TypeName: &r.t.Name, DesiredState: &desired, ClientToken: &token})
+	if err != nil {
+		return nil, err
+	}
+	if out.ProgressEvent == nil || out.ProgressEvent.RequestToken == nil {
+		return out.ProgressEvent, nil
+	}
+	if err := modules.Note(ctx, *out.ProgressEvent.RequestToken); err != nil {
+		return nil, &modules.Error{Class: modules.MayHaveHappened, Message: err.Error(), Err: err}
+	}
+	return out.ProgressEvent, nil
+}
+
+// Update implements [modules.Updater].
+func (r *resource) Update(ctx context.Context, scope modules.Scope, have, want modules.Row, columns []string) error {
+	client, err := r.client(ctx, scope)
+	if err != nil {
+		return err
+	}
+	failure := r.update(ctx, client, have, want, columns)
+	if !notUpdatable(failure) {
+		return failure
+	}
+	// Which of them it is AWS does not say: each is tried by itself.
+	fixed := columns
+	if len(columns) > 1 {
+		fixed = nil
+		for _, column := range columns {
+			switch err := r.update(ctx, client, have, want, []string{column}); {
+			case notUpdatable(err):
+				fixed = append(fixed, column)
+			case err != nil:
+				return err
+			}
+		}
+	}
+	return r.learnt(ctx, fixed, failure)
+}
+
+// notUpdatable reports whether AWS has said that a property cannot be changed in place.
+func notUpdatable(err error) bool {
+	return aws.HasCode(err, string(types.HandlerErrorCodeNotUpdatable)) || aws.HasCode(err, "NotUpdatableException")
+}
+
+// learnt remembers columns that turned out to be fixed at creation. That a change of them
+// replaces the object nobody could know who asked for it: a person says so once.
+func (r *resource) learnt(ctx context.Context, columns []string, failure error) error {
+	if len(columns) == 0 {
+		return nil
+	}
+	if r.learn != nil {
+		if err := r.learn(ctx, r.t.Name, columns); err != nil {
+			return err
+		}
+	}
+	return &modules.Error{Class: modules.Invalid, Code: "NotUpdatable", Err: failure,
+		Message: fmt.Sprintf("AWS cannot change %s in place, which its schema does not say: iasql_retry('%s', id) replaces the object, and so does every later change", strings.Join(columns, ", "), r.t.Table.Name)}
+}
+
+// update changes columns by one call.
+func (r *resource) update(ctx context.Context, client *cloudcontrol.Client, have, want modules.Row, columns []string) error {
+	patch, err := r.t.Patch(have, want, columns)
+	if err != nil || patch == "" {
+		return err
+	}
+	identifier, ok := r.t.Identifier(have)
+	if !ok {
+		return errors.New("the object has no identifier")
+	}
+	out, err := client.UpdateResource(ctx, &cloudcontrol.UpdateResourceInput{TypeName: &r.t.Name, Identifier: &identifier, PatchDocument: &patch})
+	if err != nil {
+		return err
+	}
+	_, err = r.wait(ctx, client, out.ProgressEvent)
+	return err
+}
+
+// Delete implements [modules.Deleter].
+func (r *resource) Delete(ctx context.Context, scope modules.Scope, have modules.Row) error {
+	identifier, ok := r.t.Identifier(have)
+	if !ok {
+		return errors.New("the object has no identifier")
+	}
+	client, err := r.client(ctx, scope)
+	if err != nil {
+		return err
+	}
+	out, err := client.DeleteResource(ctx, &cloudcontrol.DeleteResourceInput{TypeName: &r.t.Name, Identifier: &identifier})
+	if aws.HasCode(err, codeNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	_, err = r.wait(ctx, client, out.ProgressEvent)
+	if aws.HasCode(err, string(handlerNotFound)) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,43 @@
+package modules
+
+import (
+	"context"
+	"encoding/json"
+)
+
+// Source has modules that an engine was not built with: resource types that describe
+// themselves. What it needs to make one again is kept in the database.
+type Source interface {
+	// Names reports whether a text may name modules of the source, or be a pattern of
+	// such names.
+	Names(pattern string) bool
+	// Find returns what there is in an account that a pattern means, in order.
+	Find(ctx context.Context, scope Scope, pattern string) ([]Offer, error)
+	// Describe reads how a type describes itself now. It fills in Version and Schema.
+	Describe(ctx context.Context, scope Scope, name string) (Description, error)
+	// Lay fills in the Layout, keeping what an earlier one says. taken tells whether
+	// something else has a table of that name.
+	Lay(d *Description, taken func(table string) bool) error
+	// Module makes the module.
+	Module(d *Description) (*Module, error)
+}
+
+// Offer is a module that a [Source] could make.
+type Offer struct {
+	Name      string
+	Doc       string
+	Table     string // the table it would have
+	Native    string // the table of another module that has its objects; "" for none
+	Publisher string
+	Global    bool // its objects belong to no region
+}
+
+// Description is what is kept of a module of a [Source].
+type Description struct {
+	Name     string
+	Version  string // the publisher's
+	Schema   string
+	Layout   json.RawMessage // what its table and columns are called
+	Revision int             // the module's version: how many schemas there have been
+	Learnt   []string        // columns that turned out to be fixed at creation
+}

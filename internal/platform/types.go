@@ -1,0 +1,168 @@
+package platform
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"iasql/internal/modules"
+)
+
+// Types returns the resource types that have changed since, and a number that tells what
+// was there.
+func Types(ctx context.Context, pool *pgxpool.Pool, since int64) (list []modules.Description, newest int64, err error) {
+	newest = since
+	rows, err := pool.Query(ctx, `
+		SELECT name, version, schema, layout, revision, learnt, changed FROM iasql_internal.resource_type WHERE changed > $1 ORDER BY changed`, since)
+	if err != nil {
+		return nil, since, err
+	}
+	var d modules.Description
+	var changed int64
+	_, err = pgx.ForEachRow(rows, []any{&d.Name, &d.Version, &d.Schema, (*[]byte)(&d.Layout), &d.Revision, &d.Learnt, &changed}, func() error {
+		kept := d
+		kept.Layout = append([]byte{}, d.Layout...)
+		list, newest = append(list, kept), max(newest, changed)
+		return nil
+	})
+	return list, newest, err
+}
+
+// KeepType keeps how a type describes itself, unless that is what is kept. lay gives the
+// table and its columns names, build makes sure that there can be a table.
+func KeepType(ctx context.Context, pool *pgxpool.Pool, d *modules.Description, lay func() error, build func(*modules.Description) (*modules.Module, error)) error {
+	return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
+		if err := lockTypes(ctx, tx); err != nil {
+			return err
+		}
+		var version string
+		err := tx.QueryRow(ctx, `SELECT version, layout, revision, learnt FROM iasql_internal.resource_type WHERE name = $1`, d.Name).
+			Scan(&version, (*[]byte)(&d.Layout), &d.Revision, &d.Learnt)
+		if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+			return err
+		}
+		if err == nil && version == d.Version {
+			return nil
+		}
+		d.Revision++
+		if err := lay(); err != nil {
+			return err
+		}
+		m, err := build(d)
+		if err != nil {
+			return err
+		}
+		if err := registerOne(ctx, tx, m); err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, `
+			INSERT INTO iasql_internal.resource_type (name, version, schema, layout, revision) VALUES ($1, $2, $3, $4, $5)
+			ON CONFLICT (name) DO UPDATE SET version = excluded.version, schema = excluded.schema, layout = excluded.layout, revision = excluded.revision,
+				read = excluded.read, changed = excluded.changed`,
+			d.Name, d.Version, strings.ReplaceAll(d.Schema, "\x00", ""), string(d.Layout), d.Revision)
+		return err
+	})
+}
+
+// lockTypes lets others wait who change resource types: two who install the same one give
+// it the same names, and changes become visible in their order.
+func lockTypes(ctx context.Context, tx pgx.Tx) error {
+	_, err := tx.Exec(ctx, `LOCK TABLE iasql_internal.resource_type IN SHARE ROW EXCLUSIVE MODE`)
+	return err
+}
+
+// InstallTypes makes the tables of types, or alters those of an earlier schema, and returns
+// the tables it made, by module. One that cannot be made does not keep others away.
+func InstallTypes(ctx context.Context, pool *pgxpool.Pool, registry *modules.Registry, names []string) (map[string][]string, error) {
+	made := map[string][]string{}
+	err := inDDL(ctx, pool, func(tx pgx.Tx) error {
+		have, err := installed(ctx, tx)
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			m := registry.Module(name)
+			from, there := have[name]
+			switch {
+			case m == nil:
+				return fmt.Errorf("type %s: %w", name, errors.New("its table could not be described"))
+			case there && from < m.Version:
+				for _, t := range m.Tables() {
+					if err := describe(ctx, tx, registry, m, t); err != nil {
+						return err
+					}
+				}
+				if err := upgradeModule(ctx, tx, registry, m, from); err != nil {
+					return fmt.Errorf("upgrade type %s: %w", name, err)
+				}
+			case !there:
+				if err := install(ctx, tx, registry, m); err != nil {
+					return fmt.Errorf("install type %s: %w", name, err)
+				}
+				for _, t := range m.Tables() {
+					made[name] = append(made[name], t.Name)
+				}
+			}
+		}
+		return nil
+	})
+	return made, err
+}
+
+// RenewRecords makes the view of all records anew, after [InstallTypes].
+func RenewRecords(ctx context.Context, pool *pgxpool.Pool) error {
+	return inDDL(ctx, pool, func(tx pgx.Tx) error { return renewRecords(ctx, tx) })
+}
+
+// InstalledTypes returns the installed types that a pattern means.
+func InstalledTypes(ctx context.Context, pool *pgxpool.Pool, pattern string) ([]string, error) {
+	if strings.Count(pattern, "::") == 1 {
+		pattern += "::*"
+	}
+	like := strings.NewReplacer(`\`, `\\`, "%", `\%`, "_", `\_`, "*", "%", "?", "_").Replace(pattern)
+	rows, err := pool.Query(ctx, `
+		SELECT m.name FROM iasql_internal.module m JOIN iasql_internal.resource_type t ON t.name = m.name
+		WHERE m.installed IS NOT NULL AND m.name ILIKE $1 ORDER BY m.name`, like)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[string])
+}
+
+// LearnFixed returns a function that keeps that columns of a type's table are fixed at
+// creation: every engine takes a change of them for a replacement from now on.
+func LearnFixed(pool *pgxpool.Pool) func(ctx context.Context, typeName string, columns []string) error {
+	return func(ctx context.Context, typeName string, columns []string) error {
+		err := pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
+			if err := lockTypes(ctx, tx); err != nil {
+				return err
+			}
+			_, err := tx.Exec(ctx, `
+				WITH learnt AS (
+					UPDATE iasql_internal.resource_type
+					SET learnt = ARRAY(SELECT DISTINCT unnest(learnt || $2::text[]) ORDER BY 1), changed = nextval('iasql_internal.resource_type_change')
+					WHERE name = $1 AND NOT learnt @> $2::text[]
+					RETURNING layout ->> 'table' AS name, learnt
+				)
+				UPDATE iasql_internal.managed_table m SET fixed = ARRAY(SELECT DISTINCT unnest(m.fixed || l.learnt) ORDER BY 1)
+				FROM learnt l WHERE m.name = l.name`, typeName, columns)
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("keep what is fixed of %s: %w", typeName, err)
+		}
+		return nil
+	}
+}
+
+// forgetTypes forgets types that have been uninstalled.
+func forgetTypes(ctx context.Context, tx pgx.Tx, names []string) error {
+	_, err := tx.Exec(ctx, `
+		WITH gone AS (DELETE FROM iasql_internal.resource_type WHERE name = ANY ($1) RETURNING name)
+		DELETE FROM iasql_internal.module m USING gone WHERE m.name = gone.name`, names)
+	return err
+}

@@ -1,0 +1,95 @@
+package types
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"iasql/internal/test/cloudcontrol"
+)
+
+// every says that every published type is installed, which takes minutes.
+var every = flag.Bool("every-type", false, "install every published resource type")
+
+// TestEveryType installs every published type that can be, and measures what that costs: the
+// installation, the engine's memory, an edit's way to its call, and a quiet cycle.
+func TestEveryType(t *testing.T) {
+	if !*every {
+		t.Skip("takes minutes: make types-sweep, which sets -every-type")
+	}
+	all := cloudcontrol.AWS(t, "../..")
+	folder, err := schemas.ReadFile("schemas/sender.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all[sender] = folder
+	w := start(t, cloudcontrol.Options{Schemas: all}, sender)
+	before := w.edits(t)
+	t.Logf("an edit to its call, of one type: p50 %s; the engine has %s", before, w.memory())
+
+	began := time.Now()
+	w.PSQL(`SELECT * FROM iasql_install('AWS::SES')`)
+	t.Logf("one service (%s types): %s", w.PSQL(`SELECT count(*) FROM iasql_modules_installed() WHERE module_name LIKE 'AWS::SES::%'`), time.Since(began).Round(time.Millisecond))
+	began = time.Now()
+	out, err := w.TryPSQL(w.UserURL, `SELECT count(*) FROM iasql_install('AWS::*')`)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	t.Logf("every type (%s): %s", w.PSQL(`SELECT count(*) FROM iasql_modules_installed() WHERE module_name LIKE '%::%'`), time.Since(began).Round(time.Millisecond))
+	t.Logf("the engine has %s", w.memory())
+	t.Logf("an edit to its call, of every type: p50 %s (%s before)", w.edits(t), before)
+	for range 2 {
+		calls := total(w.fake.AllCalls())
+		began = time.Now()
+		w.PSQL(`SELECT iasql_sync_now()`)
+		t.Logf("a full cycle that is waited for: %s, %d calls", time.Since(began).Round(time.Millisecond), total(w.fake.AllCalls())-calls)
+	}
+	calls := total(w.fake.AllCalls())
+	time.Sleep(time.Minute)
+	t.Logf("a quiet minute: %d calls", total(w.fake.AllCalls())-calls)
+	t.Logf("the engine has %s", w.memory())
+}
+
+func total(calls map[string]int) (n int) {
+	for _, c := range calls {
+		n += c
+	}
+	return n
+}
+
+// edits returns the median time from the commit of an edit to the update that it makes.
+func (w *world) edits(t *testing.T) time.Duration {
+	t.Helper()
+	if w.PSQL(`SELECT count(*) FROM example_mail_sender`) == "0" {
+		w.PSQL(`INSERT INTO example_mail_sender (sender_name) VALUES ('edits')`)
+		w.Settled()
+	}
+	var took []time.Duration
+	for i := range 15 {
+		calls := w.fake.Calls("UpdateResource", sender)
+		w.PSQL(fmt.Sprintf(`UPDATE example_mail_sender SET display_name = 'edit %d %d'`, i, time.Now().UnixNano()))
+		began := time.Now()
+		for w.fake.Calls("UpdateResource", sender) == calls && time.Since(began) < 20*time.Second {
+			time.Sleep(time.Millisecond)
+		}
+		took = append(took, time.Since(began))
+		w.Settled()
+	}
+	slices.Sort(took)
+	return took[len(took)/2].Round(time.Millisecond)
+}
+
+// memory returns the engine's resident memory.
+func (w *world) memory() string {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", w.engine.PID()))
+	if err != nil {
+		return err.Error()
+	}
+	_, rest, _ := strings.Cut(string(status), "VmRSS:")
+	line, _, _ := strings.Cut(rest, "\n")
+	return strings.TrimSpace(line)
+}
