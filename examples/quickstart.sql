@@ -23,7 +23,7 @@ SELECT iasql_wait_for('vpc', (SELECT id FROM vpc WHERE cidr_block = '10.20.0.0/1
     $$EXISTS (SELECT FROM iasql_status s WHERE s.table_name = 'vpc' AND s.record_id = vpc.id AND s.state = 'Present')$$, 30);
 
 -- Every call that was made to the cloud, journaled before it was made.
-SELECT kind, table_name, action, result FROM iasql_operations ORDER BY id DESC LIMIT 5;
+SELECT * FROM iasql_calls LIMIT 5;
 
 -- And away with it, in order again.
 BEGIN;
