@@ -70,7 +70,7 @@ func testReview(b *browser, w *harness.World, cloud *faultproxy.Proxy) {
 	cloud.Set(func(faultproxy.Call) faultproxy.Fault { return faultproxy.Fault{} })
 	b.says("as the audit log has it") // the page has found out by itself
 	b.says("committed")
-	b.says("approved")
+	b.says("END COMMIT")
 	if name := w.PSQL(`SELECT count(*) FROM queue WHERE name = 'approved' AND arn IS NOT NULL`); name != "1" {
 		b.Errorf("it made %s queues", name)
 	}

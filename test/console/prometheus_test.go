@@ -192,13 +192,12 @@ func testPrometheus(t *testing.T, world *harness.World, engine *harness.Process,
 		return faultproxy.Fault{}
 	})
 	w.Admin(`UPDATE iasql_internal.listing SET listed = listed - interval '1 day', tried = tried - interval '1 day' WHERE table_name = 'queue'`)
-	if out, err := w.TryPSQL(w.UserURL, `SELECT iasql_sync_now('queue')`); err == nil {
-		t.Errorf("throttled, it says %s", out)
-	}
+	w.PSQL(`INSERT INTO queue (name) VALUES ('throttled')`) // tried again and again
 	for _, name := range []string{"IasqlBatchAbandoned", "IasqlStale", "IasqlThrottled"} {
 		p.fires(name)
 	}
 	cloud.Set(func(faultproxy.Call) faultproxy.Fault { return faultproxy.Fault{} })
+	w.PSQL(`DELETE FROM queue WHERE name = 'throttled'`)
 	answers(p, "../../deploy/grafana/iasql.json")
 	w.PSQL(`CALL iasql_rollback(true)`)
 	engine.Stop()
