@@ -141,8 +141,8 @@ func TestOpenBatch(t *testing.T) {
 	url := restore(t, "testdata/5684cbb.sql.gz")
 	const rows = `SELECT string_agg(concat_ws('=', name, delay_seconds), ' ' ORDER BY name) FROM queue`
 	before := admin(t, url, rows)
-	for _, statement := range []string{ // that version's batch is everybody's
-		`CALL iasql_begin()`, `UPDATE queue SET delay_seconds = delay_seconds + 1`, `INSERT INTO queue (name) VALUES ('staged-before')`,
+	for _, statement := range []string{ // what that version's iasql_begin calls, through a loopback that a dump has not; the batch is everybody's
+		`SELECT iasql_internal.open_batch_for('postgres', pg_current_xact_id(), NULL)`, `UPDATE queue SET delay_seconds = delay_seconds + 1`, `INSERT INTO queue (name) VALUES ('staged-before')`,
 	} {
 		admin(t, url, statement)
 	}
