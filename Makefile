@@ -39,6 +39,12 @@ demo: build ## Start PostgreSQL, an AWS emulator and the engine, and open psql
 test: deps ## Run the whole test suite
 	go test $(TESTFLAGS) ./...
 
+.PHONY: session
+session: build ## Record the session that the README shows, and take the console's pictures anew
+	@scripts/deps.sh
+	scripts/session.py docs/session.svg
+	go test ./test/console -run TestConsole/browser -count=1 -args -screenshots $(CURDIR)/docs/console
+
 .PHONY: lint
 lint: ## Check formatting (gofmt), go vet and staticcheck
 	@files=$$(gofmt -l .) && if [ -n "$$files" ]; then echo "not formatted, run gofmt -w on:"; echo "$$files"; exit 1; fi

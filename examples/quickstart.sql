@@ -13,7 +13,7 @@ INSERT INTO subnet (vpc_id, cidr_block) SELECT id, '10.20.1.0/24' FROM vpc WHERE
 COMMIT;
 
 -- A moment later it is so in the cloud. (Nothing has to be called; waiting is for scripts.)
-SELECT iasql_wait_for('subnet', (SELECT id FROM subnet WHERE cidr_block = '10.20.1.0/24'), 'availability_zone IS NOT NULL', 30);
+SELECT iasql_wait_for('subnet', (SELECT id FROM subnet WHERE cidr_block = '10.20.1.0/24'), 'subnet_id IS NOT NULL', 30);
 SELECT v.vpc_id, s.subnet_id, s.availability_zone, v.tags
 FROM vpc v JOIN subnet s ON s.vpc_id = v.id WHERE v.cidr_block = '10.20.0.0/16';
 
@@ -23,7 +23,7 @@ SELECT iasql_wait_for('vpc', (SELECT id FROM vpc WHERE cidr_block = '10.20.0.0/1
     $$EXISTS (SELECT FROM iasql_status s WHERE s.table_name = 'vpc' AND s.record_id = vpc.id AND s.state = 'Present')$$, 30);
 
 -- Every call that was made to the cloud, journaled before it was made.
-SELECT kind, table_name, action, result FROM iasql_operations ORDER BY id DESC LIMIT 5;
+SELECT * FROM iasql_calls LIMIT 5;
 
 -- And away with it, in order again.
 BEGIN;

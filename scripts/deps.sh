@@ -144,7 +144,7 @@ if ((${#packages[@]})); then
 	say "installing ${packages[*]} into .venv"
 	# pip's last words are that it found no version: why is what it said before, each try anew.
 	out=$(.venv/bin/pip install --quiet --disable-pip-version-check "${packages[@]}" 2>&1) || {
-		grep -E 'ERROR|WARNING|rror:' <<<"$out" | sed -E 's/Retrying \(Retry\([^)]*\)\)/Retrying/; s/^/deps: pip: /' | cut -c1-500 | uniq | awk '!said[$0]++' >&2 || true
+		grep -E 'ERROR|WARNING|rror:' <<<"$out" | sed -E 's/Retrying \(Retry\([^)]*\)\)/Retrying/; s/<pip[^>]*>: //; s/^/deps: pip: /' | cut -c1-500 | uniq | awk '!said[$0]++' >&2 || true
 		die "pip install ${packages[*]} failed: is https://pypi.org to be reached? A proxy goes into HTTPS_PROXY, a mirror into PIP_INDEX_URL."
 	}
 fi

@@ -39,7 +39,7 @@ $$;
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA iasql_internal FROM PUBLIC;
 GRANT USAGE ON SCHEMA public TO iasql_reader;
 GRANT USAGE ON SCHEMA iasql_internal TO iasql_reader;
-GRANT EXECUTE ON FUNCTION iasql_internal.writer(), iasql_internal.engine_connected(), iasql_internal.failure(text, bigint) TO iasql_reader;
+GRANT EXECUTE ON FUNCTION iasql_internal.writer(), iasql_internal.engine_connected(), iasql_internal.failure(text, bigint), iasql_internal.just_created(text, bigint) TO iasql_reader;
 -- Tables that have policies, and descriptions of the tables, for functions that run with the caller's rights.
 GRANT SELECT ON iasql_internal.record_state, iasql_internal.garbage, iasql_internal.managed_table, iasql_internal.hidden_table, iasql_internal.module_function,
     iasql_internal.listing_errors, iasql_internal.previewed, iasql_internal.connected TO iasql_reader;
@@ -51,7 +51,7 @@ GRANT EXECUTE ON FUNCTION public.iasql_protect(text, bigint), public.iasql_prote
     iasql_internal.forget(text, bigint), iasql_internal.adopt(text, text), iasql_internal.refuse_null(text, text, text) TO iasql_user;
 GRANT EXECUTE ON FUNCTION public.iasql_drift(), iasql_internal.modes() TO iasql_reader;
 GRANT SELECT ON public.iasql_tables, public.iasql_audit_log, public.iasql_mode, public.iasql_settings, public.iasql_cycles,
-    public.iasql_operations, public.iasql_conflicts, public.iasql_status, public.iasql_listings, public.iasql_batches, public.iasql_progress TO iasql_reader;
+    public.iasql_operations, public.iasql_conflicts, public.iasql_status, public.iasql_listings, public.iasql_batches, public.iasql_progress, public.iasql_calls, public.iasql_problems TO iasql_reader;
 GRANT INSERT, UPDATE, DELETE ON public.iasql_mode TO iasql_user;
 GRANT UPDATE (value) ON public.iasql_settings TO iasql_user;
 GRANT UPDATE (resolved) ON public.iasql_conflicts TO iasql_user;

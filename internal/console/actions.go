@@ -94,8 +94,7 @@ func guardRecord(name, table string, id int64) action {
 }
 
 func install(module string) action {
-	return action{name: "install", text: "Install", statement: statement{`SELECT * FROM iasql_install(VARIADIC $1::text[])`, []any{[]string{module}}},
-		why: "Makes its tables and those it depends on, and imports what the cloud has."}
+	return action{name: "install", text: "Install", statement: statement{`SELECT * FROM iasql_install(VARIADIC $1::text[])`, []any{[]string{module}}}}
 }
 
 // button is a form with one button. It shows what it runs.

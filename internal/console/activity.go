@@ -55,7 +55,11 @@ func (c *Console) activity(v *visit) {
 	v.live = v.r.FormValue("before") == ""
 	content := g.Node(h.Div(h.Class("card"), empty(f.none)))
 	if len(f.rows) > 0 && f.header != nil {
-		content = h.Div(h.Class("card"), rowsOf(f.header, f.rows))
+		class := "card feed"
+		if show == "cycles" { // whose numbers need their headings
+			class = "card"
+		}
+		content = h.Div(h.Class(class), rowsOf(f.header, f.rows))
 	} else if len(f.rows) > 0 {
 		content = h.Div(h.Class("card"), g.Group(f.rows))
 	}

@@ -131,11 +131,18 @@ func movedCard(name string, changed []moved) g.Node {
 	class := map[string]string{"created": "create", "deleted": "delete", "changed": "update", "came and went": "pull"}
 	return h.Section(h.Class("card plan"), h.H2(g.Text(grouped(int64(len(changed)))+" records of "+name+" changed")), g.Map(changed, func(m moved) g.Node {
 		details := map[string]any{"original": m.from, "change": m.to}
-		if m.kind == "deleted" || m.kind == "created" {
+		if m.kind != "changed" {
 			details = nil
 		}
-		return h.Div(h.Class("step "+class[m.kind]), h.P(h.Span(h.Class("state mode"), g.Text(m.kind)), recordLink(name, m.id), h.Span(h.Class("muted small"), g.Text(" "+number(m.n)+" entries"))), changes(details))
+		return h.Div(h.Class("step "+class[m.kind]), h.P(h.Span(h.Class("state mode"), g.Text(m.kind)), recordLink(name, m.id), h.Span(h.Class("muted small"), g.Text(entries(m.n)))), changes(details))
 	}))
+}
+
+func entries(n int64) string {
+	if n == 1 {
+		return " 1 entry"
+	}
+	return " " + grouped(n) + " entries"
 }
 
 func asOfTable(rows []map[string]any) g.Node {

@@ -226,6 +226,9 @@ func (gr *graph) draw() g.Node {
 	}
 	const step = boxHeight + gapY
 	width, height := len(columns)*(boxWidth+gapX)-gapX+4, tallest*step-gapY+4
+	if slices.ContainsFunc(gr.edges, func(e edge) bool { return gr.nodes[e.from].rank <= gr.nodes[e.to].rank }) {
+		width += gapX // their lines go round the right-hand side
+	}
 	x := func(i int) int { return (gr.nodes[i].rank-low)*(boxWidth+gapX) + 2 }
 	y := func(i int) int {
 		return int(place[i]*step) + (tallest-len(columns[gr.nodes[i].rank-low]))*step/2 + 2
@@ -244,7 +247,7 @@ func (gr *graph) draw() g.Node {
 			g.El("title", g.Text(n.title+" "+n.sub)),
 			g.El("rect", g.Attr("x", fmt.Sprint(x(i))), g.Attr("y", fmt.Sprint(y(i))), g.Attr("width", fmt.Sprint(boxWidth)), g.Attr("height", fmt.Sprint(boxHeight)), g.Attr("rx", "8")),
 			g.El("text", g.Attr("class", "kind"), g.Attr("x", fmt.Sprint(x(i)+10)), g.Attr("y", fmt.Sprint(y(i)+17)), g.Text(shorten(n.title, 24))),
-			g.El("text", g.Attr("x", fmt.Sprint(x(i)+10)), g.Attr("y", fmt.Sprint(y(i)+34)), g.Text(shorten(n.sub, 24)))))
+			g.El("text", g.Attr("x", fmt.Sprint(x(i)+10)), g.Attr("y", fmt.Sprint(y(i)+34)), g.Text(shorten(n.sub, 22)))))
 	}
 	return h.Div(h.Class("scroll graph"), g.Attr("tabindex", "0"),
 		g.El("svg", g.Attr("width", fmt.Sprint(width)), g.Attr("height", fmt.Sprint(height)), g.Attr("viewBox", fmt.Sprintf("0 0 %d %d", width, height)),

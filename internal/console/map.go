@@ -12,9 +12,11 @@ import (
 )
 
 // wholeMap draws the tables: what refers to what, how many records each has, and
-// where something is wrong.
+// where something is wrong. Of one module it draws all tables, and those that they
+// refer to.
 func (c *Console) wholeMap(v *visit) {
 	var gr graph
+	module := v.r.FormValue("module")
 	err := v.session.read(v.ctx(), func(tx pgx.Tx) error {
 		tables, err := loadTables(v.ctx(), tx, true)
 		if err != nil {
@@ -28,7 +30,7 @@ func (c *Console) wholeMap(v *visit) {
 		if err != nil {
 			return err
 		}
-		gr = tableGraph(tables, states, references)
+		gr = tableGraph(tables, states, references, module)
 		return nil
 	})
 	if err != nil {
@@ -41,19 +43,30 @@ func (c *Console) wholeMap(v *visit) {
 		v.page("Map", lead, h.Div(h.Class("card"), empty("There are no records yet.", "SELECT * FROM iasql_install('aws_vpc');")))
 		return
 	}
-	v.page("Map", lead, h.Div(h.Class("card"), gr.draw()), legend())
+	v.page("Map", lead, g.If(module != "", h.P(h.A(h.Class("chip"), h.Href("/map"), g.Text("module "+shorten(module, 60)+" ✕")))), h.Div(h.Class("card"), gr.draw()), legend())
 }
 
 func legend() g.Node {
 	return h.P(h.Class("muted small"), h.Span(h.Class("state ok"), g.Text("as it should be")), h.Span(h.Class("state busy"), g.Text("under way")), h.Span(h.Class("state bad"), g.Text("needs you")))
 }
 
-func tableGraph(tables []*tableInfo, states []stateCount, references []reference) graph {
+func tableGraph(tables []*tableInfo, states []stateCount, references []reference, module string) graph {
 	var gr graph
 	at := map[string]int{}
+	shown := map[string]bool{}
 	for _, t := range tables {
-		if noise(t.name) || t.readable && t.records == 0 {
-			continue // an empty table tells nothing
+		shown[t.name] = t.module == module || module == "" && !(t.readable && t.records == 0) // an empty table tells nothing
+	}
+	if module != "" {
+		for _, r := range references {
+			if i := slices.IndexFunc(tables, func(t *tableInfo) bool { return t.name == r.from }); i >= 0 && tables[i].module == module {
+				shown[r.to] = true
+			}
+		}
+	}
+	for _, t := range tables {
+		if noise(t.name) || !shown[t.name] {
+			continue
 		}
 		at[t.name] = len(gr.nodes)
 		sub := t.size() + " records"

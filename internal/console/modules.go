@@ -49,7 +49,7 @@ func (c *Console) modules(v *visit) {
 		}
 		body = append(body, h.P(h.Class("muted small"), g.Text("Documentation: docs/modules/"+m.name+".md")))
 		if m.installed {
-			body = append(body, h.P(h.Class("tags"), g.Group(of[m.name])))
+			body = append(body, h.P(h.Class("tags"), g.Group(of[m.name])), h.P(h.Class("small"), h.A(h.Href(to("/map", "module", m.name)), g.Text("Diagram →"))))
 			installed = append(installed, h.Article(h.Class("card module"), g.Group(body)))
 		} else {
 			body = append(body, v.button(install(m.name), "module", m.name))
@@ -59,5 +59,5 @@ func (c *Console) modules(v *visit) {
 	v.live = true
 	v.page("Modules", "A module brings the tables of a service, filled with what the cloud has.",
 		g.If(len(installed) > 0, g.Group([]g.Node{h.H2(g.Text("Installed")), h.Div(h.Class("grid"), g.Group(installed))})),
-		g.If(len(others) > 0, g.Group([]g.Node{h.H2(g.Text("Can be installed")), h.Div(h.Class("grid"), g.Group(others))})))
+		g.If(len(others) > 0, g.Group([]g.Node{h.H2(g.Text("Can be installed")), h.P(h.Class("muted"), g.Text("Installing makes the tables of a module and of those it needs, and imports what the cloud has.")), h.Div(h.Class("grid"), g.Group(others))})))
 }

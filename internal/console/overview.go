@@ -142,10 +142,16 @@ func (v *visit) loadOverview(tx pgx.Tx) (d overviewData, err error) {
 		},
 		func() error { d.tables, err = loadTables(ctx, tx, true); return err },
 		func() error { d.states, d.whole, err = loadStates(ctx, tx); return err },
-		func() error {
-			return tx.QueryRow(ctx, `SELECT count(*) FROM (SELECT FROM public.iasql_audit_log WHERE NOT settled LIMIT 10001) l`).Scan(&d.pending)
-		},
 		func() error { d.batches, err = loadBatches(ctx, tx); return err },
+		func() error { // what is staged waits for its batch
+			staged := []int64{}
+			for _, b := range openBatches(d.batches) {
+				if b.phase == "open" {
+					staged = append(staged, b.id)
+				}
+			}
+			return tx.QueryRow(ctx, `SELECT count(*) FROM (SELECT FROM public.iasql_audit_log WHERE NOT settled AND coalesce(transaction_id <> ALL ($1), true) LIMIT 10001) l`, staged).Scan(&d.pending)
+		},
 		func() error {
 			var denied []string
 			err := tx.QueryRow(ctx, `SELECT coalesce(array_agg(DISTINCT table_name), '{}') FROM public.iasql_listings WHERE denied IS NOT NULL`).Scan(&denied)
@@ -215,7 +221,8 @@ func (v *visit) attention(d overviewData) g.Node {
 	if len(d.engines) == 0 {
 		return h.Section(h.Class("card urgent"), h.H2(g.Text("No engine is connected")), h.P(g.Text("Nothing is pushed and nothing is pulled until one is. Start one: "), h.Code(g.Text("engine serve"))))
 	}
-	if len(d.concerns) == 0 && len(d.errors) == 0 && d.conflicts == 0 {
+	abandoned := slices.DeleteFunc(openBatches(d.batches), func(b batchInfo) bool { return !b.abandoned })
+	if len(d.concerns) == 0 && len(d.errors) == 0 && d.conflicts == 0 && len(abandoned) == 0 {
 		return h.Section(h.Class("card calm"), h.H2(g.Text("Nothing needs you")), h.P(h.Class("muted"), g.Text("No record has failed for good, no conflict is open, and the cloud could be read.")))
 	}
 	more := len(d.concerns) > 20
@@ -230,6 +237,10 @@ func (v *visit) attention(d overviewData) g.Node {
 	})
 	return h.Section(h.Class("card urgent"), h.H2(g.Text("Needs you")),
 		h.Ul(h.Class("concerns"), items, failures,
+			g.Map(abandoned, func(b batchInfo) g.Node {
+				return h.Li(h.Div(b.mark(), h.A(h.Href(b.path()), g.Text(b.title())), h.Span(h.Class("muted small"), ago(b.since))),
+					h.P(h.Class("message"), g.Text("Nobody but its sessions can change its "+grouped(b.records)+" records while it is open. "+b.owner+" opened it.")))
+			}),
 			g.If(d.conflicts > 0, h.Li(h.Div(h.Span(h.Class("state bad"), g.Text("Conflict")), h.A(h.Href("/activity?show=conflicts"), g.Text(atMost(d.conflicts, 1000)+" open"))),
 				h.P(h.Class("message"), g.Text("Columns that moved on both sides wait for a decision."))))),
 		g.If(more, h.P(h.A(h.Href("/activity?show=failed"), g.Text("All that need you →")))))
@@ -238,7 +249,8 @@ func (v *visit) attention(d overviewData) g.Node {
 func (v *visit) nowCard(d overviewData) g.Node {
 	var items []g.Node
 	for _, e := range d.engines {
-		items = append(items, h.Li(h.Strong(g.Text(e.name)), h.Span(h.Class("muted small"), g.Text(e.version)), h.P(h.Class("message"), g.Text(e.doing))))
+		doing := slices.DeleteFunc(strings.Split(e.doing, "; "), func(part string) bool { return strings.HasPrefix(part, "batch ") }) // they have a card
+		items = append(items, h.Li(h.Strong(g.Text(e.name)), h.Span(h.Class("muted small"), g.Text(e.version)), h.P(h.Class("message"), g.Text(strings.Join(doing, "; ")))))
 	}
 	var accounts []g.Node
 	for _, a := range d.accounts {
@@ -281,10 +293,14 @@ func optional(n *int64) string {
 func batchCard(batches []batchInfo) g.Node {
 	open := openBatches(batches)
 	if len(open) == 0 {
-		return section("Open batches", empty("None. A batch stages changes, shows what they would do, and does all of it or nothing.", "CALL iasql_begin();"))
+		return section("Open batches", empty("None. A batch stages changes, shows what they would do, and does all of it or nothing.", "CALL iasql_begin('shop');"))
 	}
 	return section("Open batches", h.Ul(h.Class("plain"), g.Map(open, func(b batchInfo) g.Node {
-		return h.Li(h.A(h.Href("/batches/"+b.path()), g.Text(b.title())), h.P(h.Class("muted small"), g.Text(b.owner+" "), ago(b.since)))
+		records := grouped(b.records) + " records"
+		if b.records == 1 {
+			records = "1 record"
+		}
+		return h.Li(h.A(h.Href(b.path()), g.Text(b.title())), b.mark(), h.P(h.Class("muted small message"), g.Text(records+", opened by "+b.owner+" "), ago(b.since)), b.progress())
 	})))
 }
 

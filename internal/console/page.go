@@ -248,7 +248,7 @@ func grouped(n int64) string {
 func state(name string, review bool) g.Node {
 	class := "ok"
 	switch {
-	case name == "Gone":
+	case name == "Gone" || name == "Staged":
 		class = "mode"
 	case review || strings.HasSuffix(name, "Failed") || name == "Conflict":
 		class = "bad"

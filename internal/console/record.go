@@ -14,54 +14,6 @@ import (
 	h "maragu.dev/gomponents/html"
 )
 
-// recordState is what iasql_status says of a record. That view is about all
-// records at once; of a million it takes seconds, so that this asks for those
-// that a page shows, of the same tables and by the same rules.
-type recordState struct {
-	state, message   string
-	review           bool
-	attempts         int
-	next, since      *time.Time
-	pending, removed bool
-}
-
-func loadRecordStates(ctx context.Context, tx pgx.Tx, t string, ids []int64) (map[int64]recordState, error) {
-	states := map[int64]recordState{}
-	if len(ids) == 0 {
-		return states, nil
-	}
-	rows, err := tx.Query(ctx, `
-		WITH pending AS (
-			SELECT l.record_id, bool_or(l.change_type = 'INSERT') AS inserted, bool_or(l.change_type = 'DELETE') AS deleted, min(l.ts) AS since
-			FROM public.iasql_audit_log l
-			WHERE NOT l.settled AND l.table_name = $1 AND l.record_id = ANY ($2) AND l.change_type IN ('INSERT', 'UPDATE', 'DELETE')
-			GROUP BY l.record_id
-		), predecessors AS (
-			SELECT o.record_id, bool_or(o.review) AS review, max(o.state) FILTER (WHERE o.review OR o.state LIKE '%Failed') AS failed,
-				string_agg(concat_ws(': ', 'its predecessor ' || o.key, nullif(o.message, '')), E'\n' ORDER BY o.id) AS message
-			FROM iasql_internal.garbage o WHERE o.table_name = $1 AND o.record_id = ANY ($2) GROUP BY o.record_id
-		)
-		SELECT i.id, CASE WHEN s.state IS NOT NULL THEN s.state WHEN p.deleted THEN 'Removing' WHEN p.inserted THEN 'Creating' WHEN p.record_id IS NOT NULL THEN 'Updating'
-				WHEN o.failed IS NOT NULL THEN o.failed ELSE 'Present' END,
-			coalesce(s.review, false) OR coalesce(o.review, false),
-			concat_ws(E'\n', nullif(s.message, ''), CASE WHEN o.failed IS NOT NULL THEN o.message END), coalesce(s.attempts, 0),
-			CASE WHEN s.next_attempt_at < 'infinity' THEN s.next_attempt_at END, coalesce(s.since, p.since), p.record_id IS NOT NULL, coalesce(p.deleted, false)
-		FROM unnest($2::bigint[]) i (id)
-		LEFT JOIN iasql_internal.record_state s ON s.table_name = $1 AND s.record_id = i.id
-		LEFT JOIN pending p ON p.record_id = i.id
-		LEFT JOIN predecessors o ON o.record_id = i.id`, t, ids)
-	if err != nil {
-		return nil, err
-	}
-	var id int64
-	var s recordState
-	_, err = pgx.ForEachRow(rows, []any{&id, &s.state, &s.review, &s.message, &s.attempts, &s.next, &s.since, &s.pending, &s.removed}, func() error {
-		states[id] = s
-		return nil
-	})
-	return states, err
-}
-
 type conflictInfo struct {
 	id, record              int64
 	table                   string
@@ -314,6 +266,8 @@ func (v *visit) stateCard(d *recordData) g.Node {
 		text = append(text, h.P(g.Text("It needs you: it will not heal by itself. Change the record, or mend the cause and try again.")))
 	case s.state == "Present":
 		text = append(text, h.P(h.Class("muted"), g.Text("The database and the cloud agree, as far as they have been compared.")))
+	case s.batch != 0:
+		text = append(text, h.P(h.Class("muted"), g.Text("Staged in "), h.A(h.Href("/batches/"+number(s.batch)), g.Text("batch "+number(s.batch))), g.Text(": nothing of it reaches the cloud before that is committed, and nobody else can change it.")))
 	case s.state == "Gone":
 		text = append(text, h.P(h.Class("muted"), g.Text("The record was deleted. Its history is below.")))
 	case s.next != nil && s.next.After(time.Now()):
@@ -398,7 +352,7 @@ func (d *recordData) valueCard() g.Node {
 	if differ {
 		header = append(header, "Cloud, as last known")
 	}
-	return section("Values", rowsOf(header, rows))
+	return section("Values", h.Div(h.Class("values"), rowsOf(header, rows)))
 }
 
 func (d *recordData) columnMarks(c *columnInfo) g.Node {

@@ -84,6 +84,6 @@ type action struct {
 	text string
 	statement
 	danger bool
-	batch  string // the batch it is about, which the session has to join first
+	batch  int64  // the batch it is about, which the session has to join first; 0: none
 	why    string // what it comes to
 }

@@ -144,6 +144,10 @@ func (e *Engine) install(ctx context.Context, request int64, raw json.RawMessage
 		return nil, err
 	}
 	maps.Copy(made, theirTypes)
+	// An import that failed is made up for by installing the module again.
+	if err := e.addNeverRead(ctx, ours, made); err != nil {
+		return nil, err
+	}
 	tables := []installedTable{}
 	if len(made) == 0 {
 		return tables, nil
@@ -180,6 +184,34 @@ func (e *Engine) install(ctx context.Context, request int64, raw json.RawMessage
 		}
 	}
 	return tables, nil
+}
+
+// addNeverRead adds to made what modules, and those they depend on, have of tables
+// that the cloud has never been read for completely.
+func (e *Engine) addNeverRead(ctx context.Context, names []string, made map[string][]string) error {
+	closure, err := e.registry.Closure(names...)
+	if err != nil {
+		return err
+	}
+	var of []string
+	for _, m := range closure {
+		if made[m.Name] == nil {
+			of = append(of, m.Name)
+		}
+	}
+	rows, err := e.pool.Query(ctx, `
+		SELECT t.module, t."table" FROM public.iasql_tables t JOIN iasql_internal.managed_table m ON m.name = t."table"
+		WHERE t.module = ANY ($1) AND t.last_seen IS NULL AND NOT m.settings
+		ORDER BY t."table"`, of)
+	if err != nil {
+		return err
+	}
+	var module, table string
+	_, err = pgx.ForEachRow(rows, []any{&module, &table}, func() error {
+		made[module] = append(made[module], table)
+		return nil
+	})
+	return err
 }
 
 func (e *Engine) uninstall(ctx context.Context, raw json.RawMessage) (any, error) {

@@ -10,7 +10,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION public.iasql_install(text[]) IS
-$$Installs modules and those they depend on, and imports what the cloud has: the tables created and their record counts. A resource type of AWS is a module, too, and 'AWS::SES' is every type of a service.
+$$Installs modules and those they depend on, and imports what the cloud has: the tables created and their record counts. Again: imports what could not be read the first time. A resource type of AWS is a module, too, and 'AWS::SES' is every type of a service.
 Sample: SELECT * FROM iasql_install('aws_vpc', 'aws_s3')$$;
 
 CREATE OR REPLACE FUNCTION public.iasql_uninstall(VARIADIC modules text[] DEFAULT '{}')

@@ -4,7 +4,7 @@ RETURNS boolean
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     query   text;
-    met     boolean;
+    met     boolean := false;
     failure text;
     there   boolean;
     until   timestamptz := clock_timestamp() + make_interval(secs => seconds);
@@ -15,9 +15,16 @@ BEGIN
     END IF;
     query := format('SELECT EXISTS (SELECT FROM public.%I WHERE id = $1 AND (%s))', "table", condition);
     LOOP
-        EXECUTE query INTO met USING id;
+        -- What the cloud has just given the object, such as its availability zone, is there with its id.
+        IF NOT met THEN
+            EXECUTE query INTO met USING id;
+        END IF;
         IF met THEN
-            RETURN true;
+            IF clock_timestamp() >= until OR NOT iasql_internal.just_created("table", id) THEN
+                RETURN true;
+            END IF;
+            PERFORM pg_sleep(0.01);
+            CONTINUE;
         END IF;
         PERFORM iasql_internal.check_can_wait("table", id);
         EXECUTE format('SELECT EXISTS (SELECT FROM public.%I WHERE id = $1)', "table") INTO there USING id;
@@ -43,5 +50,22 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION public.iasql_wait_for(text, bigint, text, double precision) IS
-$$Waits until a record meets an SQL condition: true then; an error after that many seconds, or at once if the record has failed for good, or there is none.
+$$Waits until a record meets an SQL condition: true then (if it has just been created, once it has been read again, so that what the cloud gave it is there); an error after that many seconds, or at once if the record has failed for good, or there is none.
 Sample: SELECT iasql_wait_for('vpc', 1, 'vpc_id IS NOT NULL')$$;
+
+CREATE OR REPLACE FUNCTION iasql_internal.just_created("table" text, id bigint) RETURNS boolean
+LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+BEGIN ATOMIC
+    SELECT EXISTS (
+               SELECT FROM public.iasql_operations o
+               WHERE o.table_name = just_created."table" AND o.record_id = just_created.id AND o.kind = 'create' AND o.result = 'ok'
+                 AND o.ended > clock_timestamp() - interval '3 seconds')
+       AND EXISTS (
+               SELECT FROM public.iasql_audit_log l
+               WHERE l.table_name = just_created."table" AND l.record_id = just_created.id AND l.change_type = 'INSERT' AND NOT l.settled)
+       AND NOT EXISTS (
+               SELECT FROM iasql_internal.record_state s
+               WHERE s.table_name = just_created."table" AND s.record_id = just_created.id AND s.state LIKE '%Failed');
+END;
+COMMENT ON FUNCTION iasql_internal.just_created(text, bigint) IS
+    'Whether the cloud created the record''s object in the last three seconds, and the engine has not seen it since as it is to be.';

@@ -58,3 +58,14 @@ COMMENT ON COLUMN public.iasql_status.desired IS 'What the tables ask for: prese
 COMMENT ON COLUMN public.iasql_status.detected IS 'What was last seen in the cloud: present, present and different, absent, or unknown.';
 COMMENT ON COLUMN public.iasql_status.review IS 'A person is needed; otherwise the state is expected to resolve itself.';
 COMMENT ON COLUMN public.iasql_status.next_attempt_at IS 'When the record is tried again; NULL: after a change of it or iasql_retry.';
+
+-- For people: as wide as a terminal, but for the message. What may be seen is what iasql_status shows.
+CREATE OR REPLACE VIEW public.iasql_problems WITH (security_invoker) AS
+SELECT concat_ws(' ', s.table_name, s.record_id) AS record, s.state, s.review AS needs_you, s.since::timestamptz(0) AS since, s.message
+FROM public.iasql_status s
+WHERE s.state <> 'Present'
+ORDER BY s.review DESC, s.since;
+COMMENT ON VIEW public.iasql_problems IS 'What is not as the tables say, first what needs a person: iasql_status for people.';
+COMMENT ON COLUMN public.iasql_problems.record IS 'Table and id of the record.';
+COMMENT ON COLUMN public.iasql_problems.needs_you IS 'It will not mend itself. Otherwise the engine is at it.';
+COMMENT ON COLUMN public.iasql_problems.message IS 'Why, and what to do.';

@@ -37,7 +37,7 @@ func newChromium(t *testing.T) context.Context {
 		t.Fatal("there is no Chromium: make deps installs it")
 	}
 	allocator, cancel := chromedp.NewExecAllocator(context.Background(), append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.Flag("disable-dev-shm-usage", true),
+		chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.IgnoreCertErrors, chromedp.Flag("disable-dev-shm-usage", true),
 		chromedp.Flag("lang", "en-US"), chromedp.WSURLReadTimeout(patience))...)
 	t.Cleanup(cancel)
 	return allocator

@@ -16,6 +16,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"iasql/internal/test/faultproxy"
 	"iasql/internal/test/harness"
 )
 
@@ -23,10 +24,13 @@ func TestMain(m *testing.M) { harness.Main(m) }
 
 var served = regexp.MustCompile(`the console is served" .*?url=(\S+)`)
 
-// start makes a world whose engine serves a console, and returns its address.
-func start(t *testing.T, modules ...string) (w *harness.World, engine *harness.Process, base string) {
+// start makes a world whose engine serves a console, and returns its address. The
+// engine reaches the cloud through a proxy.
+func start(t *testing.T, modules ...string) (w *harness.World, engine *harness.Process, cloud *faultproxy.Proxy, base string) {
 	t.Helper()
 	w = harness.NewWorld(t)
+	cloud = faultproxy.Start(t, w.AWS.Endpoint)
+	w.Endpoint = cloud.URL
 	tokens := w.Login("console")
 	u, err := url.Parse(w.UserURL)
 	if err != nil {
@@ -42,7 +46,7 @@ func start(t *testing.T, modules ...string) (w *harness.World, engine *harness.P
 		return base != ""
 	})
 	w.Install([]string{"us-east-1"}, modules...)
-	return w, engine, base
+	return w, engine, cloud, base
 }
 
 // login returns the role of a database's URL.
@@ -133,7 +137,7 @@ var pages = []string{"/", "/records", "/records/queue", "/records/queue/1", "/ba
 // TestConsole goes through the console in one world, since that takes long to
 // make; what is limited by the number of requests comes last.
 func TestConsole(t *testing.T) {
-	w, engine, base := start(t, "aws_vpc", "aws_sqs")
+	w, engine, cloud, base := start(t, "aws_vpc", "aws_sqs")
 	// Names as nobody should give them: tags hold any text.
 	w.PSQL(`INSERT INTO queue (name, tags) VALUES ('orders', '{"Name": "shop orders", "team": "web"}'), ('salaries', '{"Name": "top-secret-payroll", "team": "data"}')`)
 	w.PSQL(fmt.Sprintf(`INSERT INTO queue (name, tags) VALUES ('hostile', jsonb_build_object('Name', %s, 'team', 'web'))`, "$q$"+hostile+"$q$"))
@@ -141,19 +145,29 @@ func TestConsole(t *testing.T) {
 	w.PSQL(`INSERT INTO subnet (vpc_id, cidr_block) SELECT id, '10.9.1.0/24' FROM vpc WHERE cidr_block = '10.9.0.0/16'`)
 	w.PSQL(`SELECT iasql_wait_for_all(120)`)
 
-	b := newBrowser(t, newChromium(t), base)
+	chromium := newChromium(t)
+	b := newBrowser(t, chromium, base)
 	t.Run("nobody", func(t *testing.T) { testNobody(t, w, base) })
 	t.Run("browser", func(t *testing.T) {
 		b.T = t
 		testBrowser(b, w)
 	})
+	t.Run("review", func(t *testing.T) {
+		b := newBrowser(t, chromium, base)
+		testReview(b, w, cloud)
+	})
+	t.Run("resolve", func(t *testing.T) {
+		b := newBrowser(t, chromium, base)
+		testResolve(b, w)
+	})
+	t.Run("tls", func(t *testing.T) { testTLS(t, chromium, w) })
 	t.Run("hidden", func(t *testing.T) { testHidden(t, w, base) })
 	t.Run("token", func(t *testing.T) { testToken(t, w, base) })
 	t.Run("forged", func(t *testing.T) { testForged(t, w, base) })
 	t.Run("every table", func(t *testing.T) { testEveryTable(t, w, base) })
 	t.Run("big table", func(t *testing.T) { testBigTable(t, w, base) })
 	t.Run("many", func(t *testing.T) { testMany(t, w, base) })
-	t.Run("prometheus", func(t *testing.T) { testPrometheus(t, w, engine, base) }) // ends the engine
+	t.Run("prometheus", func(t *testing.T) { testPrometheus(t, w, engine, cloud, base) }) // ends the engine
 }
 
 const hostile = `"><script>window.hostile=1</script><img src=x onerror=window.hostile=1>'--`
@@ -264,6 +278,7 @@ func testBrowser(b *browser, w *harness.World) {
 		b.Error("the map of the VPC does not show its subnet")
 	}
 	b.shoot("map-light", 1440, false)
+	everyPage(b, w)
 	b.click("button.quiet")
 	b.says("Sign in as a role")
 	b.open("/records")
@@ -315,6 +330,7 @@ func testBatch(b *browser, w *harness.World) {
 	}
 	b.shoot("batch-light", 1440, false)
 	b.shoot("batch-phone-dark", 390, true)
+	b.says("Destroys 1 object in the cloud")
 	b.do("say why", chromedp.SetValue("#message", "a test", chromedp.ByQuery))
 	b.click("form.commit button")
 	w.Becomes(patience, "77", `SELECT visibility_timeout FROM queue WHERE name = 'orders'`)

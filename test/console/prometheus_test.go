@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"iasql/internal/test/faultproxy"
 	"iasql/internal/test/harness"
 )
 
@@ -129,9 +130,33 @@ func (p *prometheus) knows(query string) {
 	})
 }
 
+// answers checks that Prometheus takes every query of a dashboard.
+func answers(p *prometheus, dashboard string) {
+	p.w.Helper()
+	text, err := os.ReadFile(dashboard)
+	if err != nil {
+		p.w.Fatal(err)
+	}
+	queries := regexp.MustCompile(`"expr": ("(?:[^"\\]|\\.)*")`).FindAllStringSubmatch(string(text), -1)
+	if len(queries) < 10 {
+		p.w.Fatalf("%s has %d queries", dashboard, len(queries))
+	}
+	for _, m := range queries {
+		var query string
+		if err := json.Unmarshal([]byte(m[1]), &query); err != nil {
+			p.w.Fatal(err)
+		}
+		query = strings.NewReplacer("$__rate_interval", "1m", "$__range", "1h", "$__interval", "15s").Replace(query)
+		var said struct{ Status, Error string }
+		if !p.ask("/api/v1/query?query="+url.QueryEscape(query), &said) || said.Status != "success" {
+			p.w.Errorf("%s: %s", query, said.Error)
+		}
+	}
+}
+
 // testPrometheus has a real Prometheus scrape the engine, and real faults fire the
 // alerts.
-func testPrometheus(t *testing.T, world *harness.World, engine *harness.Process, base string) {
+func testPrometheus(t *testing.T, world *harness.World, engine *harness.Process, cloud *faultproxy.Proxy, base string) {
 	there := *world
 	w := &there
 	w.T = t
@@ -159,7 +184,21 @@ func testPrometheus(t *testing.T, world *harness.World, engine *harness.Process,
 	w.PSQL(`DELETE FROM subnet WHERE cidr_block = '172.30.2.0/24'`)
 	w.PSQL(`CALL iasql_begin()`)
 	w.Admin(`UPDATE iasql_internal.batch SET opened_at = opened_at - interval '2 hours' WHERE closed_at IS NULL`)
-	p.fires("IasqlBatchAbandoned")
+	// The cloud throttles what is about queues, so that their listing gets old.
+	cloud.Set(func(c faultproxy.Call) faultproxy.Fault {
+		if c.Service == "sqs" {
+			return faultproxy.Fault{Status: http.StatusBadRequest, Code: "ThrottlingException", Message: "Rate exceeded"}
+		}
+		return faultproxy.Fault{}
+	})
+	w.Admin(`UPDATE iasql_internal.listing SET listed = listed - interval '1 day', tried = tried - interval '1 day' WHERE table_name = 'queue'`)
+	w.PSQL(`INSERT INTO queue (name) VALUES ('throttled')`) // tried again and again
+	for _, name := range []string{"IasqlBatchAbandoned", "IasqlStale", "IasqlThrottled"} {
+		p.fires(name)
+	}
+	cloud.Set(func(faultproxy.Call) faultproxy.Fault { return faultproxy.Fault{} })
+	w.PSQL(`DELETE FROM queue WHERE name = 'throttled'`)
+	answers(p, "../../deploy/grafana/iasql.json")
 	w.PSQL(`CALL iasql_rollback(true)`)
 	engine.Stop()
 	p.fires("IasqlNoEngine")

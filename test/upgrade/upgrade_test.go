@@ -134,6 +134,40 @@ func TestSecretsLeaveTheirRows(t *testing.T) {
 	}
 }
 
+// TestOpenBatch: a batch that an earlier version has open stays open, with its records
+// staged, and can be rolled back.
+func TestOpenBatch(t *testing.T) {
+	t.Parallel()
+	url := restore(t, "testdata/5684cbb.sql.gz")
+	const rows = `SELECT string_agg(concat_ws('=', name, delay_seconds), ' ' ORDER BY name) FROM queue`
+	before := admin(t, url, rows)
+	for _, statement := range []string{ // what that version's iasql_begin calls, through a loopback that a dump has not; the batch is everybody's
+		`SELECT iasql_internal.open_batch_for('postgres', pg_current_xact_id(), NULL)`, `UPDATE queue SET delay_seconds = delay_seconds + 1`, `INSERT INTO queue (name) VALUES ('staged-before')`,
+	} {
+		admin(t, url, statement)
+	}
+	changed := admin(t, url, rows)
+	migrate(t, url)
+	if got := admin(t, url, `SELECT phase || ' ' || (records > 1) || ' ' || (SELECT count(*) = records FROM iasql_internal.staged) FROM iasql_batches WHERE outcome IS NULL`); got != "open true true" {
+		t.Errorf("after the upgrade the batch is %q", got)
+	}
+	if got := admin(t, url, rows); got != changed {
+		t.Errorf("its records are %q, and were %q", got, changed)
+	}
+	conn := connect(t, url)
+	if _, err := conn.Exec(t.Context(), `UPDATE queue SET delay_seconds = 100`); err == nil || !strings.Contains(err.Error(), "IA020") {
+		t.Errorf("somebody else changes what is staged: %v", err)
+	}
+	for _, statement := range []string{`DO $$ BEGIN EXECUTE format('CALL iasql_join(%L)', (SELECT id::text FROM iasql_batches WHERE outcome IS NULL)); END $$`, `CALL iasql_rollback()`} {
+		if _, err := conn.Exec(t.Context(), statement); err != nil {
+			t.Fatalf("%s: %v", statement, err)
+		}
+	}
+	if got := admin(t, url, rows); got != before {
+		t.Errorf("rolled back, the records are %q, and were %q", got, before)
+	}
+}
+
 // restore makes a database of a dump.
 func restore(t *testing.T, dump string) string {
 	t.Helper()

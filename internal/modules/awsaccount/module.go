@@ -18,11 +18,11 @@ import (
 func Module(c *aws.Clients) *modules.Module {
 	return &modules.Module{
 		Name:       "aws_account",
-		Version:    2,
+		Version:    3,
 		Doc:        "AWS accounts, their credentials, and their regions.",
 		Resources:  []modules.Resource{newRegions(c)},
 		Settings:   []*modules.Table{describeAccount()},
-		Migrations: map[int]string{0: before, 1: functions + first, 2: functions},
+		Migrations: map[int]string{0: before, 1: functions + first, 2: functions, 3: before},
 		Drop:       drop,
 	}
 }

@@ -24,19 +24,24 @@ CREATE OR REPLACE FUNCTION public.default_aws_region() RETURNS text
     LANGUAGE plpgsql STABLE SECURITY DEFINER PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
+DECLARE
+    default_account text := public.default_aws_account();
+    found           text;
 BEGIN
-    RETURN coalesce(
-        (
-            SELECT r.region
-            FROM public.aws_regions AS r
-            WHERE r.account = public.default_aws_account() AND r.is_default
-            ORDER BY r.id
-            LIMIT 1
-        ),
-        'us-east-1'
-    );
+    SELECT r.region INTO found
+    FROM public.aws_regions AS r
+    WHERE r.account = default_account
+    ORDER BY r.is_default DESC, r.region = 'us-east-1' DESC, r.id
+    LIMIT 1;
+    -- Any name would break the row's foreign key, which does not say why.
+    IF found IS NULL THEN
+        RAISE EXCEPTION 'no region of account % is known yet', coalesce(default_account, '(none)')
+            USING ERRCODE = 'IA028', TABLE = 'aws_regions', HINT = 'SELECT * FROM iasql_get_errors() says why, such as credentials that AWS does not know. '
+                'Once that is mended, SELECT iasql_sync_now() reads the regions, or wait for the next cycle.';
+    END IF;
+    RETURN found;
 END;
 $$;
 
 COMMENT ON FUNCTION public.default_aws_region() IS
-    'The region that rows belong to which name none: the default account''s region with is_default, us-east-1 if there is none. Sample usage: SELECT default_aws_region();';
+    'The region that rows belong to which name none: the default account''s region with is_default. An error if no region of the account is known yet. Sample usage: SELECT default_aws_region();';

@@ -1,0 +1,301 @@
+package console
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+)
+
+// step is one line of a preview.
+type step struct {
+	action, direction, table, description, reason string
+	id                                            *int64
+	changes                                       map[string]change
+}
+
+type change struct {
+	From any `json:"from"`
+	To   any `json:"to"`
+}
+
+// plan is a preview with its hash.
+type plan struct {
+	steps []step
+	hash  string
+}
+
+// preview has the engine make a preview, on a connection of its own: it takes as
+// long as reading the cloud takes, and may have joined a batch.
+func (s *session) preview(ctx context.Context, batch int64) (p plan, err error) {
+	pooled, err := s.pool.Acquire(ctx)
+	if err != nil {
+		return p, err
+	}
+	conn := pooled.Hijack()
+	defer conn.Close(context.WithoutCancel(ctx))
+	if _, err := conn.Exec(ctx, `SET statement_timeout = '2min'`); err != nil {
+		return p, err
+	}
+	if err := joinBatch(ctx, conn, batch); err != nil {
+		return p, err
+	}
+	// The hash has to be that of the steps, hence not public.iasql_preview() and
+	// iasql_preview_hash(), which make a preview each.
+	var made int64
+	if err := conn.QueryRow(ctx, `SELECT iasql_internal.preview()`).Scan(&made); err != nil {
+		return p, err
+	}
+	rows, err := conn.Query(ctx, `SELECT action, direction, table_name, id, coalesce(description, ''), changes, coalesce(reason, ''), coalesce(hash, '') FROM iasql_internal.previewed WHERE request = $1 ORDER BY ord`, made)
+	if err != nil {
+		return p, err
+	}
+	p.steps, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (step, error) {
+		var t step
+		var changes []byte
+		if err := row.Scan(&t.action, &t.direction, &t.table, &t.id, &t.description, &changes, &t.reason, &p.hash); err != nil {
+			return t, err
+		}
+		_ = json.Unmarshal(changes, &t.changes) // always an object of such
+		return t, nil
+	})
+	return p, err
+}
+
+// batch is the review of a batch. Its address stays the same, so that it can be
+// put into a pull request; the preview is what a commit would do now. Later it is
+// the batch's life.
+func (c *Console) batch(v *visit) {
+	key := v.r.PathValue("batch")
+	var found *batchInfo
+	err := v.session.read(v.ctx(), func(tx pgx.Tx) error {
+		batches, err := loadBatches(v.ctx(), tx)
+		for i, b := range batches { // an open one of that name before one that was closed
+			if number(b.id) == key || b.name == key && (found == nil || b.open() && !found.open()) {
+				found = &batches[i]
+			}
+		}
+		return err
+	})
+	if err != nil {
+		v.failed(err)
+		return
+	}
+	switch {
+	case found != nil && found.phase == "open":
+		lead := "Opened by " + found.owner + ", " + grouped(found.records) + " records."
+		if found.records == 1 {
+			lead = "Opened by " + found.owner + ", 1 record."
+		}
+		v.review(found, found.title(), lead, found.id)
+	case found != nil && found.open():
+		v.underWay(found)
+	case found == nil && key == "pending":
+		v.review(nil, "Everything that is pending", "What would happen now, with all changes that have not reached the cloud and are in no batch.", 0)
+	default:
+		v.closedBatch(key, found)
+	}
+}
+
+func (v *visit) review(b *batchInfo, title, lead string, join int64) {
+	if v.r.FormValue("preview") == "" {
+		// The preview asks the cloud. The page is there at once, and the preview comes.
+		address := to(v.r.URL.Path, "preview", "1")
+		v.page(title, lead, h.Div(h.ID("plan"), g.Attr("hx-get", address), g.Attr("hx-trigger", "load"), g.Attr("hx-select", "#plan"), g.Attr("hx-swap", "outerHTML"),
+			h.P(h.Class("alert busy"), h.Role("status"), h.Span(h.Class("spinner")), g.Text(" The engine compares the database with the cloud…")),
+			g.El("noscript", h.P(h.A(h.Href(address), g.Text("Make the preview"))))))
+		return
+	}
+	p, err := v.session.preview(v.ctx(), join)
+	if err != nil {
+		v.failedPlan(title, lead, err)
+		return
+	}
+	v.page(title, lead, h.Div(h.ID("plan"), p.draw(), v.batchButtons(b, p)))
+}
+
+// failedPlan says within the page why there is no preview.
+func (v *visit) failedPlan(title, lead string, err error) {
+	text, hint := explain(err)
+	if missing, ok := err.(errNotThere); ok {
+		text = string(missing)
+	}
+	v.page(title, lead, h.Div(h.ID("plan"), h.Div(h.Class("alert bad"), h.Role("alert"), h.P(g.Text("There is no preview: "+text)), g.If(hint != "", h.P(g.Text(hint)))),
+		h.P(h.A(h.Class("button"), h.Href(v.r.URL.Path), g.Text("Try again")))))
+}
+
+// underWay shows a batch that the engine is committing or undoing.
+func (v *visit) underWay(b *batchInfo) {
+	v.live, v.refresh = true, 5
+	what := "The engine commits it. It goes on if you leave this page."
+	if b.phase == "reverting" {
+		what = "The engine undoes it, in the cloud and in the tables."
+	}
+	v.page(b.title(), "Opened by "+b.owner+".", h.Div(h.ID("progress"), g.Attr("hx-get", v.r.URL.Path), g.Attr("hx-trigger", "every 1s"), g.Attr("hx-select", "#live"), g.Attr("hx-target", "#live"), g.Attr("hx-swap", "outerHTML"),
+		h.Section(h.Class("card"), h.Div(h.Class("row"), h.Span(h.Class("spinner")), b.mark(), h.Span(h.Class("muted"), g.Text(what))), b.progress())))
+}
+
+// closedBatch shows the life of a batch as the audit log has it.
+func (v *visit) closedBatch(key string, b *batchInfo) {
+	if b != nil {
+		key = number(b.id)
+	}
+	var rows []g.Node
+	err := v.session.read(v.ctx(), func(tx pgx.Tx) error {
+		got, err := tx.Query(v.ctx(), `
+			SELECT l.ts, l."user", l.change_type, coalesce(l.table_name, ''), l.record_id, coalesce(l.message, ''), CASE WHEN length(l.change::text) < 20000 THEN l.change END
+			FROM public.iasql_audit_log l WHERE l.transaction_id::text = $1 ORDER BY l.id LIMIT 200`, key)
+		if err != nil {
+			return err
+		}
+		var at *time.Time
+		var who, kind, table, message string
+		var id *int64
+		var details map[string]any
+		_, err = pgx.ForEachRow(got, []any{&at, &who, &kind, &table, &id, &message, &details}, func() error {
+			record := g.Node(nil)
+			if id != nil && table != "" {
+				record = recordLink(table, *id)
+			}
+			rows = append(rows, h.Tr(h.Td(when(at)), h.Td(g.Text(who)), h.Td(record), h.Td(h.Strong(g.Text(strings.ReplaceAll(kind, "_", " "))), g.Text(" "+message), changes(details))))
+			details = nil
+			return nil
+		})
+		return err
+	})
+	title, lead, life := "Batch "+shorten(key, 60), "", []g.Node{h.Class("row")}
+	if b != nil {
+		title, lead = b.title(), "Opened by "+b.owner+"."
+		life = append(life, b.mark())
+	}
+	life = append(life, h.Span(h.Class("muted"), g.Text("It is closed. This is its life, as the audit log has it.")))
+	switch {
+	case err != nil:
+		v.failed(err)
+	case len(rows) == 0 && b == nil:
+		v.failed(errNotThere("There is no batch of that name or number that you may see."))
+	default:
+		v.page(title, lead, h.Div(life...), h.Div(h.Class("card"), rowsOf([]string{"When", "Who", "Record", "What"}, rows)))
+	}
+}
+
+// kinds are the parts of a review, what would hurt most first.
+var kinds = []struct {
+	action, direction, title, mark, class string
+}{
+	{"", "conflict", "Changed on both sides", "!", "conflict"},
+	{"replace", "push", "Replaced: destroyed and created anew", "-/+", "replace"},
+	{"delete", "push", "Deleted in the cloud", "-", "delete"},
+	{"update", "push", "Changed in place", "~", "update"},
+	{"create", "push", "Created", "+", "create"},
+	{"", "ask", "Changed in the cloud: waits for your decision", "?", "update"},
+	{"", "pull", "Pulled from the cloud into the tables", "<", "pull"},
+	{"", "paused", "Paused: differs, and is left alone", "‖", "pull"},
+}
+
+func (p plan) draw() g.Node {
+	if len(p.steps) == 0 {
+		return h.Div(h.Class("card"), empty("Nothing would happen: the database and the cloud agree, as far as you can see."))
+	}
+	var summary, parts []g.Node
+	for _, k := range kinds {
+		var steps []step
+		for _, s := range p.steps {
+			if s.direction == k.direction && (k.action == "" || s.action == k.action) {
+				steps = append(steps, s)
+			}
+		}
+		if len(steps) == 0 {
+			continue
+		}
+		summary = append(summary, h.Span(h.Class("count "+k.class), h.Strong(g.Text(grouped(int64(len(steps))))), g.Text(" "+word(k.action, k.direction))))
+		const most = 300
+		rest := len(steps) - most
+		parts = append(parts, h.Section(h.Class("card plan "+k.class), h.H2(g.Text(k.title)), g.Map(steps[:min(len(steps), most)], func(s step) g.Node { return s.draw(k.mark, k.class) }),
+			g.If(rest > 0, h.P(h.Class("muted"), g.Text("and "+grouped(int64(rest))+" more: SELECT * FROM iasql_preview()")))))
+	}
+	return g.Group([]g.Node{p.cost(), h.Div(h.Class("summary"), g.Group(summary)), g.Group(parts)})
+}
+
+// cost says first what cannot be had back: what is destroyed in the cloud.
+func (p plan) cost() g.Node {
+	var names []g.Node
+	n := 0
+	for _, s := range p.steps {
+		if s.direction != "push" || s.action != "replace" && s.action != "delete" {
+			continue
+		}
+		if n++; n <= 8 {
+			names = append(names, h.Li(g.Text(shorten(strings.TrimPrefix(s.description, s.action+" "), 120)), g.If(s.action == "replace", h.Span(h.Class("small"), g.Text(" (a new one takes its place)")))))
+		}
+	}
+	if n == 0 {
+		return h.P(h.Class("alert good"), g.Text("Destroys nothing in the cloud."))
+	}
+	what := grouped(int64(n)) + " objects in the cloud, with what they hold:"
+	if n == 1 {
+		what = "1 object in the cloud, with what it holds:"
+	}
+	return h.Div(h.Class("alert bad"), h.P(h.Strong(g.Text("Destroys "+what))), h.Ul(g.Group(names), g.If(n > 8, h.Li(g.Text("and "+grouped(int64(n-8))+" more, below")))))
+}
+
+func word(action, direction string) string {
+	switch {
+	case direction == "conflict":
+		return "in conflict"
+	case direction == "pull":
+		return "to pull"
+	case direction == "ask":
+		return "to decide"
+	case direction == "paused":
+		return "paused"
+	}
+	return "to " + action
+}
+
+func (s step) draw(mark, class string) g.Node {
+	name := g.Node(g.Text(s.table))
+	if s.id != nil {
+		name = recordLink(s.table, *s.id)
+	}
+	columns := make([]string, 0, len(s.changes))
+	for column := range s.changes {
+		columns = append(columns, column)
+	}
+	slices.Sort(columns)
+	lines := g.Map(columns, func(column string) g.Node {
+		c := s.changes[column]
+		return h.Li(h.Span(h.Class("col"), g.Text(column)), g.If(class != "create", h.Del(g.Text(compact(c.From)))), g.If(class != "create" && class != "delete", g.Text(" → ")), g.If(class != "delete", h.Ins(g.Text(compact(c.To)))))
+	})
+	return h.Details(h.Class("step"), g.If(len(columns) <= 12, g.Attr("open", "")),
+		h.Summary(h.Span(h.Class("sign"), g.Text(mark)), name, h.Span(h.Class("what"), g.Text(" "+shorten(s.description, 300)))),
+		g.If(s.reason != "", h.P(h.Class("muted small"), g.Text(shorten(s.reason, 500)))),
+		g.If(len(columns) > 0, h.Ul(h.Class("changes"), lines)))
+}
+
+func (v *visit) batchButtons(b *batchInfo, p plan) g.Node {
+	if b == nil {
+		return h.P(h.Class("muted"), g.Text("No batch is reviewed here: each change is pushed by itself, in a moment."))
+	}
+	fields := []string{"batch", number(b.id), "hash", p.hash}
+	commitForm := h.Form(h.Method("post"), h.Action("/do"), h.Class("action commit"),
+		h.Input(h.Type("hidden"), h.Name("csrf"), h.Value(v.session.csrf)), h.Input(h.Type("hidden"), h.Name("do"), h.Value("commit")),
+		h.Input(h.Type("hidden"), h.Name("back"), h.Value(v.r.URL.Path)), h.Input(h.Type("hidden"), h.Name("batch"), h.Value(number(b.id))),
+		h.Input(h.Type("hidden"), h.Name("hash"), h.Value(p.hash)),
+		h.Label(h.For("message"), g.Text("Why")),
+		h.Input(h.ID("message"), h.Name("message"), h.MaxLength("1000"), h.Placeholder("what the audit log shall say")),
+		h.Label(h.For("on_error"), g.Text("If something fails")),
+		h.Select(h.ID("on_error"), h.Name("on_error"), h.Option(h.Value("rollback"), g.Text("undo all of it")), h.Option(h.Value("keep"), g.Text("keep what worked"))),
+		h.Button(h.Class("primary"), h.Type("submit"), g.Text("Commit")),
+		h.Span(h.Class("what"), h.Span(g.Text("Does what this page shows, and nothing else: if either side has moved since, it changes nothing. ")),
+			h.Code(g.Text("CALL iasql_commit(…, preview_hash => "+literal(shorten(p.hash, 16))+", …)"))))
+	return section("Decide",
+		commitForm,
+		v.button(approve(b.id, p.hash), fields...),
+		v.button(rollback(b.id, b.owner != v.session.role), fields...))
+}

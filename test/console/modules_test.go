@@ -1,0 +1,62 @@
+package console
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestEveryModule has all modules installed: each of their tables has its pages, and
+// some are looked at in a browser.
+func TestEveryModule(t *testing.T) {
+	w, _, _, base := start(t, "aws_account")
+	names := strings.Fields(w.PSQL(`SELECT module_name FROM iasql_modules_list()`))
+	for i, name := range names {
+		names[i] = strings.SplitN(name, "|", 2)[0]
+	}
+	// What the emulator does not know cannot be imported; the tables are there all the same.
+	_, _ = w.TryPSQL(w.UserURL, `SELECT * FROM iasql_install('`+strings.Join(names, "','")+`')`)
+	tables := strings.Fields(w.PSQL(`SELECT "table" FROM iasql_tables`))
+	if len(tables) < 90 {
+		t.Fatalf("%d tables", len(tables))
+	}
+	v := newVisitor(t, base)
+	if status := v.signIn(w.UserURL); status != http.StatusSeeOther {
+		t.Fatalf("signing in: %d", status)
+	}
+	slowest, slow := time.Duration(0), ""
+	timed := func(path string) string {
+		began := time.Now()
+		page := v.get(path)
+		if took := time.Since(began); took > slowest {
+			slowest, slow = took, path
+		}
+		return page
+	}
+	for _, name := range tables {
+		page := timed("/records/" + name)
+		if !strings.Contains(page, "What the columns mean") {
+			t.Errorf("%s does not say what its columns mean", name)
+		}
+		if id := w.PSQL(`SELECT min(id) FROM ` + name); id != "" {
+			timed("/records/" + name + "/" + id)
+		}
+	}
+	for _, path := range []string{"/", "/records", "/modules", "/map", "/activity"} {
+		timed(path)
+	}
+	for _, name := range names {
+		timed("/map?module=" + name)
+	}
+	t.Logf("the slowest page is %s: %s", slow, slowest)
+	b := newBrowser(t, newChromium(t), base)
+	b.signIn(w.UserURL)
+	for path, text := range map[string]string{"/": "aws_lambda", "/modules": "diagram", "/map?module=aws_ecs_fargate": "ecs", "/records/lambda_function": "what the columns mean", "/records/iam_role": "what the columns mean"} {
+		b.open(path)
+		b.says(text)
+		if b.eval("document.documentElement.scrollWidth <= window.innerWidth") != "true" {
+			t.Errorf("%s is wider than the window", path)
+		}
+	}
+}
