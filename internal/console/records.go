@@ -86,7 +86,7 @@ const pageSize = 50
 // A page of a table with more records than this looks at as many of them at most, in
 // the order of their ids, for conditions that no index answers; and does not sort by
 // a column without an index unless it is told to.
-const lookedAt = 100_000
+const lookedAt = 50_000
 
 // big reports whether a table has more records than a page may look at.
 func (t *tableInfo) big() bool { return t.estimate > lookedAt }
