@@ -72,6 +72,11 @@ SEED ?= 1
 storetest: ## Compare the PostgreSQL store with the simulated one, by SCRIPTS random scripts (default 5000) from SEED (default 1) on
 	go test ./internal/postgres -run TestConformance -count=1 -timeout 0 -v -args -scripts $(SCRIPTS) -seed $(SEED)
 
+.PHONY: types-sweep
+types-sweep: deps ## Take every published resource type through its life, and install them all (RESOURCE_SCHEMAS names the file of their schemas)
+	go test ./internal/modules/awstypes -run TestLives -count=1 -timeout 0 -v -args -every-type
+	go test ./test/types -run TestEveryType -count=1 -timeout 0 -v -args -every-type
+
 FOR ?= 10m
 
 .PHONY: chaos

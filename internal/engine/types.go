@@ -202,8 +202,8 @@ func (e *Engine) installChunk(ctx context.Context, scope modules.Scope, names []
 	if err := e.learnTypes(ctx); err != nil {
 		return nil, nil, err
 	}
-	made, err = platform.InstallTypes(ctx, e.pool, e.registry, good)
-	return made, refused, err
+	made, left, err := platform.InstallTypes(ctx, e.pool, e.registry, good)
+	return made, append(refused, left...), err
 }
 
 // taken returns a function that tells whether another module than that of the type has a

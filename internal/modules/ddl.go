@@ -19,8 +19,8 @@ func (t *Table) DDL(lookup func(name string) *Table) []string {
 	for _, c := range t.checks(nil) {
 		defs = append(defs, c.ddl())
 	}
-	for _, unique := range t.uniques() {
-		defs = append(defs, fmt.Sprintf("CONSTRAINT %s UNIQUE (%s)", quote(named(t.Name, strings.Join(unique, "_"), "key")), quoteAll(unique)))
+	for _, unique := range t.uniques() { // what PostgreSQL cuts off these names has been cut off from the first version
+		defs = append(defs, fmt.Sprintf("CONSTRAINT %s UNIQUE (%s)", quote(t.Name+"_"+strings.Join(unique, "_")+"_key"), quoteAll(unique)))
 	}
 	statements := []string{
 		fmt.Sprintf("CREATE TABLE public.%s (\n    %s\n)", quote(t.Name), strings.Join(defs, ",\n    ")),

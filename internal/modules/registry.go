@@ -49,6 +49,32 @@ func (m *Module) Tables() []*Table {
 type Registry struct {
 	extend  sync.Mutex
 	content atomic.Pointer[content]
+	ordered atomic.Pointer[ordering]
+}
+
+// ordering are tables in their order, which is asked for again and again.
+type ordering struct {
+	of     *content
+	names  []string
+	tables []*Table
+}
+
+// Ordered returns the tables of these names that have a resource, so that every one comes
+// after those it references (see [Order]). The caller must not change what it returns.
+func (r *Registry) Ordered(names []string) []*Table {
+	c := r.content.Load()
+	if known := r.ordered.Load(); known != nil && known.of == c && slices.Equal(known.names, names) {
+		return known.tables
+	}
+	var tables []*Table
+	for _, name := range names {
+		if res := c.resources[name]; res != nil {
+			tables = append(tables, res.Table())
+		}
+	}
+	tables = Order(tables)
+	r.ordered.Store(&ordering{c, slices.Clone(names), tables})
+	return tables
 }
 
 // content is what a registry holds; it is not changed any more once it is there.

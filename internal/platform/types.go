@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"iasql/internal/modules"
@@ -76,33 +77,30 @@ func lockTypes(ctx context.Context, tx pgx.Tx) error {
 }
 
 // InstallTypes makes the tables of types, or alters those of an earlier schema, and returns
-// the tables it made, by module. One that cannot be made does not keep others away.
-func InstallTypes(ctx context.Context, pool *pgxpool.Pool, registry *modules.Registry, names []string) (map[string][]string, error) {
-	made := map[string][]string{}
-	err := inDDL(ctx, pool, func(tx pgx.Tx) error {
+// the tables it made, by module, and why it could not make others: one that cannot be made
+// does not keep the rest away.
+func InstallTypes(ctx context.Context, pool *pgxpool.Pool, registry *modules.Registry, names []string) (made map[string][]string, refused []string, err error) {
+	err = inDDL(ctx, pool, func(tx pgx.Tx) error {
+		made, refused = map[string][]string{}, nil
 		have, err := installed(ctx, tx)
 		if err != nil {
 			return err
 		}
 		for _, name := range names {
 			m := registry.Module(name)
+			if m == nil {
+				refused = append(refused, name+": its table could not be described")
+				continue
+			}
 			from, there := have[name]
+			err := pgx.BeginFunc(ctx, tx, func(part pgx.Tx) error { return installType(ctx, part, registry, m, from, there) })
+			var pg *pgconn.PgError
 			switch {
-			case m == nil:
-				return fmt.Errorf("type %s: %w", name, errors.New("its table could not be described"))
-			case there && from < m.Version:
-				for _, t := range m.Tables() {
-					if err := describe(ctx, tx, registry, m, t); err != nil {
-						return err
-					}
-				}
-				if err := upgradeModule(ctx, tx, registry, m, from); err != nil {
-					return fmt.Errorf("upgrade type %s: %w", name, err)
-				}
+			case errors.As(err, &pg) && pg.Code != "55P03" && !strings.HasPrefix(pg.Code, "57"): // neither a lock nor the end of the server
+				refused = append(refused, fmt.Sprintf("%s: %v", name, err))
+			case err != nil:
+				return fmt.Errorf("type %s: %w", name, err)
 			case !there:
-				if err := install(ctx, tx, registry, m); err != nil {
-					return fmt.Errorf("install type %s: %w", name, err)
-				}
 				for _, t := range m.Tables() {
 					made[name] = append(made[name], t.Name)
 				}
@@ -110,7 +108,26 @@ func InstallTypes(ctx context.Context, pool *pgxpool.Pool, registry *modules.Reg
 		}
 		return nil
 	})
-	return made, err
+	return made, refused, err
+}
+
+// installType makes the table of a type, or brings that of an earlier schema up to date.
+func installType(ctx context.Context, tx pgx.Tx, registry *modules.Registry, m *modules.Module, from int, there bool) error {
+	if !there {
+		return install(ctx, tx, registry, m)
+	}
+	if from >= m.Version {
+		return nil
+	}
+	for _, t := range m.Tables() {
+		if err := describe(ctx, tx, registry, m, t); err != nil {
+			return err
+		}
+	}
+	if err := upgradeModule(ctx, tx, registry, m, from); err != nil {
+		return err
+	}
+	return emptyRows(ctx, tx, m)
 }
 
 // RenewRecords makes the view of all records anew, after [InstallTypes].

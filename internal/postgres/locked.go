@@ -61,19 +61,23 @@ func (d *Database) lockedOut(tables []store.InstalledTable, locks []tableLock) e
 // once.
 func queueTables(batch *pgx.Batch, tables *[]store.InstalledTable, locks *[]tableLock) {
 	batch.Queue(`
-		SELECT name, NULL, NULL, NULL FROM iasql_internal.managed_table WHERE NOT settings
+		SELECT array_agg(name), NULL, NULL, NULL, NULL FROM iasql_internal.managed_table WHERE NOT settings -- there may be a thousand
 		UNION ALL
-		SELECT l."table", l.pid, l.login, l.mode FROM iasql_internal.table_locks() l
-		ORDER BY 1, 2 NULLS FIRST, 4`).Query(func(rows pgx.Rows) error {
-		var name string
+		SELECT NULL, l."table", l.pid, l.login, l.mode FROM iasql_internal.table_locks() l
+		ORDER BY 2 NULLS FIRST, 3 NULLS FIRST, 5`).Query(func(rows pgx.Rows) error {
+		var names []string
+		var name *string
 		var pid *int32
 		var login, mode *string
-		_, err := pgx.ForEachRow(rows, []any{&name, &pid, &login, &mode}, func() error {
+		_, err := pgx.ForEachRow(rows, []any{&names, &name, &pid, &login, &mode}, func() error {
 			if mode == nil {
-				*tables = append(*tables, store.InstalledTable{Name: name})
+				slices.Sort(names)
+				for _, name := range names {
+					*tables = append(*tables, store.InstalledTable{Name: name})
+				}
 				return nil
 			}
-			l := tableLock{table: name, login: *login, mode: *mode}
+			l := tableLock{table: *name, login: *login, mode: *mode}
 			if pid != nil {
 				l.pid = *pid
 			}

@@ -3,6 +3,7 @@ package sync
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"iasql/internal/decide"
 	"iasql/internal/modules"
@@ -16,17 +17,18 @@ func (c *cycle) prepare(ctx context.Context) (err error) {
 		return fmt.Errorf("read the installed tables, settings and modes: %w", err)
 	}
 	c.lease.Rules = c.settings.Version
-	var tables []*modules.Table
+	names := make([]string, len(c.settings.Tables))
 	locked := map[string]error{}
-	for _, t := range c.settings.Tables {
-		if res := c.Registry.Resource(t.Name); res != nil {
-			tables = append(tables, res.Table())
-		}
-		if t.Locked != nil {
+	for i, t := range c.settings.Tables {
+		if names[i] = t.Name; t.Locked != nil {
 			locked[t.Name] = t.Locked
 		}
 	}
-	c.catalog = newCatalog(modules.Order(tables), locked, c.Registry)
+	tables := c.Registry.Ordered(names)
+	if len(locked) > 0 { // which leaves out some
+		tables = slices.Clone(tables)
+	}
+	c.catalog = newCatalog(tables, locked, c.Registry)
 	for _, name := range c.catalog.leftOut() {
 		err := c.catalog.locked[name]
 		if c.ReadOnly { // a preview must list everything (R10)

@@ -124,7 +124,7 @@ func TestTypesThatChange(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	newer := strings.NewReplacer(`"Weight": {"type": "number"},`, `"Motto": {"type": "string", "maxLength": 20},`, `"BULK", "PERSON"`, `"BULK", "PERSON", "ROBOT"`).Replace(string(text))
+	newer := strings.NewReplacer(`"Weight": {"type": "number"},`, `"Motto": {"type": "string", "maxLength": 20}, "Pin": {"type": "string"},`, `"/properties/Password",`, `"/properties/Password", "/properties/Pin",`, `"BULK", "PERSON"`, `"BULK", "PERSON", "ROBOT"`).Replace(string(text))
 	if err := w.fake.Publish(cloudcontrol.Publication{Schema: []byte(newer)}); err != nil {
 		t.Fatal(err)
 	}
@@ -137,5 +137,10 @@ func TestTypesThatChange(t *testing.T) {
 	w.PSQL(`UPDATE example_mail_sender SET motto = 'Onwards', kind = 'ROBOT'`)
 	w.Settled()
 	w.holds(sender, `{"Motto": "Onwards", "Kind": "ROBOT"}`)
+	w.PSQL(`UPDATE example_mail_sender SET pin = 'nobody sees it'`)
+	w.Settled()
+	w.holds(sender, `{"Pin": "nobody sees it"}`)
+	w.is("0", `SELECT count(*) FROM iasql_audit_log l WHERE l::text LIKE '%nobody sees it%'`)
+	w.is("", `SELECT pin FROM example_mail_sender`)
 	second.Stop()
 }

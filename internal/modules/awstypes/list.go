@@ -40,7 +40,7 @@ func (r *resource) List(ctx context.Context, scope modules.Scope, page func([]mo
 			for _, id := range identifiers {
 				seen[id] = true
 			}
-			rows, err := r.read(ctx, scope, identifiers)
+			rows, err := r.read(ctx, scope, identifiers, true)
 			var some *modules.Unread
 			if errors.As(err, &some) {
 				unread.Objects = append(unread.Objects, some.Objects...)

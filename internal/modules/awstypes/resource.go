@@ -70,11 +70,12 @@ func (r *resource) Get(ctx context.Context, scope modules.Scope, identities []mo
 			identifiers = append(identifiers, identifier)
 		}
 	}
-	return r.read(ctx, scope, identifiers)
+	return r.read(ctx, scope, identifiers, false)
 }
 
-// read reads the objects with these identifiers; those that are not there are left out.
-func (r *resource) read(ctx context.Context, scope modules.Scope, identifiers []string) ([]modules.Row, error) {
+// read reads the objects with these identifiers; those that are not there are left out. With
+// each, one that cannot be read is told of, and does not hide the others.
+func (r *resource) read(ctx context.Context, scope modules.Scope, identifiers []string, each bool) ([]modules.Row, error) {
 	client, err := r.client(ctx, scope)
 	if err != nil {
 		return nil, err
@@ -89,7 +90,7 @@ func (r *resource) read(ctx context.Context, scope modules.Scope, identifiers []
 		lock.Lock()
 		defer lock.Unlock()
 		switch {
-		case modules.NotPermitted(err):
+		case modules.NotPermitted(err), each && err != nil && modules.ClassOf(err) == modules.Invalid:
 			unread.Objects = append(unread.Objects, modules.UnreadObject{Identity: r.t.Identity(identifier), Err: err})
 		case err != nil:
 			return err

@@ -1,0 +1,88 @@
+package awstypes
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/cloudcontrol/types"
+
+	"iasql/internal/modules"
+	"iasql/internal/test/awstest"
+	"iasql/internal/test/cloudcontrol"
+)
+
+// thing is a type whose objects users name.
+const thing = `{"typeName": "Example::Thing::Thing", "description": "A thing.", "additionalProperties": false,
+	"properties": {"Name": {"type": "string"}, "Size": {"type": "integer"}},
+	"required": ["Name"], "primaryIdentifier": ["/properties/Name"], "createOnlyProperties": ["/properties/Name"],
+	"handlers": {"create": {"permissions": []}, "read": {"permissions": []}, "update": {"permissions": []}, "delete": {"permissions": []}, "list": {"permissions": []}}}`
+
+func newThing(t *testing.T) (*resource, *cloudcontrol.Server) {
+	t.Helper()
+	const name = "Example::Thing::Thing"
+	fake := cloudcontrol.Start(t, cloudcontrol.Options{Schemas: map[string][]byte{name: []byte(thing)}})
+	source := &Source{Clients: awstest.Fake(fake.URL)}
+	d, err := source.Describe(t.Context(), awstest.Scope("us-east-1"), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Revision = 1
+	if err := source.Lay(&d, func(string) bool { return false }); err != nil {
+		t.Fatal(err)
+	}
+	m, err := source.Module(&d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m.Resources[0].(*resource), fake
+}
+
+func TestEveryHandlerErrorCodeHasAClass(t *testing.T) {
+	t.Parallel()
+	for _, code := range types.HandlerErrorCode("").Values() {
+		if _, known := classes[code]; !known {
+			t.Errorf("%s has none", code)
+		}
+	}
+}
+
+// TestAbsenceIsProven: only the answer that an object is not there says so.
+func TestAbsenceIsProven(t *testing.T) {
+	t.Parallel()
+	r, fake := newThing(t)
+	scope, ask := awstest.Scope("us-east-1"), []modules.Row{{"name": modules.Text("none")}}
+	if rows, err := r.Get(t.Context(), scope, ask); err != nil || len(rows) > 0 {
+		t.Errorf("%v, %v", rows, err)
+	}
+	for _, code := range []string{"TypeNotFoundException", "UnsupportedActionException", "AccessDenied", "InvalidRequest", "ServiceInternalError",
+		"GeneralServiceException", "NotStabilized", "ResourceConflict", "InvalidCredentials", "RequestTokenNotFoundException"} {
+		fake.Fail("GetResource", "", -1, code)
+		rows, err := r.Get(t.Context(), scope, ask)
+		if err == nil {
+			t.Errorf("%s: %v", code, rows)
+		}
+		if modules.ClassOf(err) == modules.NotFound {
+			t.Errorf("%s is taken for absence", code)
+		}
+		fake.Clear()
+	}
+}
+
+// TestOneThatCannotBeRead does not hide the others of a listing.
+func TestOneThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	r, fake := newThing(t)
+	at := fake.ScopeFor("AKIAFAKE", "us-east-1")
+	for _, name := range []string{"a", "b", "c"} {
+		if _, err := fake.Put(at, r.t.Name, map[string]any{"Name": name}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fake.Fail("GetResource", "", 1, "InvalidRequest")
+	n := 0
+	err := r.List(t.Context(), awstest.Scope("us-east-1"), func(rows []modules.Row) error { n += len(rows); return nil })
+	var unread *modules.Unread
+	if !errors.As(err, &unread) || len(unread.Objects) != 1 || n != 2 {
+		t.Errorf("%d were read: %v", n, err)
+	}
+}
