@@ -278,10 +278,7 @@ func member(node map[string]any, name string) any {
 // exists reports whether a path leads to a definition. What is within alternatives and
 // maps is taken to exist.
 func (s *Schema) exists(p Path) bool {
-	if s.properties()[p[0]] == nil {
-		return false
-	}
-	return true
+	return s.properties()[p[0]] != nil
 }
 
 // at returns the definition at a path, nil if there is none.
