@@ -52,6 +52,13 @@ func (t *Type) Patch(have, want modules.Row, columns []string) (string, error) {
 	if operations = wholeLists(operations, source, target); len(operations) == 0 {
 		return "", nil
 	}
+	// Of a member that is there, add does the same (RFC 6902, section 4.1), and it does not
+	// fail of one that AWS, as it reads the object at that moment, does not have.
+	for i := range operations {
+		if operations[i].Type == jsondiff.OperationReplace {
+			operations[i].Type = jsondiff.OperationAdd
+		}
+	}
 	patch, err := json.Marshal(operations)
 	return string(patch), err
 }
