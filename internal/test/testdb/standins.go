@@ -17,7 +17,7 @@ var standins = []string{
 	"CREATE FUNCTION iasql_internal.refuse_truncate() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'",
 	"CREATE FUNCTION iasql_internal.account_changed() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'",
 	"CREATE TABLE iasql_internal.account ()",
-	"CREATE TABLE iasql_internal.scoped_reference (table_name text, column_name text, target text)",
+	"CREATE TABLE iasql_internal.scoped_reference (table_name text, column_name text, target text, part_if text)",
 	"CREATE FUNCTION iasql_internal.other_scope(name text, ids bigint[], columns text[], there boolean, moved bigint[]) RETURNS void LANGUAGE plpgsql AS 'BEGIN RAISE ''% % of % refers to another region'', columns, ids, name USING ERRCODE = ''23503''; END'",
 	"CREATE FUNCTION iasql_internal.moved(text, bigint[]) RETURNS void LANGUAGE sql AS ''",
 	"CREATE FUNCTION iasql_internal.writer() RETURNS text LANGUAGE sql AS 'SELECT session_user::text'",
