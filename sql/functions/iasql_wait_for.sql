@@ -54,7 +54,7 @@ $$Waits until a record meets an SQL condition: true then (if it has just been cr
 Sample: SELECT iasql_wait_for('vpc', 1, 'vpc_id IS NOT NULL')$$;
 
 CREATE OR REPLACE FUNCTION iasql_internal.just_created("table" text, id bigint) RETURNS boolean
-LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp
 BEGIN ATOMIC
     SELECT EXISTS (
                SELECT FROM public.iasql_operations o
@@ -68,4 +68,4 @@ BEGIN ATOMIC
                WHERE s.table_name = just_created."table" AND s.record_id = just_created.id AND s.state LIKE '%Failed');
 END;
 COMMENT ON FUNCTION iasql_internal.just_created(text, bigint) IS
-    'Whether the cloud created the record''s object in the last three seconds, and the engine has not seen it since as it is to be.';
+    'Whether the cloud created the record''s object in the last three seconds, and the engine has not seen it since as it is to be, as far as the caller may see.';
