@@ -256,13 +256,15 @@ func upgrade(ctx context.Context, pool *pgxpool.Pool, registry *modules.Registry
 }
 
 // oldReferences returns the managed tables whose foreign keys have the form that
-// versions before migration 80 gave them, with account and region in each.
+// versions before migration 80 gave them, with account and region in each, or whose
+// triggers are of a version before migration 84.
 func oldReferences(ctx context.Context, tx pgx.Tx) ([]string, error) {
 	rows, err := tx.Query(ctx, `
 		SELECT m.name FROM iasql_internal.managed_table m
 		WHERE to_regclass(format('public.%I', m.name)) IS NOT NULL AND (m.regional AND to_regprocedure(format('iasql_internal.%I()', 'scope_' || m.name)) IS NULL
 		   OR EXISTS (SELECT FROM pg_constraint k WHERE k.conrelid = to_regclass(format('public.%I', m.name)) AND k.contype = 'f'
-		              AND cardinality(k.conkey) > 1 AND starts_with(k.conname, m.name) AND strpos(k.conname, '_account_and_') = 0))`)
+		              AND cardinality(k.conkey) > 1 AND starts_with(k.conname, m.name) AND strpos(k.conname, '_account_and_') = 0)
+		   OR EXISTS (SELECT FROM iasql_internal.scoped_reference s WHERE s.table_name = m.name AND s.stale))`)
 	if err != nil {
 		return nil, err
 	}

@@ -168,6 +168,26 @@ func TestOpenBatch(t *testing.T) {
 	}
 }
 
+// What says of an earlier version which references are looked at, and the triggers that
+// look, become those of this one.
+func TestTriggersOfEarlierVersion(t *testing.T) {
+	t.Parallel()
+	url := restore(t, "testdata/5684cbb.sql.gz")
+	migrate(t, url)
+	const now = `SELECT concat_ws(' ', (SELECT part_if FROM iasql_internal.scoped_reference WHERE table_name = 'network_acl' AND column_name = 'vpc_id'),
+		(SELECT prosrc ~ 'network_acl_id' FROM pg_proc WHERE proname = 'scope_subnet'), (SELECT count(*) FROM iasql_internal.scoped_reference WHERE stale))`
+	for _, statement := range []string{
+		`UPDATE iasql_internal.scoped_reference SET part_if = NULL, stale = true`,
+		`CREATE OR REPLACE FUNCTION iasql_internal.scope_subnet() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN RETURN NULL; END$$`,
+	} {
+		admin(t, url, statement)
+	}
+	migrate(t, url)
+	if got := admin(t, url, now); got != "is_default t 0" {
+		t.Errorf("after the upgrade: %s", got)
+	}
+}
+
 // restore makes a database of a dump.
 func restore(t *testing.T, dump string) string {
 	t.Helper()

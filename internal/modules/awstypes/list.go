@@ -35,7 +35,7 @@ func (r *resource) List(ctx context.Context, scope modules.Scope, page func([]mo
 	var unread modules.Unread
 	seen := map[string]bool{}
 	for _, model := range models {
-		err := r.each(ctx, client, model, func(identifiers []string) error {
+		err := list(ctx, client, r.t.Name, model, func(identifiers []string) error {
 			identifiers = slices.DeleteFunc(identifiers, func(id string) bool { return seen[id] })
 			for _, id := range identifiers {
 				seen[id] = true
@@ -59,12 +59,8 @@ func (r *resource) List(ctx context.Context, scope modules.Scope, page func([]mo
 	return nil
 }
 
-// each gives the identifiers of a listing to f, page by page. A type that a region does not
+// list gives the identifiers of a listing to f, page by page. A type that a region does not
 // have has no objects there, and neither has a parent that has gone since it was listed.
-func (r *resource) each(ctx context.Context, client *cloudcontrol.Client, model map[string]any, f func([]string) error) error {
-	return list(ctx, client, r.t.Name, model, f)
-}
-
 func list(ctx context.Context, client *cloudcontrol.Client, typeName string, model map[string]any, f func([]string) error) error {
 	in := &cloudcontrol.ListResourcesInput{TypeName: &typeName}
 	if len(model) > 0 {
