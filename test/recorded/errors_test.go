@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/smithy-go"
@@ -100,7 +101,7 @@ type replay struct {
 func newReplay(t *testing.T, s service, calls []operation) *replay {
 	r := &replay{T: t, service: s, server: newFaulty(t, s), classes: classes(), inputs: map[string]reflect.Value{}, calls: calls,
 		ctx: modules.WithMutations(t.Context(), &awstest.Journal{})}
-	r.clients = aws.New(aws.Options{Endpoint: r.server.URL, MaxAttempts: 1, Accounts: func(context.Context, string) (aws.Credentials, error) {
+	r.clients = aws.New(aws.Options{Endpoint: r.server.URL, MaxAttempts: 1, Patience: time.Nanosecond, Accounts: func(context.Context, string) (aws.Credentials, error) {
 		return aws.Credentials{AccessKeyID: "AKIAIOSFODNN7EXAMPLE", SecretAccessKey: secret}, nil
 	}})
 	return r

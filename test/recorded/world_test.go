@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
@@ -40,6 +41,7 @@ func (c *cloud) clients() *aws.Clients {
 	return aws.New(aws.Options{
 		Endpoint:    "http://recorded.invalid",
 		MaxAttempts: 1,
+		Patience:    time.Nanosecond,
 		Accounts: func(context.Context, string) (aws.Credentials, error) {
 			return aws.Credentials{AccessKeyID: "AKIAIOSFODNN7EXAMPLE", SecretAccessKey: secret}, nil
 		},
