@@ -4,6 +4,7 @@ WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
 COPY cmd cmd
+COPY docs docs
 COPY internal internal
 COPY migrations migrations
 COPY sql sql

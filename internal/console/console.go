@@ -90,6 +90,7 @@ func (c *Console) routes() http.Handler {
 	mux.Handle("GET /map/{table}/{id}", c.signedIn(c.recordMap))
 	mux.Handle("GET /activity", c.signedIn(c.activity))
 	mux.Handle("GET /modules", c.signedIn(c.modules))
+	mux.Handle("GET /modules/{module}", c.signedIn(c.manual))
 	mux.Handle("GET /as-of", c.signedIn(c.asOf))
 	mux.Handle("POST /do", c.signedIn(c.do))
 	mux.Handle("GET /task/{task}", c.signedIn(c.task))

@@ -49,7 +49,11 @@ func (d *recordData) timeline() g.Node {
 		if by == "" {
 			by = "–"
 		}
-		return h.Li(h.Class("event "+e.kind),
+		class := "event " + e.kind
+		if failure, _ := e.details["error"].(string); failure != "" {
+			class += " failed"
+		}
+		return h.Li(h.Class(class),
 			h.Div(h.Class("row"), h.Span(h.Class("kind"), g.Text(e.kind)), h.Strong(g.Text(shorten(e.what, 300))), h.Span(h.Class("muted small"), g.Text("by "+by+" "), when(e.ts))),
 			changes(e.details))
 	})

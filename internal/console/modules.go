@@ -47,12 +47,13 @@ func (c *Console) modules(v *visit) {
 		if len(m.dependencies) > 0 {
 			body = append(body, h.P(h.Class("muted small"), g.Text("needs "+strings.Join(m.dependencies, ", "))))
 		}
-		body = append(body, h.P(h.Class("muted small"), g.Text("Documentation: docs/modules/"+m.name+".md")))
+		links := h.P(h.Class("row small"), g.If(documented(m.name), h.A(h.Href("/modules/"+m.name), g.Text("Documentation →"))),
+			g.If(m.installed, h.A(h.Href(to("/map", "module", m.name)), g.Text("Diagram →"))))
 		if m.installed {
-			body = append(body, h.P(h.Class("tags"), g.Group(of[m.name])), h.P(h.Class("small"), h.A(h.Href(to("/map", "module", m.name)), g.Text("Diagram →"))))
+			body = append(body, h.P(h.Class("tags"), g.Group(of[m.name])), links)
 			installed = append(installed, h.Article(h.Class("card module"), g.Group(body)))
 		} else {
-			body = append(body, v.button(install(m.name), "module", m.name))
+			body = append(body, links, v.button(install(m.name), "module", m.name))
 			others = append(others, h.Article(h.Class("card module"), g.Group(body)))
 		}
 	}

@@ -343,7 +343,7 @@ func (d *recordData) valueCard() g.Node {
 			if is {
 				cells = append(cells, h.Td(h.Class("differs"), fullValue(c, theirs)))
 			} else {
-				cells = append(cells, h.Td(h.Class("muted"), g.Text("same")))
+				cells = append(cells, h.Td(h.Class("muted same"), g.Text("same")))
 			}
 		}
 		rows = append(rows, h.Tr(cells...))

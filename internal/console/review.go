@@ -180,7 +180,7 @@ func (v *visit) closedBatch(key string, b *batchInfo) {
 	case len(rows) == 0 && b == nil:
 		v.failed(errNotThere("There is no batch of that name or number that you may see."))
 	default:
-		v.page(title, lead, h.Div(life...), h.Div(h.Class("card"), rowsOf([]string{"When", "Who", "Record", "What"}, rows)))
+		v.page(title, lead, h.Div(life...), h.Div(h.Class("card feed"), rowsOf([]string{"When", "Who", "Record", "What"}, rows)))
 	}
 }
 

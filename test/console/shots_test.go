@@ -77,7 +77,7 @@ func everyPage(b *browser, w *harness.World) {
 		{"overview", "/", "needs you"}, {"records", "/records", "every managed table"}, {"list", "/records/queue", "shop orders"}, {"failed", "/records/subnet/" + subnet, "it needs you"},
 		{"record", "/records/queue/" + queue, "visibility_timeout"}, {"batches", "/batches", "shop network"}, {"batch", "/batches/" + batch, "decide"}, {"pending", "/batches/pending", "no batch is reviewed"},
 		{"map", "/map", "what hangs on what"}, {"map-record", "/map/vpc/" + vpc, "subnet"}, {"activity", "/activity", "SQS.CreateQueue"}, {"changes", "/activity?show=changes", "queue"}, {"cycles", "/activity?show=cycles", "full"},
-		{"conflicts", "/activity?show=conflicts", "conflicts"}, {"modules", "/modules", "aws_sqs"}, {"as-of", "/as-of?table=queue", "created"}, {"nothing", "/records/none", "no managed table"}, {"diagram", "/map?module=aws_vpc", "module aws_vpc"}, {"closed", "/batches/" + w.PSQL(`SELECT max(id) FROM iasql_batches WHERE phase = 'closed'`), "a test"},
+		{"conflicts", "/activity?show=conflicts", "conflicts"}, {"modules", "/modules", "aws_sqs"}, {"manual", "/modules/aws_vpc", "nat_gateway"}, {"as-of", "/as-of?table=queue", "created"}, {"nothing", "/records/none", "no managed table"}, {"diagram", "/map?module=aws_vpc", "module aws_vpc"}, {"closed", "/batches/" + w.PSQL(`SELECT max(id) FROM iasql_batches WHERE phase = 'closed'`), "a test"},
 	} {
 		b.shootEvery(p[0], p[1], p[2])
 	}

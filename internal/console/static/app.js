@@ -20,9 +20,21 @@
       t.title = zone.format(then);
     }
   }
-  times(document);
+  // On a narrow screen each row of a table is a card, whose cells bear their column's name.
+  function cards(root) {
+    for (const table of root.querySelectorAll(".scroll > table")) {
+      if (!table.tHead || !table.tBodies.length || table.closest(".feed")) continue;
+      const names = Array.from(table.tHead.rows[0].cells, function (c) { return c.textContent.replace(/ [↑↓]$/, ""); });
+      for (const row of table.tBodies[0].rows) {
+        for (const cell of row.cells) if (cell.cellIndex) cell.dataset.label = names[cell.cellIndex];
+      }
+      table.classList.add("cards");
+    }
+  }
+  function dress() { times(document); cards(document); }
+  dress();
   setInterval(function () { times(document); }, 10000);
-  document.addEventListener("htmx:afterSettle", function () { times(document); });
+  document.addEventListener("htmx:afterSettle", dress);
 
   // Where the pages' names do not all fit, the one that is open is in sight.
   const here = document.querySelector(".side nav a[aria-current]");

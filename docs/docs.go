@@ -1,0 +1,10 @@
+// Package docs carries the documentation of modules within the program, for whoever
+// looks at it through the console.
+package docs
+
+import "embed"
+
+// Modules holds a page for each module, modules/NAME.md, in Markdown.
+//
+//go:embed modules/*.md
+var Modules embed.FS
