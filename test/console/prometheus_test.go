@@ -57,6 +57,7 @@ func newPrometheus(w *harness.World, target string) *prometheus {
 		w.Fatal(err)
 	}
 	atOnce := regexp.MustCompile(`for: \S+`).ReplaceAllString(string(rules), "for: 0s")
+	atOnce = strings.ReplaceAll(atOnce, "[30m:1m]", "[5s:1s]") // what has lasted for so long has, here, lasted for seconds
 	config := fmt.Sprintf("global: {scrape_interval: 1s, evaluation_interval: 1s}\nrule_files: [rules.yml]\nscrape_configs:\n  - job_name: iasql\n    static_configs: [{targets: ['%s']}]\n", strings.TrimPrefix(target, "http://"))
 	for name, text := range map[string]string{"rules.yml": atOnce, "prometheus.yml": config} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
@@ -100,25 +101,28 @@ func (p *prometheus) ask(path string, into any) bool {
 // fires waits until an alert is firing.
 func (p *prometheus) fires(name string) {
 	p.w.Helper()
-	p.w.Eventually(patience, "alert "+name+" fires", func() bool {
-		var said struct {
-			Data struct {
-				Alerts []struct {
-					State  string
-					Labels map[string]string
-				}
+	p.w.Eventually(patience, "alert "+name+" fires", func() bool { return p.firing(name) })
+}
+
+// firing reports whether an alert is firing.
+func (p *prometheus) firing(name string) bool {
+	var said struct {
+		Data struct {
+			Alerts []struct {
+				State  string
+				Labels map[string]string
 			}
 		}
-		if !p.ask("/api/v1/alerts", &said) {
-			return false
-		}
-		for _, a := range said.Data.Alerts {
-			if a.Labels["alertname"] == name && a.State == "firing" {
-				return true
-			}
-		}
+	}
+	if !p.ask("/api/v1/alerts", &said) {
 		return false
-	})
+	}
+	for _, a := range said.Data.Alerts {
+		if a.Labels["alertname"] == name && a.State == "firing" {
+			return true
+		}
+	}
+	return false
 }
 
 // knows waits until a query has an answer.
@@ -193,10 +197,24 @@ func testPrometheus(t *testing.T, world *harness.World, engine *harness.Process,
 	})
 	w.Admin(`UPDATE iasql_internal.listing SET listed = listed - interval '1 day', tried = tried - interval '1 day' WHERE table_name = 'queue'`)
 	w.PSQL(`INSERT INTO queue (name) VALUES ('throttled')`) // tried again and again
-	for _, name := range []string{"IasqlBatchAbandoned", "IasqlStale", "IasqlThrottled"} {
+	for _, name := range []string{"IasqlBatchAbandoned", "IasqlStale", "IasqlThrottled", "IasqlChangesWait"} {
 		p.fires(name)
 	}
+	cloud.Set(func(c faultproxy.Call) faultproxy.Fault {
+		if c.Service == "sqs" {
+			return faultproxy.Fault{Status: http.StatusForbidden, Code: "AccessDenied", Message: "User is not authorized to perform this action"}
+		}
+		return faultproxy.Fault{}
+	})
+	_, _ = w.TryPSQL(w.UserURL, `SELECT iasql_sync_now('queue')`)
+	p.fires("IasqlListingDenied")
 	cloud.Set(func(faultproxy.Call) faultproxy.Fault { return faultproxy.Fault{} })
+	w.Admin(`ALTER TABLE iasql_internal.listing RENAME TO lost`) // a table of the engine's is missing
+	w.Eventually(patience, "alert IasqlCyclesFail fires", func() bool {
+		_, _ = w.TryPSQL(w.UserURL, `SELECT iasql_sync_now()`)
+		return p.firing("IasqlCyclesFail")
+	})
+	w.Admin(`ALTER TABLE iasql_internal.lost RENAME TO listing`)
 	w.PSQL(`DELETE FROM queue WHERE name = 'throttled'`)
 	answers(p, "../../deploy/grafana/iasql.json")
 	w.PSQL(`CALL iasql_rollback(true)`)
