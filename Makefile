@@ -22,9 +22,13 @@ export PATH := $(PATH):$(CURDIR)/.venv/bin
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
+# What the SDK makes of requests and answers is waiting for the network anyway: not inlined,
+# it makes the program, and with it a running engine, 7 MB smaller.
+SMALL := -gcflags=github.com/aws/aws-sdk-go-v2/service/...=-l
+
 .PHONY: build
 build: ## Build bin/engine
-	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-X main.version=$(VERSION) -X main.commit=$(COMMIT)' -o bin/engine ./cmd/engine
+	CGO_ENABLED=0 go build -trimpath -buildvcs=false $(SMALL) -ldflags '-X main.version=$(VERSION) -X main.commit=$(COMMIT)' -o bin/engine ./cmd/engine
 
 .PHONY: deps
 deps: ## Install what is missing: PostgreSQL 15+, pg_cron, psql, moto_server, aws, Chromium, Prometheus

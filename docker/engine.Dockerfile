@@ -10,7 +10,7 @@ COPY migrations migrations
 COPY sql sql
 ARG VERSION=dev
 ARG COMMIT=
-RUN CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "-s -w -X main.version=$VERSION -X main.commit=$COMMIT" -o /engine ./cmd/engine
+RUN CGO_ENABLED=0 go build -trimpath -buildvcs=false -gcflags=github.com/aws/aws-sdk-go-v2/service/...=-l -ldflags "-s -w -X main.version=$VERSION -X main.commit=$COMMIT" -o /engine ./cmd/engine
 
 FROM gcr.io/distroless/static-debian12:nonroot
 COPY --from=build /engine /engine
