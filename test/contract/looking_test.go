@@ -3,6 +3,7 @@ package contract
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -66,6 +67,25 @@ func TestColumns(t *testing.T) {
 	}
 	if got := w.PSQL(`SELECT count(*) FROM iasql_cycles WHERE kind = 'full' AND ended IS NOT NULL AND reads > 0`); got == "0" {
 		t.Error("no full cycle is listed")
+	}
+}
+
+// Times have one scheme of names: ts is when an entry was written, since when a state began,
+// started and ended when something ran, last_… and …_at are moments. Whatever scripts have
+// always relied on keeps its name.
+func TestTimes(t *testing.T) {
+	t.Parallel()
+	w := harness.Start(t, east)
+	scheme := regexp.MustCompile(`^(ts|since|until|started|ended|last_[a-z]+|[a-z_]+_at)$`)
+	kept := []string{"iasql_conflicts.at", "iasql_forgotten.at", "iasql_protection.at"}
+	for _, name := range strings.Fields(w.PSQL(`
+		SELECT c.relname || '.' || a.attname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
+		WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'v') AND c.relname LIKE 'iasql%' AND a.atttypid = 'timestamptz'::regtype AND NOT a.attisdropped
+		UNION ALL SELECT p.proname || '.' || n.name FROM pg_proc p, unnest(p.proallargtypes::oid[], p.proargnames) n (type, name)
+		WHERE p.pronamespace = 'public'::regnamespace AND p.proname LIKE 'iasql%' AND n.type = 'timestamptz'::regtype ORDER BY 1`)) {
+		if _, column, _ := strings.Cut(name, "."); !scheme.MatchString(column) && !slices.Contains(kept, name) {
+			t.Errorf("%s is a time of another scheme", name)
+		}
 	}
 }
 
