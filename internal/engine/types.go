@@ -78,7 +78,7 @@ func (e *Engine) extend(ctx context.Context, made []*modules.Module) error {
 
 // chunk is how many types are installed by one transaction: each table takes some locks,
 // of which PostgreSQL has so many (max_locks_per_transaction).
-const chunk = 20
+const chunk = 40
 
 // installTypes installs the types that the patterns mean, and returns the tables it made by
 // module, and the names of the types that are installed now.

@@ -136,10 +136,8 @@ func install(ctx context.Context, tx pgx.Tx, registry *modules.Registry, m *modu
 		if err := describe(ctx, tx, registry, m, t); err != nil {
 			return err
 		}
-		for _, statement := range t.DDL(registry.Table) {
-			if err := exec(ctx, tx, statement); err != nil {
-				return fmt.Errorf("make table %s: %w", t.Name, err)
-			}
+		if err := exec(ctx, tx, strings.Join(t.DDL(registry.Table), ";\n")); err != nil {
+			return fmt.Errorf("make table %s: %w", t.Name, err)
 		}
 		if err := grant(ctx, tx, t); err != nil {
 			return err
@@ -361,6 +359,9 @@ func upgradeModule(ctx context.Context, tx pgx.Tx, registry *modules.Registry, m
 	return err
 }
 
+// mostInView is of how many tables a view of all records is planned in no time.
+const mostInView = 300
+
 // renewRecords makes the view of all records anew.
 func renewRecords(ctx context.Context, tx pgx.Tx) error {
 	rows, err := tx.Query(ctx, `SELECT name FROM iasql_internal.managed_table WHERE NOT settings ORDER BY name`)
@@ -370,6 +371,9 @@ func renewRecords(ctx context.Context, tx pgx.Tx) error {
 	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil {
 		return err
+	}
+	if len(names) > mostInView {
+		return exec(ctx, tx, `CREATE OR REPLACE VIEW iasql_internal.records AS SELECT table_name, record_id, account FROM iasql_internal.filled_records()`)
 	}
 	parts := []string{`SELECT ''::text AS table_name, 0::bigint AS record_id, ''::text AS account WHERE false`}
 	for _, name := range names {
