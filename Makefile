@@ -79,7 +79,7 @@ storetest: ## Compare the PostgreSQL store with the simulated one, by SCRIPTS ra
 .PHONY: types-sweep
 types-sweep: deps ## Take every published resource type through its life, and install them all (RESOURCE_SCHEMAS names the file of their schemas)
 	go test ./internal/modules/awstypes -run TestLives -count=1 -timeout 0 -v -args -every-type
-	go test ./test/types -run TestEveryType -count=1 -timeout 0 -v -args -every-type
+	go test ./test/types -run "TestEveryType|TestEveryLife" -count=1 -timeout 0 -v -args -every-type
 
 FOR ?= 10m
 

@@ -78,7 +78,7 @@ GRANT EXECUTE ON FUNCTION iasql_internal.cell(text), iasql_internal.check_can_wa
     iasql_internal.part(jsonb, jsonb), iasql_internal.twins(text, bigint, jsonb, jsonb, bigint, jsonb, jsonb),
     iasql_internal.named(text, bigint, bigint, jsonb, integer), iasql_internal.undone_batches(), iasql_internal.batch_exists(bigint),
     iasql_internal.open_batch_text(), iasql_internal.session_batch(), iasql_internal.batch_text(bigint), iasql_internal.waits_in_batch(text, bigint), iasql_internal.unsettled(pg_snapshot), iasql_internal.failures(pg_snapshot), iasql_internal.unfinished(pg_snapshot), iasql_internal.in_review(), iasql_internal.failed_commit(), iasql_internal.deferred_commits(), iasql_internal.check_seconds(double precision), iasql_internal.preview(),
-    iasql_internal.restricted(), iasql_internal.limited(), iasql_internal.seen(), iasql_internal.readable(text, jsonb),
+    iasql_internal.restricted(), iasql_internal.limited(), iasql_internal.seen(), iasql_internal.filled_records(), iasql_internal.readable(text, jsonb),
     iasql_internal.seen_accounts(), iasql_internal.may(text, text, bigint), iasql_internal.permit(text, text, bigint[]),
     iasql_internal.refuse_hidden(text, bigint), iasql_internal.allow_call(text, jsonb), iasql_internal.named_by(jsonb, jsonb), iasql_internal.is_subject(text, oid),
     iasql_internal.call(text, jsonb), iasql_internal.batches(), iasql_internal.batch_progress(bigint), iasql_internal.batch_message(bigint), iasql_internal.engine_alive(iasql_internal.engine), iasql_internal.in_the_way(), iasql_internal.setting(text) TO iasql_reader;

@@ -102,6 +102,9 @@ func (c *column) read(model map[string]any) (modules.Value, bool) {
 	if c.tags != nil {
 		return c.tags.read(value)
 	}
+	if c.record {
+		return c.names(value)
+	}
 	return c.fromJSON(value)
 }
 
@@ -237,7 +240,7 @@ func (t *Type) Properties(want modules.Row) (map[string]any, error) {
 		c := &t.columns[i]
 		v := want[c.Name]
 		switch {
-		case c.Assigned || c.Local || v.IsNull():
+		case c.Assigned || c.Local || c.record || v.IsNull():
 		case c.overlay:
 			overlays = append(overlays, c)
 		default:
@@ -255,6 +258,7 @@ func (t *Type) Properties(want modules.Row) (map[string]any, error) {
 		}
 		model[c.property] = overlaid(model[c.property], value)
 	}
+	t.named(want, model)
 	return model, nil
 }
 

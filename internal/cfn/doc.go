@@ -8,6 +8,6 @@
 // constraint that PostgreSQL might read otherwise than AWS is left out ([Pattern]).
 //
 //	schema, err := cfn.Parse(text)
-//	layout, err := cfn.Lay(schema, cfn.Layout{}, taken) // names, which stay what they are
+//	layout, err := cfn.Lay(schema, cfn.Layout{}, 1, around) // names, which stay what they are
 //	t, err := cfn.New(schema, layout)                   // the table, and what its columns mean
 package cfn

@@ -31,7 +31,7 @@ func table(t testing.TB, text string) *Type {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := Lay(s, Layout{}, 1, func(string) bool { return false })
+	l, err := Lay(s, Layout{}, 1, Around{Taken: func(string) bool { return false }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +175,7 @@ func FuzzSchema(f *testing.F) {
 		if err != nil {
 			return
 		}
-		l, err := Lay(s, Layout{}, 1, func(string) bool { return false })
+		l, err := Lay(s, Layout{}, 1, Around{Taken: func(string) bool { return false }})
 		if err != nil {
 			return
 		}
@@ -183,7 +183,7 @@ func FuzzSchema(f *testing.F) {
 		if err != nil {
 			t.Fatalf("a schema that was taken has no table: %v", err)
 		}
-		again, err := Lay(s, l, 2, func(string) bool { return true })
+		again, err := Lay(s, l, 2, Around{Taken: func(string) bool { return true }})
 		if err != nil {
 			t.Fatalf("it cannot be laid again: %v", err)
 		}

@@ -25,22 +25,44 @@ type Placed struct {
 	Type     modules.Type `json:"type"`
 	Since    int          `json:"since"`          // the revision that added it
 	Gone     bool         `json:"gone,omitempty"` // the schema has the property no more
+	Refers   *Target      `json:"refers,omitempty"`
+}
+
+// Target is a table that has a record of what a property names, and its column by which.
+type Target struct {
+	Table string `json:"table"`
+	Key   string `json:"key"`
+}
+
+// Around is what there is besides a type when its columns get their names.
+type Around struct {
+	// Taken tells the names of tables that something else has.
+	Taken func(table string) bool
+	// Refer returns the table that has records of the objects of a type, and the column that
+	// holds a property of theirs by which others may name them; false for none. regional
+	// tells whether the names are those of a region.
+	Refer func(typeName, property string, regional bool) (Target, bool)
 }
 
 // The parts of a property that have a column of their own, besides the property itself:
-// what is write-only in it, and ([Path]) what identifies the object by it.
-const partSecrets = "*"
+// what is write-only in it, ([Path]) what
+// identifies the object by it, and which record it names.
+const (
+	partSecrets = "*"
+	partRecord  = "->" // the record of what the property names
+)
 
 // Lay gives the columns of a type names. Those of an earlier layout keep theirs; a
 // property that has another type now gets another column, and what is not in the schema
-// any more is marked. taken tells the names of tables that something else has.
-func Lay(s *Schema, earlier Layout, revision int, taken func(table string) bool) (Layout, error) {
+// any more is marked. What names objects of a type that is a table gets a reference to
+// that beside it.
+func Lay(s *Schema, earlier Layout, revision int, around Around) (Layout, error) {
 	l := Layout{Table: earlier.Table}
 	if l.Table == "" {
-		if l.Table = TableName(s.Name); taken(l.Table) {
+		if l.Table = TableName(s.Name); around.Taken(l.Table) {
 			l.Table = FullTableName(s.Name)
 		}
-		if taken(l.Table) {
+		if around.Taken(l.Table) {
 			return l, fmt.Errorf("a table %s exists already", l.Table)
 		}
 	}
@@ -69,7 +91,54 @@ func Lay(s *Schema, earlier Layout, revision int, taken func(table string) bool)
 		used[want.Name], want.Since = true, revision
 		l.Columns = append(l.Columns, want)
 	}
+	l.refer(s, around, revision, used)
 	return l, l.check(s, earlier)
+}
+
+// refer adds the columns with the records that properties name.
+func (l *Layout) refer(s *Schema, around Around, revision int, used map[string]bool) {
+	if around.Refer == nil {
+		return
+	}
+	for _, name := range sorted(s.properties()) {
+		main := slices.IndexFunc(l.Columns, func(p Placed) bool {
+			return p.Property == name && p.Part == "" && p.Type == modules.TypeText && !p.Gone
+		})
+		if main < 0 || !s.mayRefer(name) {
+			continue
+		}
+		at := slices.IndexFunc(l.Columns, func(p Placed) bool { return p.Property == name && p.Part == partRecord })
+		target, found := s.target(name, around.Refer)
+		switch {
+		case at >= 0 && found && l.Columns[at].Refers != nil && *l.Columns[at].Refers == target:
+			l.Columns[at].Gone = false
+		case at >= 0 || !found: // what it once referred to is kept, and marked
+		default:
+			p := Placed{Name: unused(bounded(l.Columns[main].Name+"_record", maxColumn), used), Property: name, Part: partRecord, Type: modules.TypeBigint, Since: revision, Refers: &target}
+			used[p.Name] = true
+			l.Columns = append(l.Columns, p)
+		}
+	}
+}
+
+// mayRefer reports whether a property may have a column with the record that it names
+// beside it. What identifies an object has its name alone.
+func (s *Schema) mayRefer(property string) bool {
+	return !s.identifies(Path{property}) && !s.secret(property) && property != s.TagProperty
+}
+
+// target returns the table that has a record of what a property names.
+func (s *Schema) target(property string, refer func(typeName, property string, regional bool) (Target, bool)) (Target, bool) {
+	of, keys := s.relations(s.resolve(s.properties()[property]))
+	if of == "" || of == s.Name { // the table itself has its records only once it is made
+		return Target{}, false
+	}
+	for _, key := range keys {
+		if t, found := refer(of, key, !Global(s.Name)); found {
+			return t, true
+		}
+	}
+	return Target{}, false
 }
 
 // check fails for a schema whose objects are known by something else than before.

@@ -66,7 +66,7 @@ func (t *Type) Patch(have, want modules.Row, columns []string) (string, error) {
 // sides adds the property of a column to what there is and to what there is to be.
 func (t *Type) sides(c *column, have, want modules.Row, source, target map[string]any) error {
 	main := c
-	if c.overlay {
+	if c.overlay || c.record {
 		main = c.main
 	}
 	if v := have[main.Name]; !v.IsNull() && !main.WriteOnly {
@@ -91,6 +91,9 @@ func (t *Type) sides(c *column, have, want modules.Row, source, target map[strin
 			}
 			target[c.property] = overlaid(target[c.property], value)
 		}
+		if o := &t.columns[i]; o.record && o.property == c.property && !want[o.Name].IsNull() {
+			target[c.property] = want[o.Name].String()
+		}
 	}
 	return nil
 }
@@ -98,7 +101,7 @@ func (t *Type) sides(c *column, have, want modules.Row, source, target map[strin
 // main returns the column of a property itself.
 func (t *Type) main(property string) *column {
 	for i := range t.columns {
-		if c := &t.columns[i]; c.property == property && !c.overlay && len(c.path) == 0 && !c.gone {
+		if c := &t.columns[i]; c.property == property && !c.overlay && !c.record && len(c.path) == 0 && !c.gone {
 			return c
 		}
 	}

@@ -59,7 +59,7 @@ func TestEveryPublishedSchemaIsATable(t *testing.T) {
 			refused[err.Error()]++
 			return
 		}
-		l, err := Lay(s, Layout{}, 1, func(name string) bool { _, ok := tables[name]; return ok })
+		l, err := Lay(s, Layout{}, 1, Around{Taken: func(name string) bool { _, ok := tables[name]; return ok }})
 		if err != nil {
 			t.Errorf("%s: %v", s.Name, err)
 			return

@@ -18,6 +18,8 @@ type Type struct {
 	columns []column
 	byName  map[string]*column
 	id      []string // the columns of the identifier's parts, in its order
+	// Relates are the types whose objects properties name that have no column for that.
+	Relates []string
 }
 
 // Facts are what is needed of a schema once its table is made.
@@ -54,6 +56,8 @@ type column struct {
 	fixed    []Path         // in it, which only a replacement changes
 	final    bool           // write-only, and fixed at creation
 	text     bool           // AWS takes it as a text, too
+	record   bool           // it holds the record that the property names, by its name in the cloud
+	orName   bool           // it or the column beside it has to be given
 }
 
 // New makes the table of a type. learnt are columns of which AWS has said that they
@@ -75,14 +79,20 @@ func New(s *Schema, l Layout, learnt []string) (*Type, error) {
 		// can be there at a time.
 		HoldsData: true, DestroyBeforeCreate: !s.assigned() || s.named() || s.root["replacementStrategy"] == "delete_then_create",
 	}
-	var columns []modules.Column
 	for _, p := range l.Columns {
 		c := s.column(l.Table, p)
 		if slices.Contains(learnt, p.Name) && !c.Assigned && !c.WriteOnly {
 			c.Column.CreateOnly = true
 		}
 		t.columns = append(t.columns, c)
-		columns = append(columns, *c.Column)
+	}
+	if err := t.referBeside(); err != nil {
+		return nil, err
+	}
+	t.Relates = s.unrelated(l)
+	var columns []modules.Column
+	for i := range t.columns {
+		columns = append(columns, *t.columns[i].Column)
 	}
 	if Global(s.Name) {
 		t.Table.Reach, t.Table.Columns = modules.PerAccount, aws.PerAccount(columns...)
@@ -147,6 +157,9 @@ func (s *Schema) column(table string, p Placed) column {
 		return c
 	case p.Part == partSecrets:
 		s.overlay(&c)
+		return c
+	case p.Part == partRecord:
+		s.record(&c, p.Refers)
 		return c
 	case p.Part != "":
 		c.path, c.kind, c.Assigned, c.Identity = strings.Split(p.Part, "/"), kindText, true, true
@@ -299,6 +312,16 @@ func (s *Schema) parametersOf(names []string) []Parameter {
 // related returns the type whose objects a property names, and the property by which; ""
 // where it does not say so or could name objects of several.
 func (s *Schema) related(d map[string]any) (of, key string) {
+	of, keys := s.relations(d)
+	if of == "" {
+		return "", ""
+	}
+	return of, keys[0]
+}
+
+// relations returns the type whose objects a property names, and the properties by each of
+// which it may; "" where it does not say so or could name objects of several.
+func (s *Schema) relations(d map[string]any) (of string, keys []string) {
 	refs := []any{d["relationshipRef"]}
 	for _, alternatives := range []string{"anyOf", "oneOf", "allOf"} {
 		list, _ := d[alternatives].([]any)
@@ -314,13 +337,11 @@ func (s *Schema) related(d map[string]any) (of, key string) {
 			continue
 		}
 		if of != "" && of != name {
-			return "", ""
+			return "", nil
 		}
-		if of == "" {
-			of, key = name, strings.TrimPrefix(path, "/properties/")
-		}
+		of, keys = name, append(keys, strings.TrimPrefix(path, "/properties/"))
 	}
-	return of, key
+	return of, keys
 }
 
 // constraints says which values there are, where PostgreSQL can say it.

@@ -144,7 +144,7 @@ func (cs *columns) pause(c *modules.Column, v verdict, have, cloud modules.Value
 // has said anything about it here.
 func (s *Subject) drifted(c *modules.Column) bool {
 	_, pending := s.pendingBase(c, s.Record.Row[c.Name])
-	return !pending && !s.inserted() && s.bindingless() && !s.Dangling[c.Name]
+	return !pending && !s.inserted() && s.bindingless() && !s.dangles(c)
 }
 
 // askDrift says what to do about drift that a person is to decide about.
@@ -169,11 +169,11 @@ func (cs *columns) unasked(c *modules.Column, have modules.Value) verdict {
 	switch {
 	case pending:
 		return verdictPush
-	case c.Chosen && !s.Dangling[c.Name]:
+	case c.Chosen && !s.dangles(c):
 		return verdictPull
 	case !s.Table.HoldsData, s.resolution() == "database":
 		return verdictPush
-	case s.Dangling[c.Name]:
+	case s.dangles(c):
 		cs.keeps = c.Name
 		return verdictSame
 	case s.resolution() == "cloud":

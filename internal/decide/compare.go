@@ -24,7 +24,7 @@ const (
 // column's base with the verdict.
 func compare(s *Subject, c *modules.Column, m modes.Mode, have, cloud modules.Value, hold bool) (verdict, modules.Value) {
 	base, pending := s.pendingBase(c, have)
-	if s.Dangling[c.Name] && !m.CloudWins() {
+	if s.dangles(c) && !m.CloudWins() {
 		if !s.Follows && s.RefKeys[c.Name] == s.Cloud[c.Name] {
 			return verdictSame, base // deleted since the record was read
 		}
@@ -41,6 +41,8 @@ func compare(s *Subject, c *modules.Column, m modes.Mode, have, cloud modules.Va
 	case c.Same(have, cloud):
 		return verdictSame, base
 	case c.Assigns(have, cloud), m.CloudWins(), c.Chosen && have.IsNull():
+		return verdictPull, base
+	case !pending && c.Lacks(have):
 		return verdictPull, base
 	case !pending && c.HasPassed(have, cloud):
 		return verdictPull, base // there is no way back

@@ -34,6 +34,12 @@ func IsOutgoing(reference string) bool { return strings.HasPrefix(reference, out
 func (s *Subject) cloudValue(c *modules.Column, m modes.Mode, have modules.Value) (cloud modules.Value, unrecorded, known bool) {
 	_, pending := s.pendingBase(c, have)
 	if cloud, known = s.Object[c.Name]; !known {
+		switch {
+		case s.unnamed(c, have):
+			return modules.Null, false, true
+		case s.moved(c):
+			return Outgoing(have.Int()), false, true
+		}
 		// That cannot be pulled, but it is not what a user asks for either.
 		if s.Cloud[c.Name].IsNull() || m.CloudWins() || m.LogDecides() && !pending {
 			return modules.Null, false, false
@@ -43,12 +49,41 @@ func (s *Subject) cloudValue(c *modules.Column, m modes.Mode, have modules.Value
 	switch {
 	case !s.Dangling[c.Name]:
 		return cloud, false, true
+	case c.Assigned:
+		return modules.Null, false, false // the cloud will say what comes after it
 	case m.CloudWins():
 		return modules.Null, false, false
 	case m.LogDecides() && !pending && !c.Same(have, cloud) && cloud.String() != outgoing+have.String():
 		return modules.Null, false, false // it names what a user has deleted; nobody asked for anything else
 	}
 	return cloud, false, true
+}
+
+// unnamed reports whether a reference has no value because what the column beside it names
+// has no record.
+func (s *Subject) unnamed(c *modules.Column, have modules.Value) bool {
+	if c.References == nil || c.References.Beside == "" || s.Record == nil {
+		return false
+	}
+	name := s.Table.Column(c.References.Beside)
+	now, said := s.Object[name.Name]
+	return said && (have.IsNull() || !name.Same(s.Record.Row[name.Name], now))
+}
+
+// moved reports whether the object names, as before, what has no record any more, since the
+// record that it stands for has another object or is about to.
+func (s *Subject) moved(c *modules.Column) bool {
+	if c.References == nil || c.References.Beside == "" || c.Assigned || s.Record == nil || s.Record.Row[c.Name].IsNull() {
+		return false
+	}
+	_, recorded := s.Object[c.Name]
+	now, said := s.Object[c.References.Beside]
+	return !recorded && said && !now.IsNull() && s.Table.Column(c.References.Beside).Same(s.Record.Row[c.References.Beside], now) && s.RefKeys[c.Name] != now
+}
+
+// dangles reports whether a reference names what its record does not stand for any more.
+func (s *Subject) dangles(c *modules.Column) bool {
+	return s.Dangling[c.Name] || s.moved(c)
 }
 
 // sameName reports whether a reference would be pushed as the very name that the

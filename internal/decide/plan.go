@@ -53,6 +53,8 @@ type Waiting struct {
 	Subject *Subject
 	On      RecordRef
 	Reason  string
+	// Going: what it waits for is removed before its successor comes.
+	Going bool
 }
 
 // Plan is a directed acyclic graph of operations.
@@ -246,7 +248,11 @@ func (b *builder) link(op *Op) {
 		if op.Kind != OpDelete && s.Record != nil && (op.Kind == OpCreate || slices.Contains(op.Columns, c.Name)) {
 			b.linkParent(op, c)
 		}
-		// The object still names a parent that is to be deleted: leave first.
+		// The object still names a parent that is to be deleted: leave first. What names it
+		// by two columns may be unable to do without, and waits for the successor.
+		if ref.Beside != "" && op.Kind == OpUpdate {
+			continue
+		}
 		if v := s.Cloud[c.Name]; !v.IsNull() && (op.Kind == OpDelete || slices.Contains(op.Columns, c.Name)) {
 			scope := s.Scope
 			for _, parent := range b.byKey[objectRef{ref.Table + "." + ref.Key, scope, v.String()}] {
@@ -280,6 +286,10 @@ func (b *builder) linkParent(op *Op, c *modules.Column) {
 	if other, ok := b.byRecord[parent]; ok && op.Kind == OpCreate && other.completes(s.Table) {
 		b.edge(op, other, "")
 		b.drop(op, other)
+	}
+	if c.References.Beside != "" && b.first[parent] {
+		b.waiting = append(b.waiting, Waiting{Subject: s, On: parent, Going: true, Reason: fmt.Sprintf("waits for %s %d, which is being replaced", parent.Table, parent.ID)})
+		return
 	}
 	if s.RefKeys[c.Name].IsNull() && parent != s.Ref() {
 		b.waiting = append(b.waiting, Waiting{Subject: s, On: parent,

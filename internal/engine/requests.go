@@ -144,6 +144,11 @@ func (e *Engine) install(ctx context.Context, request int64, raw json.RawMessage
 		return nil, err
 	}
 	maps.Copy(made, theirTypes)
+	if len(made) > 0 {
+		if err := e.relate(ctx); err != nil {
+			return nil, fmt.Errorf("refer to new tables: %w", err)
+		}
+	}
 	// An import that failed is made up for by installing the module again.
 	if err := e.addNeverRead(ctx, ours, made); err != nil {
 		return nil, err

@@ -78,7 +78,7 @@ func (e *Engine) extend(ctx context.Context, made []*modules.Module) error {
 
 // chunk is how many types are installed by one transaction: each table takes some locks,
 // of which PostgreSQL has so many (max_locks_per_transaction).
-const chunk = 20
+const chunk = 40
 
 // installTypes installs the types that the patterns mean, and returns the tables it made by
 // module, and the names of the types that are installed now.
@@ -187,23 +187,117 @@ func (e *Engine) installChunk(ctx context.Context, scope modules.Scope, names []
 	if err := g.Wait(); err != nil {
 		return nil, nil, fmt.Errorf("read the schemas of resource types: %w", err)
 	}
-	var good []string
+	var good []*modules.Description
 	for i, d := range described {
-		err := faults[i]
-		if err == nil {
-			err = platform.KeepType(ctx, e.pool, d, func() error { return e.types.Lay(d, e.taken(d.Name)) }, e.types.Module)
-		}
-		if err != nil {
-			refused = append(refused, err.Error())
+		if faults[i] != nil {
+			refused = append(refused, faults[i].Error())
 			continue
 		}
-		good = append(good, d.Name)
+		good = append(good, d)
+	}
+	made, left, err := e.keepAndInstall(ctx, good)
+	return made, append(refused, left...), err
+}
+
+// keepAndInstall keeps how types describe themselves, and makes their tables.
+func (e *Engine) keepAndInstall(ctx context.Context, list []*modules.Description) (made map[string][]string, refused []string, err error) {
+	installed, err := e.installedResources(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	given := map[string]string{} // types by the tables that they have been given just now
+	lay := func(d *modules.Description) error {
+		taken := e.taken(d.Name)
+		err := e.types.Lay(d, func(table string) bool { return taken(table) || given[table] != "" && given[table] != d.Name }, installed)
+		if err == nil {
+			given[tableOf(d)] = d.Name
+		}
+		return err
+	}
+	faults, err := platform.KeepTypes(ctx, e.pool, list, lay, e.types.Module)
+	if err != nil {
+		return nil, nil, err
+	}
+	var good []string
+	for _, d := range list {
+		if fault := faults[d.Name]; fault != nil {
+			refused = append(refused, fault.Error())
+		} else {
+			good = append(good, d.Name)
+		}
 	}
 	if err := e.learnTypes(ctx); err != nil {
 		return nil, nil, err
 	}
 	made, left, err := platform.InstallTypes(ctx, e.pool, e.registry, good)
 	return made, append(refused, left...), err
+}
+
+// tableOf returns the table that a type has been given.
+func tableOf(d *modules.Description) string {
+	var layout struct {
+		Table string `json:"table"`
+	}
+	_ = json.Unmarshal(d.Layout, &layout) // that is checked where it is used
+	return layout.Table
+}
+
+// installedResources returns a function that finds what is installed under the name of a
+// type or of a table.
+func (e *Engine) installedResources(ctx context.Context) (func(name string) modules.Resource, error) {
+	have, err := platform.Installed(ctx, e.pool)
+	if err != nil {
+		return nil, err
+	}
+	return func(name string) modules.Resource {
+		if m := e.registry.Module(name); m != nil && len(m.Resources) == 1 && strings.Contains(name, "::") {
+			if _, there := have[name]; there {
+				return m.Resources[0]
+			}
+			return nil
+		}
+		owner := e.registry.Owner(name)
+		if owner == nil {
+			return nil
+		}
+		if _, there := have[owner.Name]; !there {
+			return nil
+		}
+		return e.registry.Resource(name)
+	}, nil
+}
+
+// relate gives the tables of types foreign keys to those that have come since.
+func (e *Engine) relate(ctx context.Context) error {
+	if e.types == nil {
+		return nil
+	}
+	installed, err := e.installedResources(ctx)
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, m := range e.registry.Modules() {
+		if !strings.Contains(m.Name, "::") || installed(m.Name) == nil {
+			continue
+		}
+		r, relates := m.Resources[0].(modules.Relater)
+		if relates && slices.ContainsFunc(r.Relates(), func(name string) bool { return installed(name) != nil }) {
+			names = append(names, m.Name)
+		}
+	}
+	for part := range slices.Chunk(names, chunk) {
+		list, err := platform.KeptTypes(ctx, e.pool, part)
+		if err != nil {
+			return err
+		}
+		if _, refused, err := e.keepAndInstall(ctx, list); err != nil {
+			return err
+		} else if len(refused) > 0 {
+			e.log.WarnContext(ctx, "tables of resource types could not be altered", "why", refused)
+		}
+	}
+	return nil
 }
 
 // taken returns a function that tells whether another module than that of the type has a

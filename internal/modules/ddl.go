@@ -34,6 +34,7 @@ func (t *Table) DDL(lookup func(name string) *Table) []string {
 		statements = append(statements, t.referenceDDL(c, lookup)...)
 	}
 	statements = append(statements, t.triggerDDL()...)
+	statements = append(statements, t.besideDDL(lookup)...)
 	return append(statements, t.ScopeDDL(lookup)...)
 }
 
@@ -55,6 +56,7 @@ func (t *Table) UpgradeDDL(from int, lookup func(name string) *Table) []string {
 		}
 		statements = append(statements, fmt.Sprintf("ALTER TABLE public.%s ADD COLUMN %s", quote(t.Name), t.columnDDL(c)))
 		statements = append(statements, t.referenceDDL(c, lookup)...)
+		statements = append(statements, t.fillDDL(c, lookup)...)
 	}
 	for _, check := range t.checks(nil) {
 		statements = append(statements, t.renewDDL(check))
@@ -62,6 +64,7 @@ func (t *Table) UpgradeDDL(from int, lookup func(name string) *Table) []string {
 	for i := range t.Columns {
 		statements = append(statements, t.commentDDL(&t.Columns[i]))
 	}
+	statements = append(statements, t.besideDDL(lookup)...)
 	statements = append(statements, t.ScopeDDL(lookup)...)
 	return append(statements, fmt.Sprintf("COMMENT ON TABLE public.%s IS %s", quote(t.Name), literal(t.Doc)))
 }
@@ -355,6 +358,7 @@ func (t *Table) DropDDL() []string {
 	if len(t.Secrets()) > 0 {
 		statements = append(statements, "DROP FUNCTION IF EXISTS "+t.vaultFunction()+"()")
 	}
+	statements = append(statements, t.dropBesideDDL()...)
 	return append(statements, "DROP FUNCTION IF EXISTS "+t.scopeFunction()+"()",
 		fmt.Sprintf("DELETE FROM iasql_internal.scoped_reference WHERE table_name = %s", literal(t.Name)))
 }

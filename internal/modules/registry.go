@@ -204,7 +204,7 @@ func (c *content) checkReferences() error {
 			if target == nil {
 				return fmt.Errorf("table %s: column %s references the unknown table %s", t.Name, t.Columns[i].Name, ref.Table)
 			}
-			if err := namesObjects(target, ref.Key); err != nil {
+			if err := NamesObjects(target, ref.Key); err != nil {
 				return fmt.Errorf("table %s: column %s references %s.%s, which %w", t.Name, t.Columns[i].Name, ref.Table, ref.Key, err)
 			}
 			if c := target.Column(ref.ListedIf); ref.ListedIf != "" && (c == nil || !c.Local || c.Type != TypeBool) {
@@ -215,12 +215,12 @@ func (c *content) checkReferences() error {
 	return nil
 }
 
-// namesObjects checks that others may name the table's objects by the column key.
+// NamesObjects checks that others may name the table's objects by the column key.
 // That is the identity where it is one column: the engine keeps it of objects
 // whose records have been deleted, or stand for a successor. Another column has
 // to be assigned by the cloud and unique, and the successor of an object of the
 // table must come when it has gone: its records alone tell what is named.
-func namesObjects(t *Table, key string) error {
+func NamesObjects(t *Table, key string) error {
 	c := t.Column(key)
 	if c == nil {
 		return errors.New("does not exist")

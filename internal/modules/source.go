@@ -16,8 +16,9 @@ type Source interface {
 	// Describe reads how a type describes itself now. It fills in Version and Schema.
 	Describe(ctx context.Context, scope Scope, name string) (Description, error)
 	// Lay fills in the Layout, keeping what an earlier one says. taken tells whether
-	// something else has a table of that name.
-	Lay(d *Description, taken func(table string) bool) error
+	// something else has a table of that name, installed returns what is installed of a
+	// module of the source, or under the name of a table; nil for nothing.
+	Lay(d *Description, taken func(table string) bool, installed func(name string) Resource) error
 	// Module makes the module.
 	Module(d *Description) (*Module, error)
 }
@@ -40,4 +41,11 @@ type Description struct {
 	Layout   json.RawMessage // what its table and columns are called
 	Revision int             // the module's version: how many schemas there have been
 	Learnt   []string        // columns that turned out to be fixed at creation
+}
+
+// Relater is a [Resource] whose objects name others that the table does not refer to yet.
+type Relater interface {
+	Resource
+	// Relates returns what would have to be installed: modules of the source, or tables.
+	Relates() []string
 }

@@ -71,6 +71,10 @@ type Reference struct {
 	// too many of them: a production bucket has a billion. Nobody looks for those within
 	// the others: records that there are of them stay as they are. See [Looks].
 	ListedIf string
+	// Beside is a column of type text of the table itself that holds the cloud's name of
+	// the object, which this one names by its record. What has no record shows there alone:
+	// this column is NULL then. A trigger keeps what users write to either in step.
+	Beside string
 }
 
 // Part says what becomes of a part's object when the whole is deleted.
@@ -165,6 +169,13 @@ func (c *Column) Replaces(from, to Value) bool {
 func (c *Column) Assigns(have, cloud Value) bool {
 	return c.Assigned || c.AssignedWithin != nil && have.valid && cloud.valid && c.AssignedWithin(have.text, cloud.text)
 }
+
+// beside reports whether the column only says which record another column names.
+func (c *Column) beside() bool { return c.References != nil && c.References.Beside != "" }
+
+// Lacks reports whether the column lacks a record, with that value, that another column of
+// the table names already: it came later.
+func (c *Column) Lacks(have Value) bool { return c.beside() && have.IsNull() }
 
 // HasPassed reports whether the cloud may have moved the column on by itself.
 func (c *Column) HasPassed(have, cloud Value) bool {
@@ -345,6 +356,8 @@ func (t *Table) Validate() error {
 			return fmt.Errorf("table %s: column %s: references an id and must be bigint", t.Name, c.Name)
 		case c.References != nil && c.References.Part == PartAlong && c.References.ByKey:
 			return fmt.Errorf("table %s: column %s: a part that goes along references its whole by id", t.Name, c.Name)
+		case c.beside() && (c.References.ByKey || t.Column(c.References.Beside) == nil || t.Column(c.References.Beside).Type != TypeText):
+			return fmt.Errorf("table %s: column %s: what it stands beside is no column of type text", t.Name, c.Name)
 		case c.References != nil && c.References.ListedIf != "":
 			if err := t.validateListedIf(c); err != nil {
 				return err

@@ -36,12 +36,6 @@ func register(ctx context.Context, pool *pgxpool.Pool, registry *modules.Registr
 	return nil
 }
 
-// registerOne tells the database of one module.
-func registerOne(ctx context.Context, tx pgx.Tx, m *modules.Module) error {
-	_, err := tx.Exec(ctx, registration, registrationOf(m)...)
-	return err
-}
-
 const registration = `
 	INSERT INTO iasql_internal.module AS m (name, version, doc, dependencies, tables, functions) VALUES ($1, $2, $3, $4, $5, $6)
 	ON CONFLICT (name) DO UPDATE SET version = excluded.version, doc = excluded.doc, dependencies = excluded.dependencies,
@@ -73,6 +67,11 @@ func installed(ctx context.Context, q querier) (map[string]int, error) {
 		return nil
 	})
 	return versions, err
+}
+
+// Installed returns the installed modules with their versions.
+func Installed(ctx context.Context, pool *pgxpool.Pool) (map[string]int, error) {
+	return installed(ctx, pool)
 }
 
 // Install makes the tables of modules and of those they depend on, and returns
@@ -137,10 +136,8 @@ func install(ctx context.Context, tx pgx.Tx, registry *modules.Registry, m *modu
 		if err := describe(ctx, tx, registry, m, t); err != nil {
 			return err
 		}
-		for _, statement := range t.DDL(registry.Table) {
-			if err := exec(ctx, tx, statement); err != nil {
-				return fmt.Errorf("make table %s: %w", t.Name, err)
-			}
+		if err := exec(ctx, tx, strings.Join(t.DDL(registry.Table), ";\n")); err != nil {
+			return fmt.Errorf("make table %s: %w", t.Name, err)
 		}
 		if err := grant(ctx, tx, t); err != nil {
 			return err
@@ -362,6 +359,9 @@ func upgradeModule(ctx context.Context, tx pgx.Tx, registry *modules.Registry, m
 	return err
 }
 
+// mostInView is of how many tables a view of all records is planned in no time.
+const mostInView = 300
+
 // renewRecords makes the view of all records anew.
 func renewRecords(ctx context.Context, tx pgx.Tx) error {
 	rows, err := tx.Query(ctx, `SELECT name FROM iasql_internal.managed_table WHERE NOT settings ORDER BY name`)
@@ -371,6 +371,9 @@ func renewRecords(ctx context.Context, tx pgx.Tx) error {
 	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil {
 		return err
+	}
+	if len(names) > mostInView {
+		return exec(ctx, tx, `CREATE OR REPLACE VIEW iasql_internal.records AS SELECT table_name, record_id, account FROM iasql_internal.filled_records()`)
 	}
 	parts := []string{`SELECT ''::text AS table_name, 0::bigint AS record_id, ''::text AS account WHERE false`}
 	for _, name := range names {
@@ -454,15 +457,52 @@ func uninstallable(ctx context.Context, tx pgx.Tx, registry *modules.Registry, n
 			going = append(going, m)
 			continue
 		}
-		for _, dep := range m.Dependencies {
+		for _, dep := range needs(registry, m) {
 			if slices.Contains(names, dep) {
 				return nil, &UserError{Code: "IA016", Message: fmt.Sprintf("module %s cannot be uninstalled: %s depends on it", dep, m.Name),
 					Hint: fmt.Sprintf("SELECT * FROM iasql_uninstall('%s', '%s')", m.Name, dep)}
 			}
 		}
 	}
-	slices.Reverse(going)
-	return going, nil
+	return dependentsFirst(registry, going), nil
+}
+
+// dependentsFirst returns modules so that each comes before those it needs.
+func dependentsFirst(registry *modules.Registry, list []*modules.Module) []*modules.Module {
+	var ordered []*modules.Module
+	seen := map[*modules.Module]bool{}
+	var visit func(m *modules.Module)
+	visit = func(m *modules.Module) {
+		if m == nil || seen[m] {
+			return
+		}
+		seen[m] = true
+		for _, name := range needs(registry, m) {
+			visit(registry.Module(name))
+		}
+		if slices.Contains(list, m) {
+			ordered = append(ordered, m)
+		}
+	}
+	for _, m := range list {
+		visit(m)
+	}
+	slices.Reverse(ordered)
+	return ordered
+}
+
+// needs returns the modules that a module depends on, by what it says and by what its
+// tables refer to.
+func needs(registry *modules.Registry, m *modules.Module) []string {
+	names := slices.Clone(m.Dependencies)
+	for _, t := range m.Tables() {
+		for _, parent := range t.Parents() {
+			if owner := registry.Owner(parent); owner != nil && owner != m && !slices.Contains(names, owner.Name) {
+				names = append(names, owner.Name)
+			}
+		}
+	}
+	return names
 }
 
 // unstaged fails if a batch has staged records of tables of these modules.

@@ -2,8 +2,11 @@ package platform
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"reflect"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -33,40 +36,103 @@ func Types(ctx context.Context, pool *pgxpool.Pool, since int64) (list []modules
 	return list, newest, err
 }
 
-// KeepType keeps how a type describes itself, unless that is what is kept. lay gives the
-// table and its columns names, build makes sure that there can be a table.
-func KeepType(ctx context.Context, pool *pgxpool.Pool, d *modules.Description, lay func() error, build func(*modules.Description) (*modules.Module, error)) error {
-	return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
-		if err := lockTypes(ctx, tx); err != nil {
-			return err
+// KeptTypes returns the resource types of these names as they are kept.
+func KeptTypes(ctx context.Context, pool *pgxpool.Pool, names []string) ([]*modules.Description, error) {
+	rows, err := pool.Query(ctx, `SELECT name, version, schema FROM iasql_internal.resource_type WHERE name = ANY ($1) ORDER BY name`, names)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (*modules.Description, error) {
+		d := &modules.Description{}
+		return d, row.Scan(&d.Name, &d.Version, &d.Schema)
+	})
+}
+
+// KeepTypes keeps how types describe themselves, unless that is what is kept, and returns
+// why it could not keep others. lay gives a table and its columns names, build makes sure
+// that there can be a table.
+func KeepTypes(ctx context.Context, pool *pgxpool.Pool, list []*modules.Description, lay func(*modules.Description) error, build func(*modules.Description) (*modules.Module, error)) (refused map[string]error, err error) {
+	err = pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
+		refused = map[string]error{}
+		return keepTypes(ctx, tx, list, lay, build, refused)
+	})
+	var pg *pgconn.PgError
+	if err == nil || len(list) == 1 || !errors.As(err, &pg) {
+		return refused, err
+	}
+	refused = map[string]error{} // one of them PostgreSQL does not take
+	for _, d := range list {
+		some, err := KeepTypes(ctx, pool, []*modules.Description{d}, lay, build)
+		if errors.As(err, &pg) {
+			refused[d.Name] = err
+		} else if err != nil {
+			return nil, err
 		}
-		var version string
-		err := tx.QueryRow(ctx, `SELECT version, layout, revision, learnt FROM iasql_internal.resource_type WHERE name = $1`, d.Name).
-			Scan(&version, (*[]byte)(&d.Layout), &d.Revision, &d.Learnt)
-		if err != nil && !errors.Is(err, pgx.ErrNoRows) {
-			return err
+		maps.Copy(refused, some)
+	}
+	return refused, nil
+}
+
+func keepTypes(ctx context.Context, tx pgx.Tx, list []*modules.Description, lay func(*modules.Description) error, build func(*modules.Description) (*modules.Module, error), refused map[string]error) error {
+	if err := lockTypes(ctx, tx); err != nil {
+		return err
+	}
+	kept, err := keptLayouts(ctx, tx, list)
+	if err != nil {
+		return err
+	}
+	batch := &pgx.Batch{}
+	for _, d := range list {
+		k, there := kept[d.Name]
+		d.Layout, d.Revision, d.Learnt = k.Layout, k.Revision+1, k.Learnt
+		if err := lay(d); err != nil {
+			refused[d.Name] = err
+			continue
 		}
-		if err == nil && version == d.Version {
-			return nil
-		}
-		d.Revision++
-		if err := lay(); err != nil {
-			return err
+		if there && k.Version == d.Version && sameJSON(k.Layout, d.Layout) {
+			d.Revision = k.Revision
+			continue
 		}
 		m, err := build(d)
 		if err != nil {
-			return err
+			refused[d.Name] = err
+			continue
 		}
-		if err := registerOne(ctx, tx, m); err != nil {
-			return err
-		}
-		_, err = tx.Exec(ctx, `
+		batch.Queue(registration, registrationOf(m)...)
+		batch.Queue(`
 			INSERT INTO iasql_internal.resource_type (name, version, schema, layout, revision) VALUES ($1, $2, $3, $4, $5)
 			ON CONFLICT (name) DO UPDATE SET version = excluded.version, schema = excluded.schema, layout = excluded.layout, revision = excluded.revision,
 				read = excluded.read, changed = excluded.changed`,
 			d.Name, d.Version, strings.ReplaceAll(d.Schema, "\x00", ""), string(d.Layout), d.Revision)
-		return err
-	})
+	}
+	return tx.SendBatch(ctx, batch).Close()
+}
+
+// keptLayouts returns what is kept of types besides their schemas.
+func keptLayouts(ctx context.Context, tx pgx.Tx, list []*modules.Description) (map[string]modules.Description, error) {
+	names := make([]string, len(list))
+	for i, d := range list {
+		names[i] = d.Name
+	}
+	rows, err := tx.Query(ctx, `SELECT name, version, layout, revision, learnt FROM iasql_internal.resource_type WHERE name = ANY ($1)`, names)
+	if err != nil {
+		return nil, err
+	}
+	kept := map[string]modules.Description{}
+	for rows.Next() {
+		var k modules.Description
+		if err := rows.Scan(&k.Name, &k.Version, (*[]byte)(&k.Layout), &k.Revision, &k.Learnt); err != nil {
+			return nil, err
+		}
+		kept[k.Name] = k
+	}
+	return kept, rows.Err()
+}
+
+// sameJSON reports whether two texts of JSON have the same value.
+func sameJSON(a, b []byte) bool {
+	var x, y any
+	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }
 
 // lockTypes lets others wait who change resource types: two who install the same one give

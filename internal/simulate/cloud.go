@@ -96,15 +96,18 @@ type objectKey struct {
 }
 
 type cloud struct {
-	w       *world
-	objects []*object // in order of creation
-	byKey   map[objectKey]*object
-	serial  int
-	calls   int // mutating
-	deleted int // of these, deletions that succeeded
+	w        *world
+	objects  []*object // in order of creation
+	byKey    map[objectKey]*object
+	serial   int
+	calls    int                 // mutating
+	deleted  int                 // of these, deletions that succeeded
+	requests map[string]*request // by name
 }
 
-func newCloud(w *world) *cloud { return &cloud{w: w, byKey: map[objectKey]*object{}} }
+func newCloud(w *world) *cloud {
+	return &cloud{w: w, byKey: map[objectKey]*object{}, requests: map[string]*request{}}
+}
 
 func (c *cloud) find(t *modules.Table, scope modules.Scope, key string) *object {
 	return c.byKey[objectKey{t, scope, key}]
@@ -390,6 +393,9 @@ func (r tagged) FindCreated(ctx context.Context, scope modules.Scope, tokens []s
 }
 
 func (r resource) Create(ctx context.Context, scope modules.Scope, want modules.Row, token string) (row modules.Row, err error) {
+	if r.table == job {
+		return r.createRequested(ctx, scope, want, token)
+	}
 	run := runOf(ctx)
 	err = run.mutate(ctx, "Create", r.table, func(call *decide.Intent) error {
 		destroys := run.w.check.creating(run, call, want)

@@ -593,7 +593,7 @@ func (db *database) inDoubt() []decide.Intent {
 		}
 		o := &list[i]
 		o.IDs = append(o.IDs, op.id)
-		o.Key = max(o.Key, op.Key)
+		o.Key, o.Request = max(o.Key, op.Key), max(o.Request, op.Request)
 		o.UpTo, o.Replaces = max(o.UpTo, op.UpTo), o.Replaces || op.Replaces
 		o.Expired = o.Expired && op.at < db.w.now-2*window
 	}

@@ -15,6 +15,7 @@
 //	write.go      what engines write to it
 //	store.go      that database alone, as a store.Store; package storetest compares it
 //	cloud.go      an eventually consistent cloud, and its resources
+//	request.go    objects that are made by requests, which go on after their answer
 //	engine.go     that database in a world: counts, kills, delays and interleaves calls
 //	checker.go    what must never be seen, after every write
 //	fixpoint.go   what must be so in the end

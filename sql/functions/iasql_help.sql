@@ -18,6 +18,7 @@ BEGIN ATOMIC
         WHERE p.pronamespace = 'public'::regnamespace AND p.prokind IN ('f', 'p') AND p.prorettype <> 'trigger'::regtype
           AND p.proowner = (SELECT r.oid FROM pg_roles r WHERE r.rolname = 'iasql_engine')
     )
+    SELECT h.module, h.name, h.signature, h.description, h.sample_usage FROM (
     SELECT CASE WHEN f.platform THEN 'iasql_platform' ELSE coalesce((
                SELECT m.name FROM iasql_internal.module m WHERE m.installed IS NOT NULL AND f.name = ANY (m.functions)), (
                SELECT i.name FROM installed i
@@ -29,13 +30,26 @@ BEGIN ATOMIC
                    WHERE d.classid = 'pg_attrdef'::regclass AND d.refclassid = 'pg_proc'::regclass AND d.refobjid = f.oid
                      AND NOT EXISTS (SELECT FROM needs n WHERE n.module = t.module AND n.needed = i.name))
                ORDER BY cardinality(i.dependencies), i.name
-               LIMIT 1)) END,
+               LIMIT 1)) END AS module,
            f.name, f.signature,
-           trim(regexp_replace(f.comment, '\s*Sample( usage)?:.*$', '')),
-           (regexp_match(f.comment, 'Sample(?: usage)?:\s*(.*)$'))[1]
+           trim(regexp_replace(f.comment, '\s*Sample( usage)?:.*$', '')) AS description,
+           (regexp_match(f.comment, 'Sample(?: usage)?:\s*(.*)$'))[1] AS sample_usage
     FROM functions f
-    ORDER BY NOT f.platform, 1, f.name, f.signature;
+    UNION ALL
+    SELECT t.module, c.relname::text,
+           format('TABLE %I (%s)', c.relname, (SELECT string_agg(format('%I %s', a.attname, format_type(a.atttypid, a.atttypmod)), ', ' ORDER BY a.attnum)
+                                               FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped)),
+           obj_description(c.oid, 'pg_class'),
+           coalesce((SELECT format('INSERT INTO %I (%s) VALUES (%s)', c.relname, string_agg(quote_ident(a.attname), ', ' ORDER BY a.attnum), string_agg('…', ', '))
+                     FROM pg_attribute a
+                     WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attnotnull AND NOT a.atthasdef AND a.attidentity = ''),
+                    format('INSERT INTO %I DEFAULT VALUES', c.relname))
+    FROM public.iasql_tables t
+    JOIN iasql_internal.resource_type r ON r.name = t.module
+    JOIN pg_class c ON c.relname = t."table" AND c.relnamespace = 'public'::regnamespace
+    ) h
+    ORDER BY h.module IS DISTINCT FROM 'iasql_platform', h.module, h.name, h.signature;
 END;
 COMMENT ON FUNCTION public.iasql_help() IS
-$$Every function and procedure, with what it does and a sample of its use.
+$$Every function and procedure, and every table of a resource type, with what it does and a sample of its use.
 Sample: SELECT name, description FROM iasql_help() WHERE module = 'iasql_platform'$$;

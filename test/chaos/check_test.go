@@ -67,6 +67,7 @@ func (w *world) check(o *outsider) {
 	w.compare("cloud", want, unsure, cloud)
 	w.compare("table", want, unsure, tables)
 	w.agree(unsure, cloud, tables)
+	w.checkThings(ctx)
 }
 
 // wanted is what SQL users and the outsider noted, and the names of what batches that
@@ -83,6 +84,9 @@ func (w *world) wanted(o *outsider) (want map[string]*expected, unsure map[strin
 	for name, q := range o.queues {
 		want[name] = &expected{"queue", q.gone, map[string]string{"name": name, "delay": fmt.Sprint(q.delay)}}
 	}
+	for name, thing := range o.things {
+		want[name] = &expected{thing.kind, thing.gone, map[string]string{"name": name, "v": thing.word}}
+	}
 	for _, line := range w.list(`SELECT DISTINCT ON (object, field) concat_ws('|', object, field, value) FROM chaos.wish ORDER BY object, field, id DESC`) {
 		f := strings.Split(line, "|")
 		want[f[0]].fields[f[1]] = f[2]
@@ -94,7 +98,7 @@ func (w *world) wanted(o *outsider) (want map[string]*expected, unsure map[strin
 	}
 	// Queues and tables are found by the names that they have now.
 	for name, e := range want {
-		if now := e.fields["name"]; (e.kind == "queue" || e.kind == "table") && now != name {
+		if now := e.fields["name"]; (e.kind == "queue" || e.kind == "table" || isThing(e.kind)) && now != name {
 			delete(want, name)
 			want[now] = e
 		}
@@ -154,7 +158,7 @@ func (w *world) compare(side string, want map[string]*expected, unsure map[strin
 func (w *world) history(name string) {
 	for _, line := range w.list(`
 		WITH object AS (
-			SELECT CASE kind WHEN 'group' THEN 'security_group' WHEN 'table' THEN 'dynamo_table' ELSE kind END AS table_name, record FROM chaos.object WHERE name = '` + name + `'
+			SELECT CASE kind WHEN 'group' THEN 'security_group' WHEN 'table' THEN 'dynamo_table' ELSE CASE WHEN starts_with(kind, 'thing_') THEN 'example_chaos_' || kind ELSE kind END END AS table_name, record FROM chaos.object WHERE name = '` + name + `'
 				OR name = (SELECT object FROM chaos.wish WHERE field = 'name' AND value = '` + name + `'))
 		SELECT to_char(at, 'HH24:MI:SS.MS ') || what FROM (
 			SELECT l.ts AS at, concat_ws(' ', 'log', l.id, l.change_type, l.origin, l.record_id, l.change, l.key, l.settled_at) AS what FROM iasql_audit_log l, object o
@@ -180,13 +184,17 @@ func (w *world) history(name string) {
 
 // records reads the tables as look reads the cloud.
 func (w *world) records(ctx context.Context) (objects []cloudObject, err error) {
-	for kind, sql := range map[string]string{
+	queries := map[string]string{
 		"vpc":    `SELECT coalesce(tags ->> 'Name', ''), jsonb_build_object('v', tags ->> 'v', 'id', vpc_id, 'hostnames', enable_dns_hostnames::text) FROM vpc WHERE NOT is_default`,
 		"subnet": `SELECT coalesce(s.tags ->> 'Name', ''), jsonb_build_object('v', s.tags ->> 'v', 'cidr', s.cidr_block::text, 'public', s.map_public_ip_on_launch::text) FROM subnet s JOIN vpc v ON v.id = s.vpc_id WHERE NOT v.is_default`,
 		"group":  `SELECT group_name, jsonb_build_object('v', tags ->> 'v', 'description', description) FROM security_group WHERE group_name <> 'default'`,
 		"table":  `SELECT table_name, jsonb_build_object('name', table_name, 'v', tags ->> 'v') FROM dynamo_table`,
 		"queue":  `SELECT name, jsonb_build_object('name', name, 'visibility', visibility_timeout::text, 'delay', delay_seconds::text) FROM queue`,
-	} {
+	}
+	for i := range len(kinds) {
+		queries[thingKind(kinds[i])] = `SELECT thing_name, jsonb_build_object('name', thing_name, 'v', word, 'size', size::text) FROM ` + thingTable(thingKind(kinds[i]))
+	}
+	for kind, sql := range queries {
 		rows, err := w.admin.Query(ctx, sql)
 		if err != nil {
 			return nil, err

@@ -8,6 +8,8 @@
 //     its disk is full for moments, its clock jumps by up to days (database_test.go);
 //   - calls to AWS are throttled, refused, delayed, cut off before and after
 //     their effect, and answered with what was true a moment ago (weather_test.go);
+//   - beside the emulator there is a fake of Cloud Control, with ten resource types whose
+//     objects are made, changed and deleted in their own time (things_test.go);
 //   - SQL users (users_test.go) and somebody with AWS credentials (outsider_test.go) keep
 //     editing throughout, and write down what they did;
 //   - others of them edit in batches, whose sessions and commits break off, which are

@@ -40,6 +40,7 @@ const points = `
 	$$;
 	CREATE TRIGGER chaos_begin AFTER INSERT ON iasql_operations FOR EACH ROW EXECUTE FUNCTION chaos.step('journal entry');
 	CREATE TRIGGER chaos_finish AFTER UPDATE OF ended ON iasql_operations FOR EACH ROW WHEN (OLD.ended IS NULL AND NEW.ended IS NOT NULL) EXECUTE FUNCTION chaos.step('outcome');
+	CREATE TRIGGER chaos_request AFTER UPDATE OF request ON iasql_operations FOR EACH ROW WHEN (NEW.request IS DISTINCT FROM OLD.request) EXECUTE FUNCTION chaos.step('request');
 	CREATE TRIGGER chaos_settle AFTER UPDATE OF settled ON iasql_audit_log FOR EACH ROW WHEN (NEW.settled AND NEW.origin = 'user') EXECUTE FUNCTION chaos.step('settling');
 	CREATE TRIGGER chaos_state AFTER INSERT OR UPDATE OR DELETE ON iasql_internal.record_state FOR EACH ROW EXECUTE FUNCTION chaos.step('record state');
 	CREATE TRIGGER chaos_garbage AFTER INSERT OR DELETE ON iasql_internal.garbage FOR EACH ROW EXECUTE FUNCTION chaos.step('old object');
@@ -64,6 +65,9 @@ func killPoints() (all []*killPoint) {
 	for _, step := range []string{"journal entry", "call", "answer", "outcome"} {
 		add(step, "create", "update", "delete", "replacing create", "replacing delete")
 	}
+	// Of what goes on after its answer: its name is being noted, and how far it is is asked.
+	add("request", "create", "replacing create")
+	add("status", "create", "update", "delete", "replacing create", "replacing delete")
 	add("settling", "insert", "update", "delete")
 	add("record state", "insert", "update", "delete")
 	add("old object", "insert", "delete")
@@ -156,7 +160,7 @@ func (k *killer) atPoint(stop <-chan struct{}) *engine {
 	for i, p := range k.points {
 		switch {
 		case p.hits > least:
-		case p.step == "call", p.step == "answer":
+		case p.step == "call", p.step == "answer", p.step == "status":
 			called[p.step+" "+p.kind] = p
 		default:
 			batch.Queue(`SELECT pg_advisory_lock(720720, $1)`, i)
@@ -233,7 +237,14 @@ func (k *killer) atEndpoint(points map[string]*killPoint) <-chan *engine {
 		defer cancel()
 		if err := k.w.admin.QueryRow(ctx, `
 			SELECT CASE WHEN replaces THEN 'replacing ' ELSE '' END || kind FROM iasql_operations
-			WHERE ended IS NULL AND action = $1 ORDER BY id DESC LIMIT 1`, c.Action).Scan(&kind); err != nil {
+			WHERE ended IS NULL AND (action = $1 OR $1 = 'GetResourceRequestStatus' AND action IN ('CreateResource', 'UpdateResource', 'DeleteResource')) ORDER BY id DESC LIMIT 1`, c.Action).Scan(&kind); err != nil {
+			return nil
+		}
+		if c.Action == "GetResourceRequestStatus" {
+			if p := points["status "+kind]; p != nil {
+				die(p, e)
+				return &faultproxy.Fault{Cut: true}
+			}
 			return nil
 		}
 		if p := points["call "+kind]; p != nil {

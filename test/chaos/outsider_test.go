@@ -28,6 +28,7 @@ type outsider struct {
 	edits  int
 	vpcs   map[string]*outsideVPC
 	queues map[string]*outsideQueue
+	things map[string]*outsideThing
 	shared map[string]map[string]string // what it last set on records of SQL users: name, field
 }
 
@@ -47,7 +48,7 @@ type outsideQueue struct {
 func newOutsider(w *world) *outsider {
 	cfg := w.account.Config("us-east-1")
 	return &outsider{w: w, ec2: ec2.NewFromConfig(cfg), sqs: sqs.NewFromConfig(cfg), dynamo: dynamodb.NewFromConfig(cfg),
-		vpcs: map[string]*outsideVPC{}, queues: map[string]*outsideQueue{}, shared: map[string]map[string]string{}}
+		vpcs: map[string]*outsideVPC{}, queues: map[string]*outsideQueue{}, things: map[string]*outsideThing{}, shared: map[string]map[string]string{}}
 }
 
 // act edits until it is told to stop. The last it does before each lull is to delete, so
@@ -79,7 +80,7 @@ func (o *outsider) act(random *rand.Rand, stop <-chan struct{}) {
 
 func (o *outsider) edit(ctx context.Context, random *rand.Rand) (done bool, err error) {
 	o.serial++
-	switch random.IntN(12) {
+	switch random.IntN(16) {
 	case 0:
 		return o.createVPC(ctx)
 	case 1, 2, 3:
@@ -94,8 +95,10 @@ func (o *outsider) edit(ctx context.Context, random *rand.Rand) (done bool, err 
 		return o.deleteQueue(ctx, random)
 	case 9, 10:
 		return o.changeShared(ctx, random, "queue")
+	case 11:
+		return o.changeShared(ctx, random, "vpc")
 	}
-	return o.changeShared(ctx, random, "vpc")
+	return o.editThing(ctx, random)
 }
 
 // recorded returns a query's texts: what has a row. Most of what somebody deletes outside has
@@ -354,7 +357,7 @@ func (o *outsider) look(ctx context.Context) (objects []cloudObject, err error) 
 		objects = append(objects, cloudObject{"queue", name, map[string]string{"name": name,
 			"visibility": got.Attributes["VisibilityTimeout"], "delay": got.Attributes["DelaySeconds"]}})
 	}
-	return objects, nil
+	return append(objects, o.w.thingsThere()...), nil
 }
 
 // tables adds the DynamoDB tables.

@@ -152,10 +152,11 @@ func (s *session) edit() error {
 		{3, s.tagNetwork}, {4, s.changeSubnet}, {3, s.moveSubnet}, {3, s.tagGroup}, {3, s.describeGroup},
 		{5, s.changeQueue}, {5, s.renameQueue}, {3, s.changeForeignQueue},
 		{2, s.createTable}, {3, s.tagTable},
+		{8, s.createThing}, {8, s.changeThing},
 		{2, s.deleteSubnet}, {2, s.deleteGroup}, {3, s.deleteQueue},
 	}
 	if s.batch == "" { // what is deleted comes back empty, or as another, if a batch is undone
-		steps = append(steps, step{1, s.renameTable}, step{1, s.deleteTable}, step{1, s.deleteNetwork})
+		steps = append(steps, step{1, s.renameTable}, step{1, s.deleteTable}, step{1, s.deleteNetwork}, step{4, s.renameThing}, step{4, s.deleteThing})
 	}
 	sum := 0
 	for _, st := range steps {

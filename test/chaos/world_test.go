@@ -17,6 +17,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"iasql/internal/devenv"
+	"iasql/internal/test/cloudcontrol"
 	"iasql/internal/test/faultproxy"
 	"iasql/internal/test/harness"
 	"iasql/internal/test/likeness"
@@ -36,6 +37,7 @@ type world struct {
 	account   testaws.Account
 	engines   []*engine
 	weather   *weather
+	things    *cloudcontrol.Server
 	began     time.Time // faults and edits
 
 	disk     *harness.Disk  // the cluster's, if it can be full
@@ -92,6 +94,7 @@ func newWorld(t *testing.T) *world {
 	if *factor > 0 {
 		upstream = likeness.Start(t, upstream, likeness.AWS(upstream, *factor)...).URL
 	}
+	w.things, upstream = startThings(t, upstream)
 	w.admin, w.users = w.pool(w.adminURL), w.pool(w.postgres.UserURL())
 	w.must(`GRANT iasql_user TO iasql`)
 	other := filepath.Join(dir, "engine")
@@ -116,6 +119,7 @@ func newWorld(t *testing.T) *world {
 		`SELECT * FROM iasql_install('aws_account')`,
 		`UPDATE aws_regions SET is_enabled = region = 'us-east-1'`,
 		`SELECT * FROM iasql_install('aws_vpc', 'aws_security_group', 'aws_sqs', 'aws_dynamo')`,
+		`SELECT * FROM iasql_install('Example::Chaos')`,
 		`UPDATE iasql_settings SET value = CASE name
 			WHEN 'sync_interval' THEN '3 seconds'
 			WHEN 'max_staleness' THEN '10 seconds'

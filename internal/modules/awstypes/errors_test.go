@@ -27,7 +27,7 @@ func newThing(t *testing.T) (*resource, *cloudcontrol.Server) {
 		t.Fatal(err)
 	}
 	d.Revision = 1
-	if err := source.Lay(&d, func(string) bool { return false }); err != nil {
+	if err := source.Lay(&d, func(string) bool { return false }, func(string) modules.Resource { return nil }); err != nil {
 		t.Fatal(err)
 	}
 	m, err := source.Module(&d)

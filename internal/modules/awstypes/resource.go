@@ -27,6 +27,17 @@ type resource struct {
 // Table implements [modules.Resource].
 func (r *resource) Table() *modules.Table { return r.t.Table }
 
+// Relates implements [modules.Relater].
+func (r *resource) Relates() []string {
+	names := make([]string, len(r.t.Relates))
+	for i, of := range r.t.Relates {
+		if names[i] = of; Native(of) != "" {
+			names[i] = Native(of)
+		}
+	}
+	return names
+}
+
 // Can says what the type has handlers for.
 func (r *resource) Can() modules.Abilities {
 	has := r.t.Schema.Handlers

@@ -127,7 +127,7 @@ func (s *Source) Describe(ctx context.Context, scope modules.Scope, name string)
 }
 
 // Lay implements [modules.Source].
-func (s *Source) Lay(d *modules.Description, taken func(table string) bool) error {
+func (s *Source) Lay(d *modules.Description, taken func(table string) bool, installed func(name string) modules.Resource) error {
 	schema, err := parse(d)
 	if err != nil {
 		return err
@@ -138,7 +138,7 @@ func (s *Source) Lay(d *modules.Description, taken func(table string) bool) erro
 			return fmt.Errorf("%s: its layout: %w", d.Name, err)
 		}
 	}
-	layout, err := cfn.Lay(schema, earlier, d.Revision, taken)
+	layout, err := cfn.Lay(schema, earlier, d.Revision, cfn.Around{Taken: taken, Refer: refer(installed)})
 	if err != nil {
 		return fmt.Errorf("%s: %w", d.Name, err)
 	}
@@ -175,7 +175,7 @@ func (s *Source) Module(d *modules.Description) (*modules.Module, error) {
 	}
 	return &modules.Module{
 		Name: d.Name, Version: d.Revision, Doc: t.Table.Doc, Dependencies: []string{"aws_account"},
-		Resources: []modules.Resource{&resource{clients: s.Clients, t: t, learn: s.Learn}},
+		Migrations: t.Migrations(), Resources: []modules.Resource{&resource{clients: s.Clients, t: t, learn: s.Learn}},
 	}, nil
 }
 

@@ -92,7 +92,7 @@ var expected = []string{
 func life(ctx context.Context, source *Source, schema []byte, name string) error {
 	ctx = modules.WithMutations(ctx, &awstest.Journal{})
 	d := modules.Description{Name: name, Schema: string(schema), Revision: 1}
-	if err := source.Lay(&d, func(string) bool { return false }); err != nil {
+	if err := source.Lay(&d, func(string) bool { return false }, func(string) modules.Resource { return nil }); err != nil {
 		if strings.Contains(err.Error(), "no handlers") {
 			return fail("no handlers to make, read and delete", "%v", err)
 		}

@@ -47,6 +47,18 @@ func (t *Type) Mutable() []string {
 	return names
 }
 
+// Fixed returns the properties that are given when an object is made, and that no update
+// changes.
+func (t *Type) Fixed() []string {
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(t.properties)) {
+		if !t.isReadOnly(name) && holds(t.createOnly, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // Another makes up another value for a property of an object, so that the schema
 // accepts the object with it. It is false if there is none, as for a property that
 // has one value only.

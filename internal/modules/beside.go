@@ -1,0 +1,105 @@
+package modules
+
+import (
+	"fmt"
+	"strings"
+)
+
+// A reference may stand beside the column that has the cloud's name of the same object
+// ([Reference.Beside]). Nothing is lost then of what names an object without a record, and
+// users write whichever of the two they know.
+
+// besides returns the columns that stand beside another one.
+func (t *Table) besides() []*Column {
+	var list []*Column
+	for i := range t.Columns {
+		if t.Columns[i].beside() {
+			list = append(list, &t.Columns[i])
+		}
+	}
+	return list
+}
+
+// besideFunction is the trigger function that besideDDL makes.
+func (t *Table) besideFunction() string { return "iasql_internal." + quote("beside_"+t.Name) }
+
+// recordOf is the condition for the record p of the referenced table that a row names.
+func (c *Column) recordOf(row string, lookup func(string) *Table) string {
+	conditions := []string{fmt.Sprintf("p.%s = %s.%s", quote(c.References.Key), row, quote(c.References.Beside))}
+	for _, name := range lookup(c.References.Table).scopeColumns() {
+		conditions = append(conditions, fmt.Sprintf("p.%s = %s.%[1]s", quote(name), row))
+	}
+	return strings.Join(conditions, " AND ")
+}
+
+// besideDDL returns the statements that make the trigger by which what users write to one
+// of two such columns is in the other, too. They may be run again.
+func (t *Table) besideDDL(lookup func(string) *Table) []string {
+	var body, of []string
+	for _, c := range t.besides() {
+		if c.Assigned { // the engine pulls it
+			continue
+		}
+		text, record, target := quote(c.References.Beside), quote(c.Name), "public."+quote(c.References.Table)
+		of = append(of, c.References.Beside, c.Name)
+		body = append(body, fmt.Sprintf(`
+    IF TG_OP = 'INSERT' AND NEW.%[2]s IS NULL OR TG_OP = 'UPDATE' AND NEW.%[1]s IS DISTINCT FROM OLD.%[1]s AND NEW.%[2]s IS NOT DISTINCT FROM OLD.%[2]s THEN
+        NEW.%[2]s := (SELECT p.id FROM %[3]s p WHERE %[5]s);
+    ELSIF TG_OP = 'UPDATE' AND NEW.%[1]s IS NOT DISTINCT FROM OLD.%[1]s AND NEW.%[2]s IS DISTINCT FROM OLD.%[2]s THEN
+        -- A record that is not in the cloud yet has no name there: the engine fills it in.
+        NEW.%[1]s := CASE WHEN NEW.%[2]s IS NOT NULL THEN coalesce((SELECT p.%[4]s FROM %[3]s p WHERE p.id = NEW.%[2]s), NEW.%[1]s) END;
+    ELSIF NEW.%[1]s IS NOT NULL AND NEW.%[2]s IS NOT NULL AND (TG_OP = 'INSERT' OR NEW.%[2]s IS DISTINCT FROM OLD.%[2]s)
+        AND NOT EXISTS (SELECT FROM %[3]s p WHERE p.id = NEW.%[2]s AND p.%[4]s = NEW.%[1]s) THEN
+        RAISE EXCEPTION '%% and %% name different objects', %[6]s, %[7]s
+            USING ERRCODE = '23514', SCHEMA = 'public', TABLE = TG_TABLE_NAME, COLUMN = %[7]s, HINT = 'Give only one of them.';
+    END IF;`, text, record, target, quote(c.References.Key), c.recordOf("NEW", lookup), literal(c.References.Beside), literal(c.Name)))
+	}
+	var statements []string
+	for _, c := range t.besides() {
+		statements = append(statements, fmt.Sprintf("CREATE OR REPLACE TRIGGER %s BEFORE DELETE ON public.%s FOR EACH ROW EXECUTE FUNCTION iasql_internal.leave_beside(%s, %s)",
+			quote(t.leavesBeside(c)), quote(c.References.Table), literal(t.Name), literal(c.Name)))
+	}
+	if len(body) == 0 {
+		return statements
+	}
+	return append(statements,
+		fmt.Sprintf(`CREATE OR REPLACE FUNCTION %s() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF iasql_internal.writer_is_engine() THEN
+        RETURN NEW; -- it has read both
+    END IF;%s
+    RETURN NEW;
+END
+$$`, t.besideFunction(), strings.Join(body, "")),
+		fmt.Sprintf("COMMENT ON FUNCTION %s() IS 'Row trigger: the columns of %s that name an object, and those that name its record, name the same one.'", t.besideFunction(), t.Name),
+		fmt.Sprintf("REVOKE EXECUTE ON FUNCTION %s() FROM PUBLIC", t.besideFunction()),
+		fmt.Sprintf("CREATE OR REPLACE TRIGGER iasql_beside BEFORE INSERT OR UPDATE OF %s ON public.%s FOR EACH ROW EXECUTE FUNCTION %s()",
+			quoteAll(of), quote(t.Name), t.besideFunction()),
+	)
+}
+
+// leavesBeside is the trigger on the referenced table by which the records of what has gone
+// in the cloud leave the column.
+func (t *Table) leavesBeside(c *Column) string { return named("iasql_beside", t.Name, c.Name) }
+
+// dropBesideDDL returns the statements that remove what besideDDL makes besides the table.
+func (t *Table) dropBesideDDL() []string {
+	var statements []string
+	for _, c := range t.besides() {
+		statements = append(statements, fmt.Sprintf("DROP TRIGGER IF EXISTS %s ON public.%s", quote(t.leavesBeside(c)), quote(c.References.Table)))
+	}
+	if len(statements) > 0 {
+		statements = append(statements, "DROP FUNCTION IF EXISTS "+t.besideFunction()+"()")
+	}
+	return statements
+}
+
+// fillDDL returns the statement that fills in a column that is new beside another one.
+func (t *Table) fillDDL(c *Column, lookup func(string) *Table) []string {
+	if !c.beside() {
+		return nil
+	}
+	return []string{"SELECT set_config('iasql.origin', 'engine', true)", fmt.Sprintf("UPDATE public.%s t SET %s = p.id FROM public.%s p WHERE t.%s IS NOT NULL AND %s",
+		quote(t.Name), quote(c.Name), quote(c.References.Table), quote(c.References.Beside), c.recordOf("t", lookup))}
+}

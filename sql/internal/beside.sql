@@ -1,0 +1,13 @@
+-- A column with the record that another column names (Reference.Beside in internal/modules): what has gone in the cloud loses
+-- its record, whatever still names it. Users cannot delete the record: the foreign key keeps it.
+CREATE OR REPLACE FUNCTION iasql_internal.leave_beside() RETURNS trigger
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF coalesce(current_setting('iasql.origin', true), '') = 'engine' THEN -- with the caller's own rights, whoever says so
+        EXECUTE format('UPDATE public.%I SET %2$I = NULL WHERE %2$I = $1', TG_ARGV[0], TG_ARGV[1]) USING OLD.id;
+    END IF;
+    RETURN OLD;
+END
+$$;
+COMMENT ON FUNCTION iasql_internal.leave_beside() IS 'Row trigger of tables whose records others name: what the engine deletes is referred to no more.';
+REVOKE EXECUTE ON FUNCTION iasql_internal.leave_beside() FROM PUBLIC;
