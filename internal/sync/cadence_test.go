@@ -59,7 +59,7 @@ func TestTurnsOfObjects(t *testing.T) {
 	const limit, objects = 10 * time.Minute, 2000
 	table := &modules.Table{Name: "thing", Doc: "Things.", Columns: []modules.Column{{Name: "name", Type: modules.TypeText, Doc: "Name.", Identity: true}}}
 	at := place{"thing", modules.Scope{Account: "a"}}
-	c := &cycle{}
+	c := &cycle{Engine: &Engine{}}
 	c.settings.MaxStaleness = limit
 	c.cadence.due = map[place]bool{at: true}
 	turns := make([]int, objects)
