@@ -12,8 +12,12 @@ import (
 	"iasql/internal/test/cloudcontrol"
 )
 
-// every says that every published type is installed, which takes minutes.
-var every = flag.Bool("every-type", false, "install every published resource type")
+// every says that every published type is installed and taken through its life, which takes
+// minutes.
+var (
+	every   = flag.Bool("every-type", false, "install every published resource type")
+	livesOf = flag.String("lives-of", "", "take these published resource types through their lives, separated by commas")
+)
 
 // TestEveryType installs every published type that can be, and measures what that costs: the
 // installation, the engine's memory, an edit's way to its call, and a quiet cycle.
