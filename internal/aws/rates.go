@@ -20,7 +20,8 @@ type Rate struct {
 
 // rates are the rates that AWS documents for what the modules call; the first that fits
 // counts. What is not here AWS does not document, or not as calls a second: it is found
-// from the throttling answers.
+// from the throttling answers. Of Cloud Control API it says so: "This service has no quotas"
+// (AWS General Reference, Cloud Control API endpoints and quotas).
 var rates = []Rate{
 	{Service: "ec2", ReadsOnly: true, PerSecond: 20, Burst: 100, Source: "Amazon EC2 Developer Guide, Request throttling"},
 	{Service: "route53", Shared: true, PerSecond: 5, Source: "Amazon Route 53 Developer Guide, Quotas"},

@@ -133,6 +133,32 @@ func outside(statement string) string {
 	return regexp.MustCompile(`DROP (FUNCTION|TRIGGER|CONSTRAINT) IF EXISTS`).ReplaceAllString(b.String(), "")
 }
 
+// TestDefaultsThatBreak: a default that its own definition forbids is nothing to ask for, and
+// does not keep a row away that has it.
+func TestDefaultsThatBreak(t *testing.T) {
+	t.Parallel()
+	s, err := Parse([]byte(schemaOf(`, "Low": {"type": "number", "minimum": 1, "default": 0}, "Arn": {"type": "string", "pattern": "^arn:.+$", "default": ""},
+		"Good": {"type": "integer", "maximum": 9, "default": 9}`)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := Lay(s, Layout{}, 1, Around{Taken: func(string) bool { return false }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := New(s, l, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string][2]string{
+		"low": {"", `("low" >= 1) OR "low" = '0'`}, "arn": {"", `("arn" ~ '^arn\u003A(?:[^\n\r])+$') OR "arn" = ''`}, "good": {"'9'", `"good" <= 9`},
+	} {
+		if c := made.Table.Column(name); c.Default != want[0] || c.Check != want[1] {
+			t.Errorf("%s: default %s, check %s", name, c.Default, c.Check)
+		}
+	}
+}
+
 func TestPatterns(t *testing.T) {
 	t.Parallel()
 	for pattern, want := range map[string]string{

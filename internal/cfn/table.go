@@ -3,8 +3,11 @@ package cfn
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"iasql/internal/aws"
 	"iasql/internal/modules"
@@ -426,7 +429,42 @@ func (s *Schema) defaults(c *column, d map[string]any) {
 	if !ok || v.IsNull() || len(v.String()) > 1000 || len(c.Enum) > 0 && !slices.Contains(c.Enum, v.String()) {
 		return
 	}
+	if c.Check != "" && breaks(v.String(), d) { // AWS may show it, and does not take it
+		c.Check = fmt.Sprintf("(%s) OR %s = %s", c.Check, quote(c.Name), literal(v.String()))
+		return
+	}
 	c.fallback, c.Default = &v, literal(v.String())
+}
+
+// breaks reports whether a default is none of the values that its own definition allows.
+func breaks(value string, d map[string]any) bool {
+	n, err := strconv.ParseFloat(value, 64)
+	bound := func(of any) (float64, bool) {
+		limit, err := strconv.ParseFloat(number(of), 64)
+		return limit, err == nil
+	}
+	if least, said := bound(d["minimum"]); said && err == nil && n < least {
+		return true
+	}
+	if most, said := bound(d["maximum"]); said && err == nil && n > most {
+		return true
+	}
+	length := float64(utf8.RuneCountInString(value))
+	if least, said := bound(d["minLength"]); said && length < least {
+		return true
+	}
+	if most, said := bound(d["maxLength"]); said && length > most {
+		return true
+	}
+	pattern, said := d["pattern"].(string)
+	if !said {
+		return false
+	}
+	if _, taken := Pattern(pattern); !taken {
+		return false // nor does the table ask for it
+	}
+	allowed, err := regexp.Compile(pattern)
+	return err != nil || !allowed.MatchString(value)
 }
 
 func quote(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }

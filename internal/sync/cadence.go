@@ -114,6 +114,28 @@ func due(l *store.Listing, rules string, limit, rest time.Duration) bool {
 	return l.Age >= max(wait-wait/4*time.Duration(h.Sum32()%16)/16, 2*rest)
 }
 
+// turns returns a function that tells whether it is an object's turn to be read, by a listing
+// that nobody waits for; nil if it is everybody's. The turns are spread evenly over the time
+// within which everything is to be looked at.
+func (c *cycle) turns(t *modules.Table, scope modules.Scope, now time.Time) func(modules.Row) bool {
+	at, limit := place{t.Name, scope}, c.settings.MaxStaleness
+	last, known := c.cadence.known[at]
+	if c.cadence.due == nil || len(c.Only) > 0 || !known || !last.Complete || last.Age < 0 || last.Age >= limit || last.Rules != c.settings.Version {
+		return nil
+	}
+	age := last.Age + last.Age/20 // it was measured by another clock
+	from := uint64(now.Add(-age).UnixNano()) % uint64(limit)
+	return func(object modules.Row) bool {
+		row := object.Clone()
+		fillScope(t, scope, row)
+		key, named := t.Key(row)
+		h := fnv.New64a()
+		_, _ = h.Write([]byte(key))
+		turn := h.Sum64() % uint64(limit)
+		return !named || (turn+uint64(limit)-from)%uint64(limit) < uint64(age)
+	}
+}
+
 // lists reports whether the cycle lists a table in a scope.
 func (c *cycle) lists(at place) bool { return c.cadence.due == nil || c.cadence.due[at] }
 

@@ -1,6 +1,7 @@
 package sync
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -48,5 +49,43 @@ func TestDue(t *testing.T) {
 	}
 	if turns[true] == 0 || turns[false] == 0 {
 		t.Errorf("after nine minutes of ten: %v", turns)
+	}
+}
+
+// TestTurnsOfObjects: within the time in which everything is to be looked at, each object has
+// its turn, and hardly more, however often is listed.
+func TestTurnsOfObjects(t *testing.T) {
+	t.Parallel()
+	const limit, objects = 10 * time.Minute, 2000
+	table := &modules.Table{Name: "thing", Doc: "Things.", Columns: []modules.Column{{Name: "name", Type: modules.TypeText, Doc: "Name.", Identity: true}}}
+	at := place{"thing", modules.Scope{Account: "a"}}
+	c := &cycle{Engine: &Engine{}}
+	c.settings.MaxStaleness = limit
+	c.cadence.due = map[place]bool{at: true}
+	turns := make([]int, objects)
+	now := time.Unix(1_700_000_000, 0)
+	for passed := time.Duration(0); passed < limit; {
+		age := min(time.Duration(20+passed.Seconds()/10)*time.Second, limit-passed)
+		passed, now = passed+age, now.Add(age)
+		c.cadence.known = map[place]store.Listing{at: {Table: "thing", Age: age, Complete: true}}
+		turn, most := c.turns(table, at.scope, now), 0
+		for i := range turns {
+			if turn(modules.Row{"name": modules.Text(fmt.Sprint(i))}) {
+				turns[i]++
+				most++
+			}
+		}
+		if share := objects * int(age) / int(limit); most > 2*share+20 {
+			t.Errorf("%d objects have their turn at once, where %d would be their share", most, share)
+		}
+	}
+	for i, n := range turns {
+		if n < 1 || n > 2 {
+			t.Errorf("object %d has its turn %d times", i, n)
+		}
+	}
+	c.cadence.due = nil
+	if c.turns(table, at.scope, now) != nil {
+		t.Error("somebody waits, and not everything is read")
 	}
 }

@@ -187,7 +187,11 @@ func (c *cycle) listScope(ctx context.Context, t *modules.Table, scope modules.S
 	c.preempt.begin(l)
 	defer c.preempt.end(l)
 	within := c.cadence.within[t.Name]
-	listed := within.looks(modules.WithKnown(modules.WithMemo(ctx, &c.memo), c.known(ctx, t, scope)))
+	known := c.known(ctx, t, scope)
+	listed := within.looks(modules.WithKnown(modules.WithMemo(ctx, &c.memo), known))
+	if turn := c.turns(t, scope, begun); turn != nil {
+		listed = modules.WithTurn(listed, func(object modules.Row) bool { return turn(object) || !known(object) })
+	}
 	err = c.Registry.Resource(t.Name).List(listed, scope, func(rows []modules.Row) error { return l.add(ctx, rows, 1000) })
 	var unread *modules.Unread
 	if errors.As(err, &unread) {

@@ -12,8 +12,12 @@ import (
 	"iasql/internal/test/cloudcontrol"
 )
 
-// every says that every published type is installed, which takes minutes.
-var every = flag.Bool("every-type", false, "install every published resource type")
+// every says that every published type is installed and taken through its life, which takes
+// minutes.
+var (
+	every   = flag.Bool("every-type", false, "install every published resource type")
+	livesOf = flag.String("lives-of", "", "take these published resource types through their lives, separated by commas")
+)
 
 // TestEveryType installs every published type that can be, and measures what that costs: the
 // installation, the engine's memory, an edit's way to its call, and a quiet cycle.
@@ -42,6 +46,9 @@ func TestEveryType(t *testing.T) {
 	t.Logf("every type (%s): %s", w.PSQL(`SELECT count(*) FROM iasql_modules_installed() WHERE module_name LIKE '%::%'`), time.Since(began).Round(time.Millisecond))
 	t.Logf("the engine has %s", w.memory())
 	t.Logf("an edit to its call, of every type: p50 %s (%s before)", w.edits(t), before)
+	began = time.Now()
+	w.is("example_mail_sender", `SELECT table_name FROM iasql_status WHERE table_name LIKE 'example%'`)
+	t.Logf("iasql_status: %s", time.Since(began).Round(time.Millisecond))
 	calls := total(w.fake.AllCalls())
 	began = time.Now()
 	w.PSQL(`SELECT iasql_sync_now()`)

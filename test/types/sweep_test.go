@@ -54,7 +54,9 @@ func TestEveryLife(t *testing.T) {
 	for _, reason := range slices.Sorted(maps.Keys(without)) {
 		t.Logf("%d: %s", without[reason], reason)
 	}
-	if !*every { // some of each kind
+	if *livesOf != "" {
+		takes = strings.Split(*livesOf, ",")
+	} else if !*every { // some of each kind
 		var some []string
 		for i := 7; i < len(takes); i += 120 {
 			some = append(some, takes[i])
@@ -96,6 +98,8 @@ func newLives(w *world, published map[string][]byte) *lives {
 		w.Fatal(err)
 	}
 	w.Cleanup(func() { _ = conn.Close(context.Background()) })
+	// What others set back to what the engine has written over would be taken for late.
+	w.Admin(`UPDATE iasql_settings SET value = '1 second' WHERE name = 'consistency_window'`)
 	return &lives{world: w, published: published, conn: conn, failed: map[string][]string{}}
 }
 
@@ -118,14 +122,15 @@ func (l *lives) fail(f *life, reason, format string, args ...any) {
 var reasons = []struct{ says, reason string }{
 	{"what identifies an object", "its made up object lacks what identifies it, which AWS would choose"},
 	{"required key", "an update needs what is fixed and cannot be read, which Cloud Control misses"},
-	{"model validation failed", "an update needs what is fixed and cannot be read, which Cloud Control misses"},
+	{"Model validation failed", "an update needs what is fixed and cannot be read, which Cloud Control misses"},
+	{"which cannot be read, is not in its replacement", "a replacement has not what is fixed and cannot be read"},
 }
 
 func (l *lives) report(of int) {
 	l.Logf("%d of %d types pass the whole life; %d changes of properties", l.passed, of, l.changes)
 	for _, reason := range slices.Sorted(maps.Keys(l.failed)) {
 		list := l.failed[reason]
-		text := fmt.Sprintf("%d: %s:\n\t%s", len(list), reason, strings.Join(list[:min(len(list), 40)], "\n\t"))
+		text := fmt.Sprintf("%d: %s:\n\t%s", len(list), reason, strings.Join(list[:min(len(list), 100)], "\n\t"))
 		if slices.ContainsFunc(reasons, func(r struct{ says, reason string }) bool { return r.reason == reason }) || reason == noExample {
 			l.Log(text)
 		} else {
@@ -264,6 +269,8 @@ func (l *lives) write(f *life, properties map[string]any, setting string) (bool,
 	differs := false
 	for name, v := range after {
 		switch c := f.t.Table.Column(name); {
+		case !c.Same(before[name], v) && fixedSecret(f, name):
+			return false, nil // nobody could tell whether it is another one
 		case !c.Same(before[name], v):
 			changed[name], differs = v, true
 		case c.WriteOnly && !fixedSecret(f, name): // which an update has to say again

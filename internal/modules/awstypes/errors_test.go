@@ -1,7 +1,9 @@
 package awstypes
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/cloudcontrol/types"
@@ -84,5 +86,39 @@ func TestOneThatCannotBeRead(t *testing.T) {
 	var unread *modules.Unread
 	if !errors.As(err, &unread) || len(unread.Objects) != 1 || n != 2 {
 		t.Errorf("%d were read: %v", n, err)
+	}
+}
+
+// TestTurns: of many objects a listing reads those whose turn it is, and shows the others.
+func TestTurns(t *testing.T) {
+	t.Parallel()
+	r, fake := newThing(t)
+	at := fake.ScopeFor("AKIAFAKE", "us-east-1")
+	const objects = readAlways + 20
+	for i := range objects {
+		if _, err := fake.Put(at, r.t.Name, map[string]any{"Name": fmt.Sprintf("n%02d", i), "Size": i}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		ctx   context.Context
+		reads int
+	}{
+		{t.Context(), objects},
+		{modules.WithTurn(t.Context(), func(o modules.Row) bool { return o["name"].String() < "n05" }), 5},
+	} {
+		before, whole, shown := fake.Calls("GetResource", r.t.Name), 0, 0
+		err := r.List(c.ctx, awstest.Scope("us-east-1"), func(rows []modules.Row) error {
+			for _, row := range rows {
+				shown++
+				if _, read := row["size"]; read {
+					whole++
+				}
+			}
+			return nil
+		})
+		if n := fake.Calls("GetResource", r.t.Name) - before; err != nil || shown != objects || whole != c.reads || n != c.reads {
+			t.Errorf("%d are shown, %d whole, by %d reads, not %d: %v", shown, whole, n, c.reads, err)
+		}
 	}
 }

@@ -16,7 +16,11 @@ import (
 	"iasql/internal/modules"
 )
 
-// A listing tells identifiers, and seldom more: objects are read one by one.
+// A listing tells identifiers, and seldom more: objects are read one by one. Of many, those
+// that have a record are read in turn.
+
+// readAlways is of how many objects of a listing all are read.
+const readAlways = 50
 
 // List implements [modules.Resource]. Of a type that cannot be listed it shows nothing: what
 // has a record is read directly then, as everything is that a listing does not show.
@@ -40,7 +44,9 @@ func (r *resource) List(ctx context.Context, scope modules.Scope, page func([]mo
 			for _, id := range identifiers {
 				seen[id] = true
 			}
+			identifiers, unchanged := r.inTurn(ctx, identifiers, len(seen))
 			rows, err := r.read(ctx, scope, identifiers, true)
+			rows = append(rows, unchanged...)
 			var some *modules.Unread
 			if errors.As(err, &some) {
 				unread.Objects = append(unread.Objects, some.Objects...)
@@ -57,6 +63,22 @@ func (r *resource) List(ctx context.Context, scope modules.Scope, page func([]mo
 		return &unread
 	}
 	return nil
+}
+
+// inTurn returns the identifiers of the objects that are to be read, and of the others the
+// identities.
+func (r *resource) inTurn(ctx context.Context, identifiers []string, seen int) (read []string, identities []modules.Row) {
+	if seen <= readAlways {
+		return identifiers, nil
+	}
+	for _, identifier := range identifiers {
+		if identity := r.t.Identity(identifier); modules.Turn(ctx, identity) {
+			read = append(read, identifier)
+		} else {
+			identities = append(identities, identity)
+		}
+	}
+	return read, identities
 }
 
 // list gives the identifiers of a listing to f, page by page. A type that a region does not

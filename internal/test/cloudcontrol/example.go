@@ -59,6 +59,9 @@ func (t *Type) Fixed() []string {
 	return names
 }
 
+// Hides reports whether a property can be written and not read.
+func (t *Type) Hides(name string) bool { return holds(t.writeOnly, name) }
+
 // Another makes up another value for a property of an object, so that the schema
 // accepts the object with it. It is false if there is none, as for a property that
 // has one value only.
