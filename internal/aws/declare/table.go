@@ -30,6 +30,7 @@ type Table[T any] struct {
 	// See [modules.Table].
 	Optional, DestroyBeforeCreate, DefinesRegions, HoldsData bool
 	Made                                                     string
+	Touches                                                  []modules.Touch
 
 	// List lists all objects, Get reads those with known identities.
 	List *Listing
@@ -174,7 +175,7 @@ func New[T any](c *aws.Clients, t Table[T]) *Resource {
 	r := &Resource{clients: c, binding: binding{
 		description: &modules.Table{
 			Name: t.Name, Doc: t.Doc, Provider: aws.Provider, Reach: reach, Columns: columns(plain...), Checks: t.Checks, Uniques: t.Uniques,
-			Creation: t.Creation, Optional: t.Optional, DefinesRegions: t.DefinesRegions, DestroyBeforeCreate: t.DestroyBeforeCreate, HoldsData: t.HoldsData, Made: t.Made,
+			Creation: t.Creation, Optional: t.Optional, DefinesRegions: t.DefinesRegions, DestroyBeforeCreate: t.DestroyBeforeCreate, HoldsData: t.HoldsData, Made: t.Made, Touches: t.Touches,
 		},
 		columns: t.Columns, byName: map[string]*Column{}, object: reflect.TypeFor[T](), service: t.Service,
 		list: t.List, get: t.Get, keys: map[*Op][]target{},

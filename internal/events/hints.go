@@ -1,0 +1,205 @@
+package events
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"iasql/internal/modules"
+)
+
+// Bounds of the hints of one event.
+const (
+	maxNamed = 100  // objects of one table; where it names more, the table is listed
+	maxHints = 1000 // of all tables
+	maxSteps = 5000 // that looking for the names takes
+)
+
+// Hint says where to look: at the objects of a table that have a value in a column, or at
+// all of a scope.
+type Hint struct {
+	Table string
+	Scope modules.Scope
+	// Column is a column and ID its value, in cloud terms. It is the identity, another
+	// column that is one object's alone (an ARN), or what the object is a part of, of which
+	// there may be several: a reference, or the first column of an identity. "" means that
+	// the event does not name the objects.
+	Column, ID string
+}
+
+// Hints says what an event touches, by what the tables declare, parents before what
+// refers to them. account is what the database calls the event's account. What AWS has
+// refused touches nothing.
+func Hints(registry *modules.Registry, account string, e *Event) []Hint {
+	if e.Failed() {
+		return nil
+	}
+	var (
+		hints []Hint
+		seen  = map[Hint]bool{}
+		found = finder{e: e, left: maxSteps}
+	)
+	add := func(h Hint) {
+		whole := h
+		whole.Column, whole.ID = "", ""
+		if !seen[h] && !seen[whole] && len(hints) < maxHints {
+			seen[h] = true
+			hints = append(hints, h)
+		}
+	}
+	for _, t := range registry.Touched(e.Source, e.Name) {
+		at := Hint{Table: t.Table.Name, Scope: modules.Scope{Account: account}}
+		if t.Table.Reach == modules.PerRegion {
+			at.Scope.Region = e.Region
+		}
+		names, others := found.names(t)
+		switch {
+		case len(names) > maxNamed, len(names) == 0 && !others:
+			add(at)
+		}
+		if len(names) > maxNamed {
+			continue
+		}
+		for _, n := range names {
+			named := at
+			named.Column, named.ID = n.column, n.value
+			add(named)
+		}
+	}
+	// A table that is listed needs nothing else.
+	return slices.DeleteFunc(hints, func(h Hint) bool {
+		whole := h
+		whole.Column, whole.ID = "", ""
+		return h != whole && seen[whole]
+	})
+}
+
+// name is a value of a column.
+type name struct{ column, value string }
+
+// finder looks for names in an event, within a bound.
+type finder struct {
+	e    *Event
+	left int
+}
+
+// names returns what the event names of a table's objects, and whether it names others
+// that are of another table.
+func (f *finder) names(t modules.Touching) (names []name, others bool) {
+	for _, path := range t.Touch.At {
+		for _, value := range f.find(path) {
+			column, ok := column(t, value)
+			switch n := (name{column, value}); {
+			case !ok:
+				others = true
+			case !slices.Contains(names, n):
+				names = append(names, n)
+			}
+			if len(names) > maxNamed {
+				return names, others
+			}
+		}
+	}
+	return names, others
+}
+
+// column returns the column that a value is one of, and false where it is of another table.
+func column(t modules.Touching, value string) (string, bool) {
+	isARN := strings.HasPrefix(value, "arn:")
+	if t.Touch.Prefix != "" {
+		begins := value
+		if parts := strings.SplitN(value, ":", 6); isARN && len(parts) == 6 {
+			begins = parts[5]
+		}
+		if !strings.HasPrefix(begins, t.Touch.Prefix) {
+			return "", false
+		}
+	}
+	c := t.Touch.Column
+	if c == "" {
+		c = t.Table.Identity()[0]
+	}
+	if isARN && t.Table.Column(modules.ColumnARN) != nil {
+		c = modules.ColumnARN
+	}
+	return c, true
+}
+
+// find returns the texts at a path of the event. A path has the names of members with dots
+// between them; their case does not matter, as services disagree about it. It goes through
+// lists by itself, and through what EC2 puts around them ({"items": […]}) and around whole
+// requests and answers ("CreateNatGatewayRequest").
+func (f *finder) find(path string) []string {
+	root, rest, _ := strings.Cut(path, ".")
+	var in any
+	switch root {
+	case "requestParameters":
+		in = unwrapped(f.e.Request, f.e.Name+"Request")
+	case "responseElements":
+		in = unwrapped(f.e.Response, f.e.Name+"Response")
+	case "serviceEventDetails":
+		in = f.e.Details
+	case "resources":
+		in = f.e.Resources
+	}
+	var steps []string
+	if rest != "" {
+		steps = strings.Split(rest, ".")
+	}
+	return f.follow(in, steps, nil)
+}
+
+func unwrapped(m map[string]any, wrapper string) any {
+	if inner, ok := m[wrapper].(map[string]any); ok {
+		return inner
+	}
+	return m
+}
+
+func (f *finder) follow(in any, steps, found []string) []string {
+	if f.left--; f.left < 0 || len(found) > maxNamed {
+		return found
+	}
+	switch in := in.(type) {
+	case []any:
+		for _, member := range in {
+			found = f.follow(member, steps, found)
+		}
+	case map[string]any:
+		if len(steps) > 0 {
+			if next, ok := f.member(in, steps[0]); ok {
+				return f.follow(next, steps[1:], found)
+			}
+		}
+		if items, ok := in["items"]; ok {
+			return f.follow(items, steps, found)
+		}
+	case string:
+		if len(steps) == 0 && in != "" && len(in) < maxText && !strings.ContainsRune(in, '\uFFFD') {
+			found = append(found, in)
+		}
+	case json.Number:
+		if len(steps) == 0 {
+			found = append(found, in.String())
+		}
+	}
+	return found
+}
+
+// member returns the member of that name.
+func (f *finder) member(in map[string]any, name string) (any, bool) {
+	if v, ok := in[name]; ok {
+		return v, true
+	}
+	if f.left -= len(in); f.left < 0 {
+		return nil, false
+	}
+	first := "" // of several that differ in case, always the same one
+	for key := range in {
+		if strings.EqualFold(key, name) && (first == "" || key < first) {
+			first = key
+		}
+	}
+	v, ok := in[first]
+	return v, ok && first != ""
+}

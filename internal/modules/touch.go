@@ -1,0 +1,96 @@
+package modules
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// Touch is a call of the cloud's API that makes, changes or deletes objects of a table,
+// and where the record that the cloud keeps of the call names them. It is for hints only:
+// where to look, never what is there. A touch that is missing, or that names the wrong
+// object, costs a listing or a delay and makes nothing wrong.
+type Touch struct {
+	// Source and Name are the service and the operation, in the words of the record:
+	// "ec2.amazonaws.com", "RunInstances".
+	Source, Name string
+	// At are the paths in the record at which it names the objects, such as
+	// "responseElements.instancesSet.instanceId"; see package events for what a path may
+	// say. Without one the record does not name them: the table is listed.
+	At []string
+	// Column is the column that has what is found there: "" is the table's identity, or
+	// the first column of it where it has several. Where what is found is an ARN and the
+	// table has the column arn, it is that one.
+	Column string
+	// Prefix is what that begins with, or of an ARN what follows the account: "vpc-" or
+	// "cluster/". Anything else found there is of another table.
+	Prefix string
+}
+
+// ColumnARN is the column that has an object's ARN, in tables that have one.
+const ColumnARN = "arn"
+
+// Touching is a touch of a table.
+type Touching struct {
+	Table *Table
+	Touch *Touch
+}
+
+// call is a call of the API, as touches name it.
+type call struct{ source, name string }
+
+// dated is what some services add to an operation's name: the date of their API's version
+// (CreateFunction20150331, UpdateFunctionConfiguration20150331v2).
+var dated = regexp.MustCompile(`_?20\d{2}_?[01]\d_?[0-3]\d(v\d+)?$`)
+
+// Operation returns the name of an operation without the version of its API.
+func Operation(event string) string { return dated.ReplaceAllString(event, "") }
+
+// Touched returns the touches of all tables by a call.
+func (r *Registry) Touched(source, name string) []Touching {
+	return r.content.Load().touched[call{source, Operation(name)}]
+}
+
+// HasTouches reports whether any table is touched by calls of the service.
+func (r *Registry) HasTouches(source string) bool { return r.content.Load().sources[source] }
+
+// addTouches indexes the touches of all tables.
+func (c *content) addTouches() {
+	for _, m := range c.modules {
+		for _, res := range m.Resources {
+			t := res.Table()
+			for i := range t.Touches {
+				touch := &t.Touches[i]
+				key := call{touch.Source, Operation(touch.Name)}
+				c.touched[key] = append(c.touched[key], Touching{t, touch})
+				c.sources[touch.Source] = true
+			}
+		}
+	}
+}
+
+// source is what the names of services look like in the records.
+var source = regexp.MustCompile(`^[a-z0-9-]+\.amazonaws\.com$`)
+
+// validateTouches reports the first thing wrong with the table's touches.
+func (t *Table) validateTouches() error {
+	for i := range t.Touches {
+		touch := &t.Touches[i]
+		at := fmt.Sprintf("table %s: touch %s %s", t.Name, touch.Source, touch.Name)
+		switch {
+		case !source.MatchString(touch.Source) || touch.Name == "" || touch.Name != Operation(touch.Name):
+			return fmt.Errorf("%s: no call is called so", at)
+		case touch.Column != "" && t.Column(touch.Column) == nil:
+			return fmt.Errorf("%s: there is no column %s", at, touch.Column)
+		case len(touch.At) == 0 && (touch.Column != "" || touch.Prefix != ""):
+			return fmt.Errorf("%s: it has no path, and says what is found there", at)
+		}
+		for _, path := range touch.At {
+			root, _, _ := strings.Cut(path, ".")
+			if root != "requestParameters" && root != "responseElements" && root != "resources" && root != "serviceEventDetails" {
+				return fmt.Errorf("%s: no record has %s", at, path)
+			}
+		}
+	}
+	return nil
+}
