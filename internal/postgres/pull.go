@@ -53,6 +53,9 @@ func (d *Database) pullGroup(ctx context.Context, lease store.Lease, pulls []sto
 		holdRules(batch, lease)
 		batch.Queue(fmt.Sprintf(`SET LOCAL lock_timeout = %d`, cmp.Or(d.lockWait, pullLockWait).Milliseconds()))
 		batch.Queue(`SET CONSTRAINTS ALL DEFERRED`)
+		if lease.Events {
+			batch.Queue(markAudit)
+		}
 	}
 	err := d.fencedAfter(ctx, lease, []string{t.Name}, holdAccount(t, pulls[0].Action, lease.Account), first, func(tx pgx.Tx) error {
 		if err := d.writePulls(ctx, tx, pulls, results); err != nil {
@@ -60,6 +63,7 @@ func (d *Database) pullGroup(ctx context.Context, lease store.Lease, pulls []sto
 		}
 		batch := &pgx.Batch{}
 		batch.Queue(`SET CONSTRAINTS ALL IMMEDIATE`)
+		queueAttribution(batch, lease, pulls)
 		if err := d.queueSettlements(batch, settlementsOf(pulls, results)); err != nil {
 			return err
 		}

@@ -18,6 +18,9 @@ type Lease struct {
 	// Rules is the version of the rules that the cycle decides by
 	// ([Settings.Version]), "" while it has not read them.
 	Rules string
+	// Events: events of the cloud are read, so that what was found in the cloud is
+	// attributed to whom they tell ([Settings.Events]).
+	Events bool
 	// Reviewed: a person has seen the plan, so that R7 does not stop it.
 	Reviewed bool
 }

@@ -35,15 +35,8 @@ type cadence struct {
 // listed where: what is due, and with it the tables that it refers to, whose new
 // objects it may name.
 func (c *cycle) readListings(ctx context.Context) error {
-	list, err := c.Store.Listings(ctx, c.lease.Account)
+	err := c.readKnown(ctx)
 	if err != nil {
-		return fmt.Errorf("read when tables were listed: %w", err)
-	}
-	c.cadence.known = make(map[place]store.Listing, len(list))
-	for _, l := range list {
-		c.cadence.known[place{l.Table, l.Scope}] = l
-	}
-	if c.cadence.within, err = c.readWithin(ctx); err != nil {
 		return err
 	}
 	due, there, regions := map[place]bool{}, map[place]bool{}, map[string][]string{}
@@ -77,6 +70,20 @@ func (c *cycle) readListings(ctx context.Context) error {
 	return nil
 }
 
+// readKnown reads what is remembered of listings.
+func (c *cycle) readKnown(ctx context.Context) error {
+	list, err := c.Store.Listings(ctx, c.lease.Account)
+	if err != nil {
+		return fmt.Errorf("read when tables were listed: %w", err)
+	}
+	c.cadence.known = make(map[place]store.Listing, len(list))
+	for _, l := range list {
+		c.cadence.known[place{l.Table, l.Scope}] = l
+	}
+	c.cadence.within, err = c.readWithin(ctx)
+	return err
+}
+
 // within returns the scope in which a table is listed whose objects one of that scope
 // may name.
 func within(t *modules.Table, scope modules.Scope) modules.Scope {
@@ -92,7 +99,17 @@ func (c *cycle) isDue(at place) bool {
 		return slices.Contains(c.Only, at.table)
 	}
 	l, known := c.cadence.known[at]
-	return !known || !c.looksAsBefore(at) || due(&l, c.settings.Version, c.settings.MaxStaleness, c.Rest)
+	return !known || !c.looksAsBefore(at) || due(&l, c.settings.Version, c.staleness(at), c.Rest)
+}
+
+// staleness is how old the newest listing of a place may become: where events tell of
+// changes, older than elsewhere.
+func (c *cycle) staleness(at place) time.Duration {
+	limit := c.settings.MaxStaleness
+	if limit == 0 || !c.settings.Watched[at.scope.Region] || len(c.Registry.Table(at.table).Touches) == 0 {
+		return limit
+	}
+	return max(limit, c.settings.WatchedStaleness)
 }
 
 // soonest is how long what was listed is left alone, unless somebody waits.

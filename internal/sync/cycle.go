@@ -80,13 +80,18 @@ func (c *cycle) run(ctx context.Context) error {
 			return err
 		}
 	}
-	var steps []decide.Step
+	steps, err := c.look(ctx)
+	if err != nil {
+		return err
+	}
 	if c.kind == store.Full {
 		listed, err := c.list(ctx)
 		if err != nil {
 			return err
 		}
-		steps = listed
+		// What is listed as well is decided by the listing.
+		steps = slices.DeleteFunc(steps, func(step decide.Step) bool { return c.lists(place{step.Subject.Table.Name, step.Subject.Scope}) })
+		steps = append(steps, listed...)
 	}
 	for begun := time.Now(); ; steps = nil {
 		passes := c.report.pass()

@@ -109,3 +109,10 @@ func (r *report) add(other *store.Report) {
 		}
 	})
 }
+
+// failures returns how much has failed so far.
+func (r *report) failures() int {
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	return r.Failed
+}
