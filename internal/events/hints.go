@@ -47,17 +47,20 @@ func Hints(registry *modules.Registry, account string, e *Event) []Hint {
 			hints = append(hints, h)
 		}
 	}
-	for _, t := range registry.Touched(e.Source, e.Name) {
-		at := Hint{Table: t.Table.Name, Scope: modules.Scope{Account: account}}
-		if t.Table.Reach == modules.PerRegion {
+	touched := registry.Touched(e.Source, e.Name)
+	for i := 0; i < len(touched); {
+		table, last := touched[i].Table, i
+		for last < len(touched) && touched[last].Table == table {
+			last++
+		}
+		at := Hint{Table: table.Name, Scope: modules.Scope{Account: account}}
+		if table.Reach == modules.PerRegion {
 			at.Scope.Region = e.Region
 		}
-		names, others := found.names(t)
-		switch {
-		case len(names) > maxNamed, len(names) == 0 && !others:
+		names, others := found.first(touched[i:last])
+		i = last
+		if len(names) > maxNamed || len(names) == 0 && !others {
 			add(at)
-		}
-		if len(names) > maxNamed {
 			continue
 		}
 		for _, n := range names {
@@ -83,13 +86,23 @@ type finder struct {
 	left int
 }
 
+// first returns what the first of a table's touches finds that finds anything.
+func (f *finder) first(touches []modules.Touching) (names []name, others bool) {
+	for _, t := range touches {
+		found, elsewhere := f.names(t)
+		if others = others || elsewhere; len(found) > 0 {
+			return found, others
+		}
+	}
+	return nil, others
+}
+
 // names returns what the event names of a table's objects, and whether it names others
 // that are of another table.
 func (f *finder) names(t modules.Touching) (names []name, others bool) {
 	for _, path := range t.Touch.At {
 		for _, value := range f.find(path) {
-			column, ok := column(t, value)
-			switch n := (name{column, value}); {
+			switch n, ok := column(t, value); {
 			case !ok:
 				others = true
 			case !slices.Contains(names, n):
@@ -103,8 +116,9 @@ func (f *finder) names(t modules.Touching) (names []name, others bool) {
 	return names, others
 }
 
-// column returns the column that a value is one of, and false where it is of another table.
-func column(t modules.Touching, value string) (string, bool) {
+// column returns the column that a value is one of, and the value as it has it; false where
+// it is of another table.
+func column(t modules.Touching, value string) (name, bool) {
 	isARN := strings.HasPrefix(value, "arn:")
 	if t.Touch.Prefix != "" {
 		begins := value
@@ -112,23 +126,29 @@ func column(t modules.Touching, value string) (string, bool) {
 			begins = parts[5]
 		}
 		if !strings.HasPrefix(begins, t.Touch.Prefix) {
-			return "", false
+			return name{}, false
+		}
+	}
+	if t.Touch.After != "" {
+		if at := strings.LastIndex(value, t.Touch.After); at >= 0 {
+			value, isARN = value[at+len(t.Touch.After):], false
 		}
 	}
 	c := t.Touch.Column
 	if c == "" {
 		c = t.Table.Identity()[0]
 	}
-	if isARN && t.Table.Column(modules.ColumnARN) != nil {
-		c = modules.ColumnARN
+	if arn := t.Table.ARNColumn(); isARN && arn != "" && t.Table.Column(c).References == nil {
+		c = arn
 	}
-	return c, true
+	return name{c, value}, value != ""
 }
 
 // find returns the texts at a path of the event. A path has the names of members with dots
 // between them; their case does not matter, as services disagree about it. It goes through
-// lists by itself, and through what EC2 puts around them ({"items": […]}) and around whole
-// requests and answers ("CreateNatGatewayRequest").
+// lists by itself, and through what EC2 puts around them ({"items": […]}), around their
+// members ({"tag": 1, "content": "vpce-1"}) and around whole requests and answers
+// ("CreateNatGatewayRequest").
 func (f *finder) find(path string) []string {
 	root, rest, _ := strings.Cut(path, ".")
 	var in any
@@ -171,8 +191,10 @@ func (f *finder) follow(in any, steps, found []string) []string {
 				return f.follow(next, steps[1:], found)
 			}
 		}
-		if items, ok := in["items"]; ok {
-			return f.follow(items, steps, found)
+		for _, wrapper := range []string{"items", "content"} {
+			if inner, ok := in[wrapper]; ok {
+				return f.follow(inner, steps, found)
+			}
 		}
 	case string:
 		if len(steps) == 0 && in != "" && len(in) < maxText && !strings.ContainsRune(in, '\uFFFD') {
