@@ -25,7 +25,12 @@ type Hint struct {
 	// there may be several: a reference, or the first column of an identity. "" means that
 	// the event does not name the objects.
 	Column, ID string
+	// Known says that the event is about another table where no record has that value.
+	Known bool
 }
+
+// whole is the hint to list the table in the scope.
+func (h Hint) whole() Hint { return Hint{Table: h.Table, Scope: h.Scope} }
 
 // Hints says what an event touches, by what the tables declare, parents before what
 // refers to them. account is what the database calls the event's account. What AWS has
@@ -34,51 +39,52 @@ func Hints(registry *modules.Registry, account string, e *Event) []Hint {
 	if e.Failed() {
 		return nil
 	}
-	var (
-		hints []Hint
-		seen  = map[Hint]bool{}
-		found = finder{e: e, left: maxSteps}
-	)
-	add := func(h Hint) {
-		whole := h
-		whole.Column, whole.ID = "", ""
-		if !seen[h] && !seen[whole] && len(hints) < maxHints {
-			seen[h] = true
-			hints = append(hints, h)
+	var hints []Hint
+	found := finder{e: e, left: maxSteps}
+	for touched := registry.Touched(e.Source, e.Name); len(touched) > 0; {
+		of := len(touched) // those of one table
+		if at := slices.IndexFunc(touched, func(t modules.Touching) bool { return t.Table != touched[0].Table }); at > 0 {
+			of = at
 		}
+		hints = append(hints, found.hints(account, touched[:of])...)
+		touched = touched[of:]
 	}
-	touched := registry.Touched(e.Source, e.Name)
-	for i := 0; i < len(touched); {
-		table, last := touched[i].Table, i
-		for last < len(touched) && touched[last].Table == table {
-			last++
+	if len(hints) > maxHints {
+		for i := range hints {
+			hints[i] = hints[i].whole()
 		}
-		at := Hint{Table: table.Name, Scope: modules.Scope{Account: account}}
-		if table.Reach == modules.PerRegion {
-			at.Scope.Region = e.Region
-		}
-		names, others := found.first(touched[i:last])
-		i = last
-		if len(names) > maxNamed || len(names) == 0 && !others {
-			add(at)
-			continue
-		}
-		for _, n := range names {
-			named := at
-			named.Column, named.ID = n.column, n.value
-			add(named)
-		}
+		hints = slices.Compact(hints)
 	}
-	// A table that is listed needs nothing else.
-	return slices.DeleteFunc(hints, func(h Hint) bool {
-		whole := h
-		whole.Column, whole.ID = "", ""
-		return h != whole && seen[whole]
-	})
+	return hints
+}
+
+// hints returns the hints of one table.
+func (f *finder) hints(account string, touched []modules.Touching) []Hint {
+	t := touched[0].Table
+	at := Hint{Table: t.Name, Scope: modules.Scope{Account: account}}
+	if t.Reach == modules.PerRegion {
+		at.Scope.Region = f.e.Region
+	}
+	names, others := f.first(touched)
+	switch {
+	case len(names) == 0 && (others || touched[0].Touch.Known):
+		return nil
+	case len(names) == 0, len(names) > maxNamed:
+		return []Hint{at}
+	}
+	hints := make([]Hint, len(names))
+	for i, n := range names {
+		hints[i] = at
+		hints[i].Column, hints[i].ID, hints[i].Known = n.column, n.value, n.known
+	}
+	return hints
 }
 
 // name is a value of a column.
-type name struct{ column, value string }
+type name struct {
+	column, value string
+	known         bool
+}
 
 // finder looks for names in an event, within a bound.
 type finder struct {
@@ -141,7 +147,7 @@ func column(t modules.Touching, value string) (name, bool) {
 	if arn := t.Table.ARNColumn(); isARN && arn != "" && t.Table.Column(c).References == nil {
 		c = arn
 	}
-	return name{c, value}, value != ""
+	return name{c, value, t.Touch.Known}, value != ""
 }
 
 // find returns the texts at a path of the event. A path has the names of members with dots

@@ -29,6 +29,9 @@ type Touch struct {
 	Prefix string
 	// After is what stands before the value: "/" of "/hostedzone/Z0123" leaves Z0123.
 	After string
+	// Known says that a name which no record has is of another table: nobody lists this
+	// one for it.
+	Known bool
 }
 
 // ColumnARN is the column that has an object's ARN, in most tables that have one.
