@@ -143,7 +143,7 @@ func registry(t *testing.T) *modules.Registry {
 		return modules.Column{Name: name, Type: modules.TypeText, Doc: "x", Identity: identity}
 	}
 	r, err := modules.NewRegistry(&modules.Module{Name: "m", Version: 1, Doc: "x", Resources: []modules.Resource{
-		fleet{table: &modules.Table{Name: "box", Doc: "x", Reach: modules.PerRegion, Columns: []modules.Column{text("account", false), text("region", false), text("box_id", true), text("arn", false)},
+		fleet{table: &modules.Table{Name: "box", Doc: "x", Reach: modules.PerRegion, Columns: []modules.Column{text("account", false), text("region", false), text("box_id", true), {Name: "arn", Type: modules.TypeText, Doc: "x", Assigned: true}},
 			Touches: []modules.Touch{
 				{Source: "ec2.amazonaws.com", Name: "RunBoxes", At: []string{"responseElements.boxesSet.boxId"}},
 				{Source: "ec2.amazonaws.com", Name: "CreateTags", At: []string{"requestParameters.resourcesSet.resourceId"}, Prefix: "box-"},

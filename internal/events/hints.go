@@ -25,7 +25,12 @@ type Hint struct {
 	// there may be several: a reference, or the first column of an identity. "" means that
 	// the event does not name the objects.
 	Column, ID string
+	// Known says that the event is about another table where no record has that value.
+	Known bool
 }
+
+// whole is the hint to list the table in the scope.
+func (h Hint) whole() Hint { return Hint{Table: h.Table, Scope: h.Scope} }
 
 // Hints says what an event touches, by what the tables declare, parents before what
 // refers to them. account is what the database calls the event's account. What AWS has
@@ -34,48 +39,52 @@ func Hints(registry *modules.Registry, account string, e *Event) []Hint {
 	if e.Failed() {
 		return nil
 	}
-	var (
-		hints []Hint
-		seen  = map[Hint]bool{}
-		found = finder{e: e, left: maxSteps}
-	)
-	add := func(h Hint) {
-		whole := h
-		whole.Column, whole.ID = "", ""
-		if !seen[h] && !seen[whole] && len(hints) < maxHints {
-			seen[h] = true
-			hints = append(hints, h)
+	var hints []Hint
+	found := finder{e: e, left: maxSteps}
+	for touched := registry.Touched(e.Source, e.Name); len(touched) > 0; {
+		of := len(touched) // those of one table
+		if at := slices.IndexFunc(touched, func(t modules.Touching) bool { return t.Table != touched[0].Table }); at > 0 {
+			of = at
 		}
+		hints = append(hints, found.hints(account, touched[:of])...)
+		touched = touched[of:]
 	}
-	for _, t := range registry.Touched(e.Source, e.Name) {
-		at := Hint{Table: t.Table.Name, Scope: modules.Scope{Account: account}}
-		if t.Table.Reach == modules.PerRegion {
-			at.Scope.Region = e.Region
+	if len(hints) > maxHints {
+		for i := range hints {
+			hints[i] = hints[i].whole()
 		}
-		names, others := found.names(t)
-		switch {
-		case len(names) > maxNamed, len(names) == 0 && !others:
-			add(at)
-		}
-		if len(names) > maxNamed {
-			continue
-		}
-		for _, n := range names {
-			named := at
-			named.Column, named.ID = n.column, n.value
-			add(named)
-		}
+		hints = slices.Compact(hints)
 	}
-	// A table that is listed needs nothing else.
-	return slices.DeleteFunc(hints, func(h Hint) bool {
-		whole := h
-		whole.Column, whole.ID = "", ""
-		return h != whole && seen[whole]
-	})
+	return hints
+}
+
+// hints returns the hints of one table.
+func (f *finder) hints(account string, touched []modules.Touching) []Hint {
+	t := touched[0].Table
+	at := Hint{Table: t.Name, Scope: modules.Scope{Account: account}}
+	if t.Reach == modules.PerRegion {
+		at.Scope.Region = f.e.Region
+	}
+	names, others := f.first(touched)
+	switch {
+	case len(names) == 0 && (others || touched[0].Touch.Known):
+		return nil
+	case len(names) == 0, len(names) > maxNamed:
+		return []Hint{at}
+	}
+	hints := make([]Hint, len(names))
+	for i, n := range names {
+		hints[i] = at
+		hints[i].Column, hints[i].ID, hints[i].Known = n.column, n.value, n.known
+	}
+	return hints
 }
 
 // name is a value of a column.
-type name struct{ column, value string }
+type name struct {
+	column, value string
+	known         bool
+}
 
 // finder looks for names in an event, within a bound.
 type finder struct {
@@ -83,13 +92,23 @@ type finder struct {
 	left int
 }
 
+// first returns what the first of a table's touches finds that finds anything.
+func (f *finder) first(touches []modules.Touching) (names []name, others bool) {
+	for _, t := range touches {
+		found, elsewhere := f.names(t)
+		if others = others || elsewhere; len(found) > 0 {
+			return found, others
+		}
+	}
+	return nil, others
+}
+
 // names returns what the event names of a table's objects, and whether it names others
 // that are of another table.
 func (f *finder) names(t modules.Touching) (names []name, others bool) {
 	for _, path := range t.Touch.At {
 		for _, value := range f.find(path) {
-			column, ok := column(t, value)
-			switch n := (name{column, value}); {
+			switch n, ok := column(t, value); {
 			case !ok:
 				others = true
 			case !slices.Contains(names, n):
@@ -103,8 +122,9 @@ func (f *finder) names(t modules.Touching) (names []name, others bool) {
 	return names, others
 }
 
-// column returns the column that a value is one of, and false where it is of another table.
-func column(t modules.Touching, value string) (string, bool) {
+// column returns the column that a value is one of, and the value as it has it; false where
+// it is of another table.
+func column(t modules.Touching, value string) (name, bool) {
 	isARN := strings.HasPrefix(value, "arn:")
 	if t.Touch.Prefix != "" {
 		begins := value
@@ -112,23 +132,29 @@ func column(t modules.Touching, value string) (string, bool) {
 			begins = parts[5]
 		}
 		if !strings.HasPrefix(begins, t.Touch.Prefix) {
-			return "", false
+			return name{}, false
+		}
+	}
+	if t.Touch.After != "" {
+		if at := strings.LastIndex(value, t.Touch.After); at >= 0 {
+			value, isARN = value[at+len(t.Touch.After):], false
 		}
 	}
 	c := t.Touch.Column
 	if c == "" {
 		c = t.Table.Identity()[0]
 	}
-	if isARN && t.Table.Column(modules.ColumnARN) != nil {
-		c = modules.ColumnARN
+	if arn := t.Table.ARNColumn(); isARN && arn != "" && t.Table.Column(c).References == nil {
+		c = arn
 	}
-	return c, true
+	return name{c, value, t.Touch.Known}, value != ""
 }
 
 // find returns the texts at a path of the event. A path has the names of members with dots
 // between them; their case does not matter, as services disagree about it. It goes through
-// lists by itself, and through what EC2 puts around them ({"items": […]}) and around whole
-// requests and answers ("CreateNatGatewayRequest").
+// lists by itself, and through what EC2 puts around them ({"items": […]}), around their
+// members ({"tag": 1, "content": "vpce-1"}) and around whole requests and answers
+// ("CreateNatGatewayRequest").
 func (f *finder) find(path string) []string {
 	root, rest, _ := strings.Cut(path, ".")
 	var in any
@@ -171,8 +197,10 @@ func (f *finder) follow(in any, steps, found []string) []string {
 				return f.follow(next, steps[1:], found)
 			}
 		}
-		if items, ok := in["items"]; ok {
-			return f.follow(items, steps, found)
+		for _, wrapper := range []string{"items", "content"} {
+			if inner, ok := in[wrapper]; ok {
+				return f.follow(inner, steps, found)
+			}
 		}
 	case string:
 		if len(steps) == 0 && in != "" && len(in) < maxText && !strings.ContainsRune(in, '\uFFFD') {

@@ -45,6 +45,7 @@ type record struct {
 	EventName          string          `json:"eventName"`
 	AWSRegion          string          `json:"awsRegion"`
 	RecipientAccountID string          `json:"recipientAccountId"`
+	ManagementEvent    *bool           `json:"managementEvent"`
 	ReadOnly           any             `json:"readOnly"`
 	ErrorCode          string          `json:"errorCode"`
 	RequestID          string          `json:"requestID"`
@@ -159,7 +160,9 @@ func parseRecord(text []byte) (*Event, error) {
 	if err := json.Unmarshal(text, r); err != nil {
 		return nil, malformed(err)
 	}
-	if r.EventType != "AwsApiCall" && r.EventType != "AwsServiceEvent" && r.EventType != "AwsConsoleAction" || r.EventCategory != "" && r.EventCategory != "Management" && r.EventCategory != "Data" {
+	// Data events, such as reads of an object of S3, come by the million and change no table.
+	if r.EventType != "AwsApiCall" && r.EventType != "AwsServiceEvent" && r.EventType != "AwsConsoleAction" ||
+		r.EventCategory != "" && r.EventCategory != "Management" || r.ManagementEvent != nil && !*r.ManagementEvent {
 		return nil, fmt.Errorf("%w: it is %q of category %q", ErrOther, clean(r.EventType, 100), clean(r.EventCategory, 100))
 	}
 	at, err := time.Parse(time.RFC3339, r.EventTime)
