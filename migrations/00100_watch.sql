@@ -71,14 +71,16 @@ COMMENT ON COLUMN iasql_internal.event_source.dropped IS 'Events that were dropp
 COMMENT ON COLUMN iasql_internal.event_source.mark IS 'Up to which file a trail has been read.';
 
 CREATE TABLE iasql_internal.event_source_region (
-    account text NOT NULL,
-    name    text NOT NULL,
-    region  text NOT NULL,
-    heard   timestamptz NOT NULL DEFAULT clock_timestamp(),
-    PRIMARY KEY (account, name, region),
+    account    text NOT NULL,
+    name       text NOT NULL,
+    of_account text NOT NULL,
+    region     text NOT NULL,
+    heard      timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (account, name, of_account, region),
     FOREIGN KEY (account, name) REFERENCES iasql_internal.event_source ON DELETE CASCADE
 );
-COMMENT ON TABLE iasql_internal.event_source_region IS 'Regions of which events have come through a source: their rules are there.';
+COMMENT ON TABLE iasql_internal.event_source_region IS 'Accounts and regions of which events have come through a source: their rules are there.';
+CREATE INDEX event_source_region_of ON iasql_internal.event_source_region (of_account);
 
 CREATE TABLE iasql_internal.cloud_event (
     account        text NOT NULL REFERENCES iasql_internal.account (name) ON DELETE CASCADE,

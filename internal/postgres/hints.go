@@ -141,3 +141,6 @@ func cloudValue(s *decide.Subject, c *modules.Column) modules.Value {
 	}
 	return s.Record.Row[c.Name]
 }
+
+// ownRequests keeps what the cloud calls requests of the engine's own.
+const ownRequests = `INSERT INTO iasql_internal.own_request (id) SELECT DISTINCT unnest($1::text[]) ON CONFLICT DO NOTHING`

@@ -97,7 +97,7 @@ func (d *Database) settings(ctx context.Context, account string) (s store.Settin
 		       extract(epoch FROM (SELECT value FROM public.iasql_settings WHERE name = 'consistency_window')::interval)::double precision,
 		       extract(epoch FROM (SELECT value FROM public.iasql_settings WHERE name = 'max_staleness')::interval)::double precision,
 		       extract(epoch FROM (SELECT value FROM public.iasql_settings WHERE name = 'watched_staleness')::interval)::double precision,
-		       EXISTS (SELECT FROM iasql_internal.event_source s WHERE s.account = $1),
+		       EXISTS (SELECT FROM iasql_internal.event_source s WHERE s.account = $1) OR EXISTS (SELECT FROM iasql_internal.event_source_region r WHERE r.of_account = $1),
 		       ARRAY(SELECT w.region FROM iasql_internal.watched($1) w)`, account).
 		QueryRow(func(row pgx.Row) error {
 			var window, staleness, watched float64

@@ -100,6 +100,9 @@ type Outcome struct {
 	// sent secrets.
 	ByName bool
 	State  *decide.State // what to remember of the record; nil leaves it
+	// Requests are what the cloud calls the requests of the operation, where events of the
+	// cloud are read: those of these tell nothing new.
+	Requests []string
 }
 
 // Pull is a write to a record.

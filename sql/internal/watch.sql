@@ -20,11 +20,12 @@ COMMENT ON FUNCTION iasql_internal.source_trouble(iasql_internal.event_source) I
 CREATE OR REPLACE FUNCTION iasql_internal.watched(account text) RETURNS TABLE (region text)
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
 BEGIN ATOMIC
-    SELECT r.region FROM iasql_internal.event_source s JOIN iasql_internal.event_source_region r USING (account, name)
-    WHERE s.account = watched.account AND s.kind = 'queue' AND iasql_internal.source_trouble(s) IS NULL AND (s.region IS NULL OR s.region = r.region)
-    UNION
-    SELECT '' FROM iasql_internal.event_source s
-    WHERE s.account = watched.account AND s.kind = 'queue' AND s.region IS NULL AND iasql_internal.source_trouble(s) IS NULL;
+    SELECT w.region
+    FROM iasql_internal.event_source_region r JOIN iasql_internal.event_source s USING (account, name)
+    CROSS JOIN LATERAL (VALUES (r.region), (CASE WHEN s.region IS NULL THEN '' END)) w (region)
+    WHERE r.of_account = watched.account AND s.kind = 'queue' AND (s.region IS NULL OR s.region = r.region) AND w.region IS NOT NULL
+      AND iasql_internal.source_trouble(s) IS NULL
+    GROUP BY w.region;
 END;
 COMMENT ON FUNCTION iasql_internal.watched(text) IS 'The regions of an account of whose changes events tell now; empty for what an account has once.';
 
