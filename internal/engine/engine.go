@@ -36,7 +36,7 @@ type Options struct {
 	Registry func(pool *pgxpool.Pool) (*modules.Registry, error)
 	// Types finds the resource types that become modules when they are installed; nil:
 	// there are none.
-	Types   func(pool *pgxpool.Pool) modules.Source
+	Types func(pool *pgxpool.Pool) modules.Source
 	// Watch returns what reads the sources of events, given the engine's id; nil: nobody
 	// does.
 	Watch   func(pool *pgxpool.Pool, registry *modules.Registry, id string, log *slog.Logger) Watcher

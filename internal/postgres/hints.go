@@ -125,6 +125,26 @@ func queueAttribution(batch *pgx.Batch, lease store.Lease, pulls []store.Pull) {
 	}
 }
 
+// queueConflictActors queues that the conflicts of settlements say who was on the other
+// side, as far as events have told.
+func queueConflictActors(batch *pgx.Batch, lease store.Lease, settlements []store.Settlement) {
+	for i := range settlements {
+		s := settlements[i].Subject
+		if !lease.Events || len(settlements[i].Conflicts) == 0 {
+			continue
+		}
+		var names, values []string
+		for _, column := range namingColumns(s.Table) {
+			if v := cloudValue(s, s.Table.Column(column)); !v.IsNull() {
+				names, values = append(names, column), append(values, v.String())
+			}
+		}
+		if len(names) > 0 {
+			batch.Queue(`SELECT iasql_internal.attribute_conflict($1, $2, $3, $4, $5)`, lease.Account, s.Table.Name, s.RecordID, names, values)
+		}
+	}
+}
+
 // markAudit notes which rows of the audit log are older than the transaction.
 const markAudit = `SELECT set_config('iasql.audited', (SELECT last_value FROM public.iasql_audit_log_id_seq)::text, true)`
 

@@ -64,9 +64,11 @@ func (d *Database) pullGroup(ctx context.Context, lease store.Lease, pulls []sto
 		batch := &pgx.Batch{}
 		batch.Queue(`SET CONSTRAINTS ALL IMMEDIATE`)
 		queueAttribution(batch, lease, pulls)
-		if err := d.queueSettlements(batch, settlementsOf(pulls, results)); err != nil {
+		settlements := settlementsOf(pulls, results)
+		if err := d.queueSettlements(batch, settlements); err != nil {
 			return err
 		}
+		queueConflictActors(batch, lease, settlements)
 		holdRules(batch, lease)
 		return fenceError(tx.SendBatch(ctx, batch).Close())
 	})

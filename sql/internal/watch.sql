@@ -139,6 +139,23 @@ BEGIN
     IF found_rows IS NOT NULL THEN
         PERFORM iasql_internal.notify_drift('drift attributed', found_rows[:101]);
     END IF;
+    UPDATE public.iasql_conflicts c SET actor = e.actor, event_id = e.id, event_time = e.at
+    FROM unnest(hints, records) n (hint, record)
+    JOIN iasql_internal.hint h ON h.id = n.hint AND h.column_name IS NOT NULL
+    JOIN iasql_internal.cloud_event e ON e.account = h.account AND e.id = h.event AND e.actor IS NOT NULL
+    WHERE c.table_name = h.table_name AND c.record_id = n.record AND c.actor IS NULL AND c.at BETWEEN e.at - interval '5 seconds' AND e.at + interval '1 hour'
+      AND NOT EXISTS (SELECT FROM iasql_internal.own_request r WHERE r.id = e.request_id);
 END
 $$;
 COMMENT ON FUNCTION iasql_internal.attribute_late(text, bigint[], bigint[]) IS 'Adds to what was pulled before events about it came who has changed it. records are those that have what the hint of the same place names, 0 for none.';
+
+-- A conflict is about who changed the object in the cloud last.
+CREATE OR REPLACE FUNCTION iasql_internal.attribute_conflict(account text, "table" text, record bigint, columns text[], named text[]) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    UPDATE public.iasql_conflicts c SET actor = w.actor, event_id = w.event_id, event_time = w.event_time
+    FROM iasql_internal.suspect(attribute_conflict.account, attribute_conflict."table", 0, columns, named, now() - interval '6 hours', clock_timestamp()) w
+    WHERE c.table_name = attribute_conflict."table" AND c.record_id = attribute_conflict.record AND c.actor IS NULL AND c.at >= now() - interval '1 minute';
+END
+$$;
+COMMENT ON FUNCTION iasql_internal.attribute_conflict(text, text, bigint, text[], text[]) IS 'Adds to the conflicts of a record that have just come up who was on the other side, if an event has told.';
