@@ -25,9 +25,19 @@ type world struct {
 func start(t *testing.T, modules ...string) *world {
 	t.Helper()
 	w := &world{World: harness.Start(t, []string{"us-east-1"}, modules...)}
-	w.queue = w.CLI("sqs", "create-queue", "--queue-name", "watch")["QueueUrl"].(string)
-	w.PSQL(fmt.Sprintf(`INSERT INTO aws_event_source (queue) VALUES ('%s')`, w.queue))
+	w.makeQueue()
+	w.addSource()
 	return w
+}
+
+func (w *world) makeQueue() {
+	w.Helper()
+	w.queue = w.CLI("sqs", "create-queue", "--queue-name", "watch")["QueueUrl"].(string)
+}
+
+func (w *world) addSource() {
+	w.Helper()
+	w.PSQL(fmt.Sprintf(`INSERT INTO aws_event_source (queue) VALUES ('%s')`, w.queue))
 }
 
 // event returns an event of EventBridge about a call.
