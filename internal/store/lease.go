@@ -48,6 +48,7 @@ type Report struct {
 	Steps   []decide.Step // of a read-only cycle
 	Stopped string        // why R7 stopped the cycle, "" if it did not
 	More    bool          // there may be more to do at once, by another cycle
+	List    bool          // events hint at what a full cycle has to list
 	Locked  bool          // something is to be done with tables that are locked
 }
 

@@ -49,6 +49,10 @@ func (c *cycle) readListings(ctx context.Context) error {
 		for _, scope := range c.scopesIn(t, regions[t.Provider]) {
 			at := place{t.Name, scope}
 			there[at] = true
+			if len(c.hinted[at]) > 0 && !due[at] && !c.isDue(at) {
+				due[at] = true // by itself: of what it refers to events tell as well
+				continue
+			}
 			if due[at] = due[at] || c.isDue(at); due[at] {
 				for _, name := range t.Parents() {
 					if parent := c.Registry.Table(name); parent != nil {
@@ -138,7 +142,8 @@ func (c *cycle) lists(at place) bool { return c.cadence.due == nil || c.cadence.
 // whether something may not that might before.
 func (c *cycle) listed(l *listing, begun time.Time, unread *modules.Unread) (news bool) {
 	ended := store.Listing{Table: l.table.Name, Scope: l.scope, Age: time.Since(begun), Complete: unread == nil || !unread.Whole(),
-		Objects: l.seen.objects, News: l.seen.news, Rules: c.lease.Rules, Within: c.cadence.within[l.table.Name].digest()}
+		// What events have told is no reason to list more often.
+		Objects: l.seen.objects, News: l.seen.news && len(c.hinted[place{l.table.Name, l.scope}]) == 0, Rules: c.lease.Rules, Within: c.cadence.within[l.table.Name].digest()}
 	if unread != nil {
 		ended.Denied, ended.Partly = unread.Error(), true
 		news = c.cadence.known[place{l.table.Name, l.scope}].Denied != ended.Denied

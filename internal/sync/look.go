@@ -3,7 +3,6 @@ package sync
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -15,9 +14,9 @@ import (
 
 // Events of the cloud say where something has changed, seconds after it has. A cycle that
 // finds such hints looks there first: it reads an object directly whose identity a hint
-// tells, and lists a table in a scope where one tells no more than that, or names what the
-// object is a part of. What it reads is decided about and pulled as anything else that was
-// read: a hint itself is believed in nothing (R26), so that one that is late, doubled or
+// tells. Where one tells no more than a table and a scope, or names what the object is a
+// part of, and where there are many, the table is listed in the scope; that a full cycle
+// does, which users need not wait for. What is read is decided about and pulled as anything else is: a hint itself is believed in nothing (R26), so that one that is late, doubled or
 // forged costs a read and makes nothing wrong.
 //
 // Reads may be late as well. Where one shows no change, the hint is looked into once more.
@@ -34,13 +33,22 @@ const (
 	mostLooks    = 40
 )
 
+// listAgain is how long hints leave a place alone that was listed.
+const listAgain = 3 * time.Second
+
 // looking is what a cycle does about hints.
 type looking struct {
 	c      *cycle
-	looks  []*store.Look
-	places map[place][]*store.Look
+	looks  []*hint
+	places map[place][]*hint
 	read   map[named]bool // what was looked at for the sake of what refers to it
 	found  findings
+}
+
+// hint is a hint, and what comes of it. open: it is left as it is, for another cycle.
+type hint struct {
+	store.Look
+	open bool
 }
 
 // named is a value of a column in a place.
@@ -66,7 +74,7 @@ func (c *cycle) look(ctx context.Context) (_ []decide.Step, err error) {
 	if err := c.readKnown(ctx); err != nil {
 		return nil, err
 	}
-	l := &looking{c: c, places: map[place][]*store.Look{}, read: map[named]bool{}}
+	l := &looking{c: c, places: map[place][]*hint{}, read: map[named]bool{}}
 	if err := l.sort(ctx, hints); err != nil {
 		return nil, err
 	}
@@ -89,7 +97,7 @@ func (c *cycle) look(ctx context.Context) (_ []decide.Step, err error) {
 func (l *looking) sort(ctx context.Context, hints []store.Hint) error {
 	regions := map[string][]string{}
 	for _, h := range hints {
-		look := &store.Look{Hint: h}
+		look := &hint{Look: store.Look{Hint: h}}
 		l.looks = append(l.looks, look)
 		t := l.c.Registry.Table(h.Table)
 		switch {
@@ -115,7 +123,7 @@ func (l *looking) sort(ctx context.Context, hints []store.Hint) error {
 }
 
 // again has a hint looked into once more, unless it was often enough.
-func again(look *store.Look, after time.Duration) {
+func again(look *hint, after time.Duration) {
 	if look.Tries < mostLooks {
 		look.Again = max(look.Again, after)
 	}
@@ -123,14 +131,14 @@ func again(look *store.Look, after time.Duration) {
 
 // table looks at what hints say of a table, in all scopes.
 func (l *looking) table(ctx context.Context, t *modules.Table) error {
-	var direct []*store.Look
+	var direct []*hint
 	for _, at := range l.of(t) {
 		looks := l.places[at]
 		ids, err := l.records(ctx, t, at.scope, looks)
 		if err != nil {
 			return err
 		}
-		var some []*store.Look
+		var some []*hint
 		whole := false
 		for _, look := range looks {
 			switch {
@@ -142,9 +150,7 @@ func (l *looking) table(ctx context.Context, t *modules.Table) error {
 			}
 		}
 		if whole || len(some) > burst {
-			if err := l.list(ctx, t, at.scope, looks); err != nil {
-				return err
-			}
+			l.list(at, looks)
 			continue
 		}
 		direct = append(direct, some...)
@@ -165,7 +171,7 @@ func (l *looking) of(t *modules.Table) []place {
 }
 
 // records finds the records that hints name.
-func (l *looking) records(ctx context.Context, t *modules.Table, scope modules.Scope, looks []*store.Look) (map[named]bool, error) {
+func (l *looking) records(ctx context.Context, t *modules.Table, scope modules.Scope, looks []*hint) (map[named]bool, error) {
 	values := map[string][]string{}
 	for _, look := range looks {
 		if look.Column != "" {
@@ -194,7 +200,7 @@ func (l *looking) records(ctx context.Context, t *modules.Table, scope modules.S
 
 // direct reports whether what a hint names can be read directly: a record's object, where
 // nothing else can have the same value, or an object by its identity.
-func (l *looking) direct(t *modules.Table, look *store.Look, known map[named]bool) bool {
+func (l *looking) direct(t *modules.Table, look *hint, known map[named]bool) bool {
 	c := t.Column(look.Column)
 	if look.Column == "" || c.References != nil && !c.Identity {
 		return false
@@ -207,39 +213,53 @@ func (l *looking) direct(t *modules.Table, look *store.Look, known map[named]boo
 	return known[named{place{t.Name, look.Scope}, look.Column, look.Value}]
 }
 
-// list lists a table in a scope.
-func (l *looking) list(ctx context.Context, t *modules.Table, scope modules.Scope, looks []*store.Look) error {
-	failed := l.c.report.failures()
-	steps, err := l.c.listScope(ctx, t, scope)
-	l.found.add(steps)
-	var listing *listingError
-	switch {
-	case errors.As(err, &listing):
-		if !listing.known {
-			l.c.report.fail(decide.RecordRef{Table: t.Name}, scope, listing.err)
-		}
-	case err != nil:
-		return err
-	}
+// list leaves a place to the listing of this cycle or, in a push cycle, of the next full
+// one. What was listed a moment ago waits: whoever may forge events must not have a place
+// listed all the time.
+func (l *looking) list(at place, looks []*hint) {
+	known, listed := l.c.cadence.known[at]
+	wait := listAgain - known.Age
 	for _, look := range looks {
-		if !look.Known && (listing != nil && !listing.denied || l.c.report.failures() > failed || look.Tries == 0 && look.Column == "" && len(steps) == 0 && !l.news(t, scope)) {
-			again(look, lookOnceMore)
+		switch {
+		case look.Known:
+		case listed && known.Age >= 0 && wait > 0 && known.Within == l.c.cadence.within[at.table].digest():
+			again(look, wait)
+		case l.c.kind == store.Full:
+			l.c.hinted[at] = append(l.c.hinted[at], look)
+		default:
+			look.open = true
+			l.c.report.count(func(r *store.Report) { r.List = true })
 		}
+	}
+}
+
+// endHinted ends the hints that the listing of this cycle was to look into.
+func (c *cycle) endHinted(ctx context.Context) error {
+	var looked []store.Look
+	for at, looks := range c.hinted {
+		ended := slices.ContainsFunc(c.cadence.ended, func(e store.Listing) bool { return e.Table == at.table && e.Scope == at.scope })
+		for _, look := range looks {
+			if !ended {
+				again(look, lookUntilEnd)
+			}
+			looked = append(looked, look.Look)
+		}
+	}
+	if len(looked) == 0 {
+		return nil
+	}
+	if err := c.Store.Looked(ctx, c.lease, looked); err != nil {
+		return fmt.Errorf("note what was looked into: %w", err)
 	}
 	return nil
 }
 
-// news reports whether the last listing of a place in this cycle has shown something new.
-func (l *looking) news(t *modules.Table, scope modules.Scope) bool {
-	return slices.ContainsFunc(l.c.cadence.ended, func(e store.Listing) bool { return e.Table == t.Name && e.Scope == scope && e.News })
-}
-
 // objects reads directly what hints name of a table.
-func (l *looking) objects(ctx context.Context, t *modules.Table, looks []*store.Look) error {
+func (l *looking) objects(ctx context.Context, t *modules.Table, looks []*hint) error {
 	if len(looks) == 0 {
 		return nil
 	}
-	of := map[*decide.Subject][]*store.Look{}
+	of := map[*decide.Subject][]*hint{}
 	subjects, err := l.subjects(ctx, t, looks, of)
 	if err != nil {
 		return err
@@ -275,9 +295,9 @@ func (l *looking) objects(ctx context.Context, t *modules.Table, looks []*store.
 
 // subjects returns what hints name of a table: records, and objects that have none. What
 // is pending or remembered of is the snapshot's, and what a batch has staged nobody's.
-func (l *looking) subjects(ctx context.Context, t *modules.Table, looks []*store.Look, of map[*decide.Subject][]*store.Look) ([]*decide.Subject, error) {
+func (l *looking) subjects(ctx context.Context, t *modules.Table, looks []*hint, of map[*decide.Subject][]*hint) ([]*decide.Subject, error) {
 	var ids []int64
-	byID, byName := map[int64][]*store.Look{}, map[named][]*store.Look{}
+	byID, byName := map[int64][]*hint{}, map[named][]*hint{}
 	var names []named
 	for _, look := range looks {
 		for _, id := range look.Records {
@@ -353,7 +373,7 @@ func (l *looking) withoutRecords(ctx context.Context, t *modules.Table, names []
 }
 
 // withRecords returns the subjects of records.
-func (l *looking) withRecords(ctx context.Context, t *modules.Table, ids []int64, byID map[int64][]*store.Look, of map[*decide.Subject][]*store.Look) ([]*decide.Subject, error) {
+func (l *looking) withRecords(ctx context.Context, t *modules.Table, ids []int64, byID map[int64][]*hint, of map[*decide.Subject][]*hint) ([]*decide.Subject, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
@@ -421,23 +441,25 @@ func (l *looking) end(ctx context.Context) error {
 	if _, err := c.pull(ctx, deletes); err != nil {
 		return err
 	}
-	for i := range c.cadence.ended {
-		c.cadence.ended[i].News = false // which events have told: listings need not come sooner
-	}
-	if len(c.cadence.ended) > 0 {
-		if err := c.Store.Listed(ctx, c.lease, c.cadence.ended, nil); err != nil {
-			return fmt.Errorf("remember what was listed: %w", err)
+	hinted := map[*hint]bool{}
+	for _, looks := range c.hinted {
+		for _, look := range looks {
+			hinted[look] = true
 		}
 	}
-	c.cadence.ended = nil
-	c.memo.Empty()
-	looked := make([]store.Look, len(l.looks))
-	for i, look := range l.looks {
-		looked[i] = *look
+	var looked []store.Look
+	for _, look := range l.looks {
+		if look.open || hinted[look] {
+			continue
+		}
 		// Once more is enough for what may just not show yet.
 		if look.Again == lookOnceMore && look.Tries > 0 {
-			looked[i].Again = 0
+			look.Again = 0
 		}
+		looked = append(looked, look.Look)
+	}
+	if len(looked) == 0 {
+		return nil
 	}
 	if err := c.Store.Looked(ctx, c.lease, looked); err != nil {
 		return fmt.Errorf("note what was looked into: %w", err)
@@ -448,7 +470,7 @@ func (l *looking) end(ctx context.Context) error {
 // parents looks at what the objects name that has no record yet, so that it gets one
 // first: the row of an object has no value for a reference whose target has none.
 func (l *looking) parents(ctx context.Context, t *modules.Table, subjects []*decide.Subject) error {
-	wanted := map[*modules.Table][]*store.Look{}
+	wanted := map[*modules.Table][]*hint{}
 	var tables []*modules.Table
 	var again []*decide.Subject
 	for _, s := range subjects {
@@ -486,7 +508,7 @@ func (l *looking) parents(ctx context.Context, t *modules.Table, subjects []*dec
 
 // parent returns a table and how to look for the object that a subject's object names by a
 // column, if that has no record and was not looked for yet.
-func (l *looking) parent(s *decide.Subject, col *modules.Column) (*modules.Table, *store.Look) {
+func (l *looking) parent(s *decide.Subject, col *modules.Column) (*modules.Table, *hint) {
 	ref := col.References
 	if s.Presence != decide.Present || ref == nil || ref.ByKey || ref.AnyScope || s.Cloud[col.Name].IsNull() {
 		return nil, nil
@@ -500,7 +522,7 @@ func (l *looking) parent(s *decide.Subject, col *modules.Column) (*modules.Table
 	}
 	scope := within(parent, s.Scope)
 	n := named{place{parent.Name, scope}, ref.Key, s.Cloud[col.Name].String()}
-	look := &store.Look{Hint: store.Hint{Table: parent.Name, Scope: scope, Column: ref.Key, Value: n.value}}
+	look := &hint{Look: store.Look{Hint: store.Hint{Table: parent.Name, Scope: scope, Column: ref.Key, Value: n.value}}}
 	if l.read[n] || !l.direct(parent, look, nil) {
 		return nil, nil
 	}
