@@ -192,3 +192,15 @@ func queueHeard(batch *pgx.Batch, s *source, h *haul) {
 		ON CONFLICT (account, name, of_account, region) DO UPDATE SET heard = excluded.heard WHERE r.heard < excluded.heard - interval '1 minute'`,
 		s.Account, s.Name, accounts, regions)
 }
+
+// mark returns up to when a trail's files have been read, "" if none have.
+func (d database) mark(ctx context.Context, s *source) (mark string, err error) {
+	err = d.pool.QueryRow(ctx, `SELECT coalesce(max(mark), '') FROM iasql_internal.event_source WHERE account = $1 AND name = $2`, s.Account, s.Name).Scan(&mark)
+	return mark, err
+}
+
+// setMark notes up to when a trail's files have been read.
+func (d database) setMark(ctx context.Context, s *source, mark string) error {
+	_, err := d.pool.Exec(ctx, `UPDATE iasql_internal.event_source SET mark = $3 WHERE account = $1 AND name = $2`, s.Account, s.Name, mark)
+	return err
+}
