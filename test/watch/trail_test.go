@@ -27,7 +27,7 @@ func TestTrail(t *testing.T) {
 	put := func(name string, content []byte) {
 		t.Helper()
 		now := time.Now().UTC()
-		key := fmt.Sprintf("logs/AWSLogs/%s/CloudTrail/us-east-1/%s/%[1]s_CloudTrail_us-east-1_%s_%s.json.gz", w.AWS.ID, now.Format("2006/01/02"), now.Format("20060102T1504Z"), name)
+		key := fmt.Sprintf("logs/AWSLogs/%s/CloudTrail/us-east-1/%s%s_CloudTrail_us-east-1_%s_%s.json.gz", w.AWS.ID, now.Format("2006/01/02/"), w.AWS.ID, now.Format("20060102T1504Z"), name)
 		if _, err := client.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &bucket, Key: &key, Body: bytes.NewReader(content)}); err != nil {
 			t.Fatal(err)
 		}
@@ -71,7 +71,7 @@ func TestTrail(t *testing.T) {
 	w.Eventually(30*time.Second, "the author is known", func() bool {
 		return w.PSQL(`SELECT count(*) FROM iasql_audit_log WHERE table_name = 'vpc' AND change_type = 'UPDATE' AND actor_session = 'ana@example.com'`) == "1"
 	})
-	if got := w.PSQL(`SELECT malformed, state FROM iasql_event_sources`); got != "1|ok" {
+	if got := w.PSQL(`SELECT malformed, state, events, doubles, foreign_events FROM iasql_event_sources`); got != "1|ok|1|0|0" {
 		t.Errorf("the source says %s", got)
 	}
 	if got := w.PSQL(`SELECT table_name, change_type, actor_session FROM iasql_changes_by('ana@example.com', now() - interval '1 hour')`); got != "vpc|UPDATE|ana@example.com" {
