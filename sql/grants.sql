@@ -51,7 +51,7 @@ GRANT EXECUTE ON FUNCTION public.iasql_protect(text, bigint), public.iasql_prote
     iasql_internal.forget(text, bigint), iasql_internal.adopt(text, text), iasql_internal.refuse_null(text, text, text) TO iasql_user;
 GRANT EXECUTE ON FUNCTION public.iasql_drift(), iasql_internal.modes() TO iasql_reader;
 GRANT SELECT ON public.iasql_tables, public.iasql_audit_log, public.iasql_mode, public.iasql_settings, public.iasql_cycles,
-    public.iasql_operations, public.iasql_conflicts, public.iasql_status, public.iasql_listings, public.iasql_batches, public.iasql_progress, public.iasql_calls, public.iasql_problems TO iasql_reader;
+    public.iasql_operations, public.iasql_conflicts, public.iasql_status, public.iasql_listings, public.iasql_batches, public.iasql_progress, public.iasql_calls, public.iasql_problems, public.iasql_event_sources TO iasql_reader;
 GRANT INSERT, UPDATE, DELETE ON public.iasql_mode TO iasql_user;
 GRANT UPDATE (value) ON public.iasql_settings TO iasql_user;
 GRANT UPDATE (resolved) ON public.iasql_conflicts TO iasql_user;
@@ -64,7 +64,7 @@ GRANT EXECUTE ON PROCEDURE public.iasql_begin(text), public.iasql_join(text), pu
 GRANT EXECUTE ON FUNCTION public.iasql_preview(), public.iasql_preview_hash(), public.iasql_approve(bigint, text) TO iasql_user;
 
 GRANT EXECUTE ON FUNCTION public.iasql_as_of(text, timestamptz), public.iasql_as_of(anyelement, timestamptz),
-    public.iasql_create_review(text, text), public.iasql_engines(), public.iasql_get_errors(), public.iasql_get_sql_for_transaction(bigint),
+    public.iasql_changes_by(text, timestamptz), public.iasql_create_review(text, text), public.iasql_engines(), public.iasql_get_errors(), public.iasql_get_sql_for_transaction(bigint),
     public.iasql_get_sql_since(timestamptz), public.iasql_help(), public.iasql_history(text, bigint),
     public.iasql_mode_explain(text, bigint, text), public.iasql_mode_of(text, bigint, text), public.iasql_modules_installed(),
     public.iasql_modules_list(), public.iasql_preview(), public.iasql_preview_hash(), public.iasql_ready(text), public.iasql_version(), public.iasql_wait_for(text, bigint, text, double precision),
@@ -81,6 +81,6 @@ GRANT EXECUTE ON FUNCTION iasql_internal.cell(text), iasql_internal.check_can_wa
     iasql_internal.restricted(), iasql_internal.limited(), iasql_internal.seen(), iasql_internal.filled_records(), iasql_internal.readable(text, jsonb),
     iasql_internal.seen_accounts(), iasql_internal.may(text, text, bigint), iasql_internal.permit(text, text, bigint[]),
     iasql_internal.refuse_hidden(text, bigint), iasql_internal.allow_call(text, jsonb), iasql_internal.named_by(jsonb, jsonb), iasql_internal.is_subject(text, oid),
-    iasql_internal.call(text, jsonb), iasql_internal.batches(), iasql_internal.batch_progress(bigint), iasql_internal.batch_message(bigint), iasql_internal.engine_alive(iasql_internal.engine), iasql_internal.in_the_way(), iasql_internal.setting(text) TO iasql_reader;
+    iasql_internal.call(text, jsonb), iasql_internal.batches(), iasql_internal.batch_progress(bigint), iasql_internal.batch_message(bigint), iasql_internal.engine_alive(iasql_internal.engine), iasql_internal.in_the_way(), iasql_internal.setting(text), iasql_internal.source_trouble(iasql_internal.event_source) TO iasql_reader;
 GRANT EXECUTE ON FUNCTION iasql_internal.retry(text, bigint) TO iasql_user;
 GRANT EXECUTE ON FUNCTION public.iasql_console_token() TO iasql_reader;

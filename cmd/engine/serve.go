@@ -137,6 +137,7 @@ func status(ctx context.Context, url string) error {
 	}
 	for _, section := range []struct{ title, query string }{
 		{"engines", `SELECT engine, version, doing FROM public.iasql_engines()`},
+		{"sources of events", `SELECT account, name, coalesce(region, 'all regions'), state, events, dropped FROM public.iasql_event_sources ORDER BY 1, 2`},
 		{"modules", `SELECT module_name, module_version FROM public.iasql_modules_installed()`},
 		{"records by state", `SELECT state, review, count(*) FROM public.iasql_status GROUP BY 1, 2 ORDER BY 1, 2`},
 		{"records that need a person", `SELECT table_name, record_id, state, message FROM public.iasql_status WHERE review ORDER BY 1, 2 LIMIT 50`},

@@ -18,6 +18,7 @@ import (
 	"iasql/internal/modules/awstypes"
 	"iasql/internal/platform"
 	"iasql/internal/tracing"
+	"iasql/internal/watch"
 )
 
 // allModules checks the modules and returns them.
@@ -70,6 +71,9 @@ func engineOptions(url, endpoint string, flags engineFlags, log *slog.Logger, m 
 		},
 		Types: func(pool *pgxpool.Pool) modules.Source {
 			return &awstypes.Source{Clients: clients, Learn: platform.LearnFixed(pool)}
+		},
+		Watch: func(pool *pgxpool.Pool, registry *modules.Registry, id string, log *slog.Logger) engine.Watcher {
+			return &watch.Watch{Clients: clients, Registry: registry, Pool: pool, Engine: id, Log: log}
 		},
 		Version:     version,
 		Log:         log,

@@ -42,8 +42,8 @@ const GroupColumn = "security_group_id"
 
 // DescribeGroups describes a table of the security groups that objects of
 // another table have. Of the column with their owner, name, doc and reference are
-// to be given.
-func DescribeGroups(name, doc string, owner modules.Column) *modules.Table {
+// to be given, and of the calls that touch it those that make or delete no owner.
+func DescribeGroups(name, doc string, owner modules.Column, touches ...modules.Touch) *modules.Table {
 	owner.Type, owner.Required, owner.Identity, owner.CreateOnly = modules.TypeBigint, true, true, true
 	owner.References.Part = modules.PartAlong
 	return &modules.Table{
@@ -52,6 +52,7 @@ func DescribeGroups(name, doc string, owner modules.Column) *modules.Table {
 		Provider: Provider,
 		Reach:    modules.PerRegion,
 		Creation: modules.ByName,
+		Touches:  touches,
 		Columns: Regional(owner,
 			modules.Column{Name: GroupColumn, Type: modules.TypeBigint, Required: true, Identity: true, CreateOnly: true,
 				References: &modules.Reference{Table: "security_group", Key: "group_id"},

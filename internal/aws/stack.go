@@ -123,6 +123,9 @@ func (s *stack) guard(ctx context.Context, in middleware.FinalizeInput, next mid
 	}
 	err = modules.Mutate(ctx, modules.Call{Service: op.service, Action: op.action}, func(ctx context.Context) error {
 		out, metadata, err = next.HandleFinalize(ctx, in)
+		if id, ok := awsmiddleware.GetRequestIDMetadata(metadata); ok {
+			modules.Requested(ctx, id)
+		}
 		if err != nil {
 			return s.clean(Classify(err, true, op.unsure))
 		}

@@ -81,6 +81,7 @@ func New(s *Schema, l Layout, learnt []string) (*Type, error) {
 		// A schema does not say what users put into an object, nor whether two of one name
 		// can be there at a time.
 		HoldsData: true, DestroyBeforeCreate: !s.assigned() || s.named() || s.root["replacementStrategy"] == "delete_then_create",
+		Touches: s.touches(),
 	}
 	for _, p := range l.Columns {
 		c := s.column(l.Table, p)

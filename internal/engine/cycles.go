@@ -65,7 +65,7 @@ const minRest = 50 * time.Millisecond
 // done soon. It never returns an error to the queue, whose retries would
 // collide with newer jobs of the same account: it queues another job instead.
 func (e *Engine) workCycle(ctx context.Context, account string, kind store.Kind) error {
-	again := false
+	again, listed := false, false
 	for rest := minRest; ; {
 		report, err := e.runCycle(ctx, account, kind, postgres.CycleOptions{})
 		switch {
@@ -85,6 +85,11 @@ func (e *Engine) workCycle(ctx context.Context, account string, kind store.Kind)
 			return nil
 		}
 		again = false
+		if report.List && !listed { // what events hint at; not again and again without a rest
+			kind, listed = store.Full, true
+			continue
+		}
+		listed = false
 		pause, waits, err := e.database.NextAttempt(ctx, account)
 		if err != nil {
 			e.log.Error("could not read what is due next", "account", account, "error", err)
@@ -150,7 +155,7 @@ func (e *Engine) runCycle(ctx context.Context, account string, kind store.Kind, 
 	if e.options.Observe != nil {
 		e.options.Observe(seen)
 	}
-	if asked() || report.More { // who asked may have come too late for this cycle
+	if asked() || report.More || report.List && kind == store.Full { // who asked may have come too late for this cycle
 		if _, err := e.pool.Exec(context.WithoutCancel(ctx), `SELECT iasql_internal.enqueue('push', $1)`, account); err != nil {
 			log.Error("could not queue another cycle", "error", err)
 		}

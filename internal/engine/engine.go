@@ -36,7 +36,10 @@ type Options struct {
 	Registry func(pool *pgxpool.Pool) (*modules.Registry, error)
 	// Types finds the resource types that become modules when they are installed; nil:
 	// there are none.
-	Types   func(pool *pgxpool.Pool) modules.Source
+	Types func(pool *pgxpool.Pool) modules.Source
+	// Watch returns what reads the sources of events, given the engine's id; nil: nobody
+	// does.
+	Watch   func(pool *pgxpool.Pool, registry *modules.Registry, id string, log *slog.Logger) Watcher
 	Version string
 	Log     *slog.Logger
 	// Accounts bounds the accounts whose cycles run at once in this engine; 0
@@ -50,6 +53,12 @@ type Options struct {
 	Tracer trace.Tracer
 	// Observe is told of every cycle that has ended; nil is not.
 	Observe func(Observation)
+}
+
+// Watcher reads what the cloud tells of changes, and leaves it in the database.
+type Watcher interface {
+	// Run does so until ctx ends.
+	Run(ctx context.Context)
 }
 
 // Observation is a cycle that has ended.
@@ -254,6 +263,10 @@ func (e *Engine) Wait(ctx context.Context) error {
 	var others gosync.WaitGroup
 	finish, leave := context.WithCancel(context.WithoutCancel(ctx))
 	others.Go(func() { e.finishOthers(finish) })
+	if e.options.Watch != nil {
+		watcher := e.options.Watch(e.pool, e.registry, e.id, e.log)
+		others.Go(func() { watcher.Run(finish) })
+	}
 	var failure error
 	select {
 	case <-ctx.Done():

@@ -85,6 +85,8 @@ type content struct {
 	tables    map[string]*Table
 	owner     map[string]*Module // by table
 	functions map[string]*Function
+	touched   map[call][]Touching
+	sources   map[string]bool // services that have touches
 }
 
 // NewRegistry checks the modules' descriptions and their dependencies and
@@ -123,6 +125,8 @@ func newContent(list []*Module, valid map[string]*Module) (*content, error) {
 		tables:    map[string]*Table{},
 		owner:     map[string]*Module{},
 		functions: map[string]*Function{},
+		touched:   map[call][]Touching{},
+		sources:   map[string]bool{},
 	}
 	for _, m := range list {
 		if err := c.add(m, valid[m.Name] == m); err != nil {
@@ -137,6 +141,7 @@ func newContent(list []*Module, valid map[string]*Module) (*content, error) {
 	if err := c.addFunctions(); err != nil {
 		return nil, err
 	}
+	c.addTouches()
 	return c, c.checkReferences()
 }
 

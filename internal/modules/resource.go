@@ -163,6 +163,21 @@ func Noted(ctx context.Context) string {
 	return request
 }
 
+type requestsKey struct{}
+
+// WithRequests has the function told below ctx what the cloud calls each request that changes
+// something, by which it tells others of it. told is called by several at once.
+func WithRequests(ctx context.Context, told func(request string)) context.Context {
+	return context.WithValue(ctx, requestsKey{}, told)
+}
+
+// Requested tells what the cloud calls a request that was answered.
+func Requested(ctx context.Context, request string) {
+	if told, ok := ctx.Value(requestsKey{}).(func(string)); ok && request != "" {
+		told(request)
+	}
+}
+
 type journalKey struct{}
 
 // WithMutations permits mutating calls below ctx, each journaled by j.

@@ -232,6 +232,9 @@ type Table struct {
 	// can make again. ENFORCE imports what has no record instead of deleting it, and
 	// leaves it to a person to replace what differs.
 	HoldsData bool
+	// Touches are the calls of the API that make, change or delete objects of the table,
+	// whoever makes them.
+	Touches []Touch
 
 	index map[string]int
 }
@@ -366,6 +369,9 @@ func (t *Table) Validate() error {
 	}
 	if t.index == nil { // once it is used, it stays as it is
 		t.index = index
+	}
+	if err := t.validateTouches(); err != nil {
+		return err
 	}
 	if t.DefinesAccounts {
 		return nil

@@ -27,8 +27,8 @@ func putBack(clock string) string {
 // dueNow tells whether the time of next_attempt_at has come.
 var dueNow = `(next_attempt_at <= now() OR ` + putBack("now()") + `)`
 
-// NextAttempt returns how long it is until a record of the account that backs off,
-// or an intent in doubt, is due, and whether there is one. Records that a batch has
+// NextAttempt returns how long it is until a record of the account that backs off, an
+// intent in doubt, or a hint that is to be looked into, is due, and whether there is one. Records that a batch has
 // staged are that batch's to look after.
 func (d *Database) NextAttempt(ctx context.Context, account string) (wait time.Duration, waits bool, err error) {
 	var seconds *float64
@@ -39,6 +39,8 @@ func (d *Database) NextAttempt(ctx context.Context, account string) (wait time.D
 			      UNION ALL SELECT account, table_name, record_id, next_attempt_at FROM iasql_internal.garbage) waiting
 			WHERE account = $1 AND next_attempt_at < 'infinity'
 			  AND NOT EXISTS (SELECT FROM iasql_internal.staged s WHERE s.record_id = waiting.record_id AND s.table_name = waiting.table_name)
+			UNION ALL
+			SELECT min(due) FROM iasql_internal.hint WHERE account = $1 AND due IS NOT NULL
 			UNION ALL
 			SELECT clock_timestamp() + min(greatest(iasql_internal.setting('consistency_window')::interval - make_interval(secs => greatest(coalesce($2 - elapsed, 0), 0)), '1 second'))
 			FROM public.iasql_operations WHERE account = $1 AND ended IS NULL AND kind <> 'call'

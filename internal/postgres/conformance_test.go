@@ -111,7 +111,7 @@ func (f *conforming) open(t testing.TB) storetest.Store {
 	t.Helper()
 	var reset []string
 	tables := []string{"public.iasql_audit_log", "public.iasql_mode", "public.iasql_protection", "public.iasql_operations", "public.iasql_conflicts", "public.iasql_cycles",
-		"iasql_internal.record_state", "iasql_internal.garbage", "iasql_internal.imported", "iasql_internal.listing", "iasql_internal.lease", "iasql_internal.batch", "iasql_internal.batch_session",
+		"iasql_internal.hint", "iasql_internal.cloud_event", "iasql_internal.record_state", "iasql_internal.garbage", "iasql_internal.imported", "iasql_internal.listing", "iasql_internal.lease", "iasql_internal.batch", "iasql_internal.batch_session",
 		"iasql_internal.staged", "iasql_internal.staged_key", "iasql_internal.needed",
 		"iasql_internal.vault", "iasql_internal.vault_staged", "iasql_internal.cycle_details", "iasql_river.river_job"}
 	for _, table := range simulate.Tables() {
@@ -402,12 +402,24 @@ func (r *real) Pass(ctx context.Context, d time.Duration) error {
 	seconds := strconv.Itoa(int(d.Seconds()))
 	_, err := r.admin.Exec(ctx, strings.ReplaceAll(`
 		UPDATE iasql_internal.record_state SET next_attempt_at = next_attempt_at - interval '? seconds';
-		UPDATE iasql_internal.listing SET tried = tried - interval '? seconds', changed = changed - interval '? seconds';
+		UPDATE iasql_internal.listing SET tried = tried - interval '? seconds', changed = changed - interval '? seconds', listed = listed - interval '? seconds';
+		UPDATE iasql_internal.hint SET due = due - interval '? seconds';
+		UPDATE iasql_internal.cloud_event SET at = at - interval '? seconds';
 		UPDATE public.iasql_audit_log SET ts = ts - interval '? seconds';
 		UPDATE iasql_internal.garbage SET next_attempt_at = next_attempt_at - interval '? seconds';
 		UPDATE public.iasql_operations SET started = started - interval '? seconds', ended = ended - interval '? seconds';
 		UPDATE iasql_internal.lease SET elapsed = elapsed + ?`, "?", seconds))
 	r.Advance(d) // what an account's own time says has been written by, stays
+	return err
+}
+
+func (r *real) Tell(ctx context.Context, h store.Hint, ago time.Duration) error {
+	_, err := r.admin.Exec(ctx, `
+		WITH e AS (
+			INSERT INTO iasql_internal.cloud_event (account, id, region, service, call, at, actor)
+			VALUES ($1, gen_random_uuid()::text, $3, 'sim.amazonaws.com', 'Change', clock_timestamp() - make_interval(secs => $6), 'ana') RETURNING id)
+		INSERT INTO iasql_internal.hint (account, event, table_name, region, column_name, value)
+		SELECT $1, id, $2, $3, nullif($4, ''), nullif($5, '') FROM e`, h.Scope.Account, h.Table, h.Scope.Region, h.Column, h.Value, ago.Seconds())
 	return err
 }
 

@@ -53,6 +53,9 @@ func (d *Database) pullGroup(ctx context.Context, lease store.Lease, pulls []sto
 		holdRules(batch, lease)
 		batch.Queue(fmt.Sprintf(`SET LOCAL lock_timeout = %d`, cmp.Or(d.lockWait, pullLockWait).Milliseconds()))
 		batch.Queue(`SET CONSTRAINTS ALL DEFERRED`)
+		if lease.Events {
+			batch.Queue(markAudit)
+		}
 	}
 	err := d.fencedAfter(ctx, lease, []string{t.Name}, holdAccount(t, pulls[0].Action, lease.Account), first, func(tx pgx.Tx) error {
 		if err := d.writePulls(ctx, tx, pulls, results); err != nil {
@@ -60,9 +63,12 @@ func (d *Database) pullGroup(ctx context.Context, lease store.Lease, pulls []sto
 		}
 		batch := &pgx.Batch{}
 		batch.Queue(`SET CONSTRAINTS ALL IMMEDIATE`)
-		if err := d.queueSettlements(batch, settlementsOf(pulls, results)); err != nil {
+		queueAttribution(batch, lease, pulls)
+		settlements := settlementsOf(pulls, results)
+		if err := d.queueSettlements(batch, settlements); err != nil {
 			return err
 		}
+		queueConflictActors(batch, lease, settlements)
 		holdRules(batch, lease)
 		return fenceError(tx.SendBatch(ctx, batch).Close())
 	})

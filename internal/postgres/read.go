@@ -84,7 +84,7 @@ func (d *Database) Settings(ctx context.Context, account string) (store.Settings
 
 // settings reads the settings, the rules and the tables, and who has locked those.
 func (d *Database) settings(ctx context.Context, account string) (s store.Settings, locks []tableLock, err error) {
-	s.Imported = map[string]bool{}
+	s.Imported, s.Watched = map[string]bool{}, map[string]bool{}
 	batch := &pgx.Batch{}
 	// First the version: rules that come up in between are those of a later one.
 	queueVersion(batch, &s.Version)
@@ -95,11 +95,18 @@ func (d *Database) settings(ctx context.Context, account string) (s store.Settin
 		       (SELECT value FROM public.iasql_settings WHERE name = 'max_delete_ratio')::double precision,
 		       (SELECT value FROM public.iasql_settings WHERE name = 'delete_ratio_floor')::integer,
 		       extract(epoch FROM (SELECT value FROM public.iasql_settings WHERE name = 'consistency_window')::interval)::double precision,
-		       extract(epoch FROM (SELECT value FROM public.iasql_settings WHERE name = 'max_staleness')::interval)::double precision`).
+		       extract(epoch FROM (SELECT value FROM public.iasql_settings WHERE name = 'max_staleness')::interval)::double precision,
+		       extract(epoch FROM (SELECT value FROM public.iasql_settings WHERE name = 'watched_staleness')::interval)::double precision,
+		       EXISTS (SELECT FROM iasql_internal.event_source s WHERE s.account = $1) OR EXISTS (SELECT FROM iasql_internal.event_source_region r WHERE r.of_account = $1),
+		       ARRAY(SELECT w.region FROM iasql_internal.watched($1) w)`, account).
 		QueryRow(func(row pgx.Row) error {
-			var window, staleness float64
-			err := row.Scan(&s.HoldConflicts, &s.Deletes.Max, &s.Deletes.Ratio, &s.Deletes.Floor, &window, &staleness)
-			s.ConsistencyWindow, s.MaxStaleness = duration(window), duration(staleness)
+			var window, staleness, watched float64
+			var regions []string
+			err := row.Scan(&s.HoldConflicts, &s.Deletes.Max, &s.Deletes.Ratio, &s.Deletes.Floor, &window, &staleness, &watched, &s.Events, &regions)
+			s.ConsistencyWindow, s.MaxStaleness, s.WatchedStaleness = duration(window), duration(staleness), duration(watched)
+			for _, region := range regions {
+				s.Watched[region] = true
+			}
 			return err
 		})
 	batch.Queue(`SELECT table_name FROM iasql_internal.imported WHERE account = $1`, account).

@@ -14,6 +14,7 @@ import (
 func (d *Database) Settle(ctx context.Context, lease store.Lease, settlements []store.Settlement) error {
 	return d.fencedBatch(ctx, lease, nil, func(batch *pgx.Batch) error {
 		err := d.queueSettlements(batch, settlements)
+		queueConflictActors(batch, lease, settlements)
 		holdRules(batch, lease)
 		return err
 	})

@@ -140,6 +140,9 @@ func (d *Database) queueOutcomes(batch *pgx.Batch, account string, outcomes []st
 		states  []store.Settlement
 	)
 	for _, o := range outcomes {
+		if len(o.Requests) > 0 {
+			batch.Queue(ownRequests, o.Requests)
+		}
 		if o.ByName { // of other calls the subject may not be known
 			secrets := o.Subject.Table.ColumnFlags().WriteOnly
 			batch.Queue(`UPDATE public.iasql_operations SET columns = columns - $2::text[] WHERE id = ANY ($1)`, o.IDs, secrets)

@@ -77,7 +77,9 @@ type listingKey struct {
 type listingRow struct {
 	store.Listing
 	tried, changed time.Duration
-	news           bool // ever
+	news           bool          // ever
+	listed         time.Duration // when the last complete one began
+	complete       bool          // there was one
 }
 
 type opRow struct {
@@ -114,6 +116,8 @@ type database struct {
 	conflicts  []*conflictRow
 	ops        []*opRow
 	listings   map[listingKey]*listingRow
+	hints      []*hintRow // that are to be looked into
+	nextHint   int64
 	found      map[decide.RecordRef]time.Duration // when an engine last inserted the record
 	fence      int64
 	lastBatch  int64
@@ -236,9 +240,14 @@ func (db *database) keyOf(t *modules.Table, id int64) (string, bool) {
 }
 
 func (db *database) settings() store.Settings {
-	s := store.Settings{Rules: modes.New(db.rules), Version: db.ruled(), HoldConflicts: db.hold, Protection: maps.Clone(db.protection), AskDrift: db.askDrift, Deletes: db.limits, ConsistencyWindow: window, MaxStaleness: staleness, Imported: map[string]bool{}}
+	s := store.Settings{Rules: modes.New(db.rules), Version: db.ruled(), HoldConflicts: db.hold, Protection: maps.Clone(db.protection), AskDrift: db.askDrift, Deletes: db.limits, ConsistencyWindow: window, MaxStaleness: staleness, Imported: map[string]bool{}, Watched: map[string]bool{}, WatchedStaleness: 4 * staleness, Events: db.w.events}
 	for t := range db.imported {
 		s.Imported[t] = true
+	}
+	for _, region := range append(regions, "") {
+		if db.w.watched {
+			s.Watched[region] = true
+		}
 	}
 	return s
 }
@@ -529,6 +538,9 @@ func (db *database) listed(lease store.Lease, ended, gone []store.Listing) error
 		}
 		r.tried, r.Rules, r.Denied, r.Partly, r.Within = db.w.now-l.Age, l.Rules, l.Denied, l.Partly, l.Within
 		r.Complete = r.Complete || l.Complete
+		if l.Complete {
+			r.listed, r.complete = r.tried, true
+		}
 		if l.Denied == "" || l.Partly {
 			r.Objects = l.Objects
 		}

@@ -4,7 +4,7 @@
 // seed, runs as fast as the processor goes, and can be replayed and shrunk.
 //
 // [Run] makes the schedule of a seed, plays it, and returns the first
-// violation of a rule of the design (R1…R25) as an error that holds a shrunk
+// violation of a rule of the design (R1…R26) as an error that holds a shrunk
 // schedule.
 //
 //	schedule.go   what happens: a list of actions made from the seed
@@ -14,6 +14,7 @@
 //	database.go   the database, with the semantics of package postgres: what is read
 //	write.go      what engines write to it
 //	store.go      that database alone, as a store.Store; package storetest compares it
+//	hints.go      what events of the cloud tell, and which come
 //	cloud.go      an eventually consistent cloud, and its resources
 //	request.go    objects that are made by requests, which go on after their answer
 //	engine.go     that database in a world: counts, kills, delays and interleaves calls

@@ -457,3 +457,23 @@ func (r *run) write(what string, f func() error) error {
 	}
 	return r.after()
 }
+
+// Hints implements store.Store.
+func (r *run) Hints(context.Context, string) ([]store.Hint, error) {
+	err := r.boundary("Hints")
+	return r.w.db.hintsDue(), err
+}
+
+// Looked implements store.Store.
+func (r *run) Looked(_ context.Context, lease store.Lease, looked []store.Look) error {
+	return r.write("Looked", func() error { return r.w.db.looked(lease, looked) })
+}
+
+// Named implements store.Store.
+func (r *run) Named(_ context.Context, t *modules.Table, scope modules.Scope, column string, values []string) ([]store.Named, error) {
+	r.touches(t)
+	if err := r.boundary("Named " + t.Name); err != nil {
+		return nil, err
+	}
+	return r.w.db.having(t, scope, column, values), nil
+}

@@ -23,7 +23,8 @@ const (
 	CloudCreate Do = "CloudCreate"
 	CloudEdit   Do = "CloudEdit"
 	CloudRemove Do = "CloudRemove"
-	Rule        Do = "Rule" // puts a rule of iasql_mode in force
+	Forge       Do = "Forge" // an event of what has not happened
+	Rule        Do = "Rule"  // puts a rule of iasql_mode in force
 	Unrule      Do = "Unrule"
 	Policy      Do = "Policy"  // of conflicts
 	Protect     Do = "Protect" // a record or a table, or lifts that
@@ -78,7 +79,8 @@ type Schedule struct {
 	Slow        bool // deletions take time
 	MaxDeletes  int
 	Ratio       float64
-	Rows        int // objects there from the start
+	Rows        int  // objects there from the start
+	Events      bool // of what others change in the cloud some come, late or twice, and some that are forged
 	Actions     []Action
 }
 
@@ -109,6 +111,9 @@ func NewSchedule(seed uint64) *Schedule {
 	if rng.IntN(6) == 0 {
 		s.Ratio = 0.4
 	}
+	if s.Events = rng.IntN(3) > 0; s.Events {
+		g.forged = pick(rng, 0, 0.05, 0.2)
+	}
 	if rng.IntN(5) > 0 {
 		s.Actions = append(s.Actions, Action{Do: Cycle, Seed: rng.Uint64()})
 	}
@@ -125,9 +130,9 @@ func NewSchedule(seed uint64) *Schedule {
 func pick[T any](rng *rand.Rand, list ...T) T { return list[rng.IntN(len(list))] }
 
 type generator struct {
-	rng                                                         *rand.Rand
-	faults, stale, kills, inside, rules, open, removes, batches float64
-	only                                                        int
+	rng                                                                 *rand.Rand
+	faults, stale, kills, inside, rules, open, removes, batches, forged float64
+	only                                                                int
 }
 
 func (g *generator) next(depth int) Action {
@@ -145,6 +150,8 @@ func (g *generator) next(depth int) Action {
 		a.Seed, a.Faults, a.Stale = rng.Uint64(), g.faults, g.stale
 	case rng.Float64() < g.removes:
 		a.Do = Remove
+	case g.forged > 0 && rng.Float64() < g.forged:
+		a.Do = Forge
 	case n < 14:
 		a.Do = Insert
 	case n < 30:
@@ -253,7 +260,7 @@ func (g *generator) cycle(depth int) Action {
 // String spells the schedule as Go, to be pasted into a test.
 func (s *Schedule) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "&Schedule{Seed: %d, Constrained: %t, Slow: %t, MaxDeletes: %d, Ratio: %g, Rows: %d, Actions: []Action{\n", s.Seed, s.Constrained, s.Slow, s.MaxDeletes, s.Ratio, s.Rows)
+	fmt.Fprintf(&b, "&Schedule{Seed: %d, Constrained: %t, Slow: %t, MaxDeletes: %d, Ratio: %g, Rows: %d, Events: %t, Actions: []Action{\n", s.Seed, s.Constrained, s.Slow, s.MaxDeletes, s.Ratio, s.Rows, s.Events)
 	for i := range s.Actions {
 		fmt.Fprintf(&b, "\t%s,\n", s.Actions[i].spell("\t"))
 	}

@@ -416,3 +416,27 @@ func (s *Store) Listed(_ context.Context, lease store.Lease, ended, gone []store
 func (s *Store) Imported(_ context.Context, lease store.Lease, names []string) error {
 	return s.w.db.importedFor(lease, names)
 }
+
+// Tell has an event come that hints at a place, from so long ago.
+func (s *Store) Tell(_ context.Context, hint store.Hint, ago time.Duration) error {
+	s.w.db.tell(hint, s.w.now-ago, s.w.now)
+	return nil
+}
+
+// Hints implements [store.Store].
+func (s *Store) Hints(_ context.Context, of string) ([]store.Hint, error) {
+	if of != account {
+		return nil, nil
+	}
+	return s.w.db.hintsDue(), nil
+}
+
+// Looked implements [store.Store].
+func (s *Store) Looked(_ context.Context, lease store.Lease, looked []store.Look) error {
+	return s.w.db.looked(lease, looked)
+}
+
+// Named implements [store.Store].
+func (s *Store) Named(_ context.Context, t *modules.Table, scope modules.Scope, column string, values []string) ([]store.Named, error) {
+	return s.w.db.having(t, scope, column, values), nil
+}

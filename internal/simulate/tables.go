@@ -67,7 +67,7 @@ var (
 			text("spec", func(c *modules.Column) { c.Equal = strings.EqualFold }),
 		},
 	}
-	tables   = []*modules.Table{net, host, name, job}
+	tables   = told(net, host, name, job)
 	registry = newRegistry()
 )
 
@@ -111,3 +111,11 @@ func value(column string, pick int) modules.Value {
 }
 
 func ref(t *modules.Table, id int64) decide.RecordRef { return decide.RecordRef{Table: t.Name, ID: id} }
+
+// told says of tables that the cloud tells of calls that change their objects.
+func told(tables ...*modules.Table) []*modules.Table {
+	for _, t := range tables {
+		t.Touches = []modules.Touch{{Source: "sim.amazonaws.com", Name: "Change", At: []string{"requestParameters.id"}}}
+	}
+	return tables
+}

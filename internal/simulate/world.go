@@ -22,6 +22,8 @@ type world struct {
 
 	constrained   bool
 	slow          bool // deletions take time
+	events        bool // the cloud tells of what others change
+	watched       bool // and the engine relies on that
 	trackedTables map[string]bool
 	ruled         bool            // there was ever a rule or a protection
 	touched       map[string]bool // tables whose objects others than engines have changed
@@ -58,7 +60,7 @@ func (w *world) trace(format string, args ...any) {
 }
 
 func newWorld(s *Schedule) *world {
-	w := &world{now: time.Hour, constrained: s.Constrained, slow: s.Slow, trackedTables: map[string]bool{}, touched: map[string]bool{}, importedOnce: map[string]bool{}, listedOnce: map[objectKey]int{}, deniedOnce: map[objectKey]bool{}}
+	w := &world{now: time.Hour, constrained: s.Constrained, slow: s.Slow, events: s.Events, watched: s.Events && s.Seed%3 > 0, trackedTables: map[string]bool{}, touched: map[string]bool{}, importedOnce: map[string]bool{}, listedOnce: map[objectKey]int{}, deniedOnce: map[objectKey]bool{}}
 	w.db, w.cloud = newDatabase(w), newCloud(w)
 	w.check = newChecker(w)
 	w.db.limits.Max, w.db.limits.Ratio = s.MaxDeletes, s.Ratio
@@ -122,8 +124,14 @@ func (w *world) do(a *Action) {
 		w.touched[tables[a.A%len(tables)].Name] = true
 		if list := w.cloud.all(tables[a.A%len(tables)]); len(list) > 0 {
 			o := list[a.B%len(list)]
-			w.trace("   %s: %v", o.key, w.cloud.remove(o))
+			err := w.cloud.remove(o)
+			w.trace("   %s: %v", o.key, err)
+			if err == nil {
+				w.notify(o.table, o.scope, o.key, a)
+			}
 		}
+	case Forge:
+		w.forge(a)
 	case Rule:
 		w.ruled = true
 		w.rule(a)
@@ -361,6 +369,9 @@ func (w *world) cloudCreate(a *Action) {
 	if w.history != nil && err == nil {
 		w.trace("   cloud %s %v", o.key, o.now())
 	}
+	if err == nil {
+		w.notify(o.table, o.scope, o.key, a)
+	}
 }
 
 func (w *world) cloudEdit(a *Action) {
@@ -388,6 +399,9 @@ func (w *world) cloudEdit(a *Action) {
 	}
 	err := w.cloud.update(o, modules.Row{c.Name: v}, nil)
 	w.trace("   cloud %s.%s = %v: %v", o.key, c.Name, v, err)
+	if err == nil {
+		w.notify(o.table, o.scope, o.key, a)
+	}
 }
 
 func (w *world) rule(a *Action) {

@@ -4,5 +4,6 @@
 //
 //	store.go    what a cycle asks of its store
 //	lease.go    the right to run cycles of an account, and what it is given back with
+//	hints.go    where events of the cloud say that something has changed
 //	records.go  what is read and written: settings, matches, outcomes, pulls, settlements
 package store

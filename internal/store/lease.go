@@ -18,6 +18,9 @@ type Lease struct {
 	// Rules is the version of the rules that the cycle decides by
 	// ([Settings.Version]), "" while it has not read them.
 	Rules string
+	// Events: events of the cloud are read, so that what was found in the cloud is
+	// attributed to whom they tell ([Settings.Events]).
+	Events bool
 	// Reviewed: a person has seen the plan, so that R7 does not stop it.
 	Reviewed bool
 }
@@ -45,6 +48,7 @@ type Report struct {
 	Steps   []decide.Step // of a read-only cycle
 	Stopped string        // why R7 stopped the cycle, "" if it did not
 	More    bool          // there may be more to do at once, by another cycle
+	List    bool          // events hint at what a full cycle has to list
 	Locked  bool          // something is to be done with tables that are locked
 }
 

@@ -30,7 +30,13 @@ type Settings struct {
 	// MaxStaleness is how old the newest listing of what does not change may become;
 	// 0: it is listed by every full cycle.
 	MaxStaleness time.Duration
-	Imported     map[string]bool // by table
+	// Watched are the regions of whose changes events of the cloud tell now, "" for what an
+	// account has once; WatchedStaleness is their MaxStaleness. Events: some are read, be it
+	// of other regions, or not reliably.
+	Watched          map[string]bool
+	WatchedStaleness time.Duration
+	Events           bool
+	Imported         map[string]bool // by table
 }
 
 // Listing is what is remembered of the listings of a table in a scope.
@@ -94,6 +100,9 @@ type Outcome struct {
 	// sent secrets.
 	ByName bool
 	State  *decide.State // what to remember of the record; nil leaves it
+	// Requests are what the cloud calls the requests of the operation, where events of the
+	// cloud are read: those of these tell nothing new.
+	Requests []string
 }
 
 // Pull is a write to a record.

@@ -20,6 +20,7 @@ type Store interface {
 	References
 	IntentLog
 	Records
+	Hints
 }
 
 // Catalog says what there is to be looked at, and by which rules.

@@ -35,15 +35,8 @@ type cadence struct {
 // listed where: what is due, and with it the tables that it refers to, whose new
 // objects it may name.
 func (c *cycle) readListings(ctx context.Context) error {
-	list, err := c.Store.Listings(ctx, c.lease.Account)
+	err := c.readKnown(ctx)
 	if err != nil {
-		return fmt.Errorf("read when tables were listed: %w", err)
-	}
-	c.cadence.known = make(map[place]store.Listing, len(list))
-	for _, l := range list {
-		c.cadence.known[place{l.Table, l.Scope}] = l
-	}
-	if c.cadence.within, err = c.readWithin(ctx); err != nil {
 		return err
 	}
 	due, there, regions := map[place]bool{}, map[place]bool{}, map[string][]string{}
@@ -56,6 +49,10 @@ func (c *cycle) readListings(ctx context.Context) error {
 		for _, scope := range c.scopesIn(t, regions[t.Provider]) {
 			at := place{t.Name, scope}
 			there[at] = true
+			if len(c.hinted[at]) > 0 && !due[at] && !c.isDue(at) {
+				due[at] = true // by itself: of what it refers to events tell as well
+				continue
+			}
 			if due[at] = due[at] || c.isDue(at); due[at] {
 				for _, name := range t.Parents() {
 					if parent := c.Registry.Table(name); parent != nil {
@@ -77,6 +74,20 @@ func (c *cycle) readListings(ctx context.Context) error {
 	return nil
 }
 
+// readKnown reads what is remembered of listings.
+func (c *cycle) readKnown(ctx context.Context) error {
+	list, err := c.Store.Listings(ctx, c.lease.Account)
+	if err != nil {
+		return fmt.Errorf("read when tables were listed: %w", err)
+	}
+	c.cadence.known = make(map[place]store.Listing, len(list))
+	for _, l := range list {
+		c.cadence.known[place{l.Table, l.Scope}] = l
+	}
+	c.cadence.within, err = c.readWithin(ctx)
+	return err
+}
+
 // within returns the scope in which a table is listed whose objects one of that scope
 // may name.
 func within(t *modules.Table, scope modules.Scope) modules.Scope {
@@ -92,7 +103,17 @@ func (c *cycle) isDue(at place) bool {
 		return slices.Contains(c.Only, at.table)
 	}
 	l, known := c.cadence.known[at]
-	return !known || !c.looksAsBefore(at) || due(&l, c.settings.Version, c.settings.MaxStaleness, c.Rest)
+	return !known || !c.looksAsBefore(at) || due(&l, c.settings.Version, c.staleness(at), c.Rest)
+}
+
+// staleness is how old the newest listing of a place may become: where events tell of
+// changes, older than elsewhere.
+func (c *cycle) staleness(at place) time.Duration {
+	limit := c.settings.MaxStaleness
+	if limit == 0 || !c.settings.Watched[at.scope.Region] || len(c.Registry.Table(at.table).Touches) == 0 {
+		return limit
+	}
+	return max(limit, c.settings.WatchedStaleness)
 }
 
 // soonest is how long what was listed is left alone, unless somebody waits.
@@ -143,7 +164,8 @@ func (c *cycle) lists(at place) bool { return c.cadence.due == nil || c.cadence.
 // whether something may not that might before.
 func (c *cycle) listed(l *listing, begun time.Time, unread *modules.Unread) (news bool) {
 	ended := store.Listing{Table: l.table.Name, Scope: l.scope, Age: time.Since(begun), Complete: unread == nil || !unread.Whole(),
-		Objects: l.seen.objects, News: l.seen.news, Rules: c.lease.Rules, Within: c.cadence.within[l.table.Name].digest()}
+		// What events have told is no reason to list more often.
+		Objects: l.seen.objects, News: l.seen.news && len(c.hinted[place{l.table.Name, l.scope}]) == 0, Rules: c.lease.Rules, Within: c.cadence.within[l.table.Name].digest()}
 	if unread != nil {
 		ended.Denied, ended.Partly = unread.Error(), true
 		news = c.cadence.known[place{l.table.Name, l.scope}].Denied != ended.Denied

@@ -21,7 +21,8 @@ type journal struct {
 	intent decide.Intent
 	lock   gosync.Mutex
 	ids    []int64
-	err    error // a refusal or a failure of the log itself
+	asked  []string // what the cloud calls the requests
+	err    error    // a refusal or a failure of the log itself
 }
 
 // Begin implements [modules.Journal].
@@ -38,6 +39,13 @@ func (j *journal) Begin(ctx context.Context, call modules.Call) (func(error), er
 	j.ids = append(j.ids, id)
 	j.c.report.count(func(r *store.Report) { r.Calls++ })
 	return func(error) {}, nil
+}
+
+// requested notes what the cloud calls a request.
+func (j *journal) requested(request string) {
+	j.lock.Lock()
+	defer j.lock.Unlock()
+	j.asked = append(j.asked, request)
 }
 
 // leastToSend is how long a call may always wait for its turn. A window that is
@@ -81,13 +89,16 @@ func (c *cycle) call(ctx context.Context, r *running, ops map[*decide.Op]*runnin
 	if r.request != "" {
 		ctx = modules.WithNoted(ctx, r.request)
 	}
+	if c.lease.Events {
+		ctx = modules.WithRequests(ctx, j.requested)
+	}
 	object, err := c.traced(ctx, j, func(ctx context.Context) (modules.Row, error) { return c.send(ctx, r, ops, j.intent) })
 	if err != nil && j.err != nil && len(j.ids) == 0 && (errors.Is(j.err, store.ErrRefused) || errors.Is(j.err, store.ErrLeaseLost)) {
 		r.ending = refused
 		return
 	}
 	r.ending, r.outcome = called, store.Outcome{Intent: j.intent, Subject: r.Subject}
-	r.outcome.IDs = j.ids
+	r.outcome.IDs, r.outcome.Requests = j.ids, j.asked
 	if err == nil {
 		c.succeed(r, object)
 		return

@@ -33,6 +33,7 @@ type cycle struct {
 	refused   map[decide.RecordRef]bool // by the intent log: not to be tried again in this cycle
 	waits     []decide.Waiting          // of this pass: replacements that a staged record would have to follow
 	cadence   cadence
+	hinted    map[place][]*hint // what the listing of this cycle is to look into
 	ignored   ignored
 	memo      modules.Memo // of the listings of this cycle
 	preempt   preemption
@@ -40,7 +41,7 @@ type cycle struct {
 }
 
 func newCycle(e *Engine, lease store.Lease, kind store.Kind) *cycle {
-	c := &cycle{Engine: e, lease: lease, kind: kind, doubts: newDoubts(), destroyed: decide.Tally{}, refused: map[decide.RecordRef]bool{}, preempt: newPreemption()}
+	c := &cycle{Engine: e, lease: lease, kind: kind, doubts: newDoubts(), destroyed: decide.Tally{}, refused: map[decide.RecordRef]bool{}, hinted: map[place][]*hint{}, preempt: newPreemption()}
 	c.preempt.push = c.pushMeanwhile
 	return c
 }
@@ -80,13 +81,21 @@ func (c *cycle) run(ctx context.Context) error {
 			return err
 		}
 	}
-	var steps []decide.Step
+	steps, err := c.look(ctx)
+	if err != nil {
+		return err
+	}
 	if c.kind == store.Full {
 		listed, err := c.list(ctx)
 		if err != nil {
 			return err
 		}
-		steps = listed
+		// What is listed as well is decided by the listing.
+		steps = slices.DeleteFunc(steps, func(step decide.Step) bool { return c.lists(place{step.Subject.Table.Name, step.Subject.Scope}) })
+		steps = append(steps, listed...)
+		if err := c.endHinted(ctx); err != nil {
+			return err
+		}
 	}
 	for begun := time.Now(); ; steps = nil {
 		passes := c.report.pass()

@@ -11,6 +11,7 @@
 //	cycle.go     drives what follows
 //	prepare.go   which tables are there, which rules hold, what engines did lately
 //	recover.go   what became of the calls in doubt? (R6)
+//	look.go      where do events of the cloud hint at changes? (R26)
 //	  ┌─────────────────────────── a pass ──────────────────────────────────────┐
 //	  │ snapshot.go   what is due: pending changes, states, deposed objects     │
 //	  │ claim.go      does another record own the object?                       │
@@ -29,8 +30,9 @@
 // A full cycle lists the cloud before its first pass, and takes the pushes that the
 // listing asks for into that:
 //
-//	prepare.go ─► recover.go ─► list.go ─► the passes
+//	prepare.go ─► recover.go ─► look.go ─► list.go ─► the passes
 //
+//	look.go      where events of the cloud hint at changes (a push cycle looks there, too)
 //	cadence.go   which tables are due, and where
 //	list.go      every table, parents first; every scope of it side by side
 //	within.go    tables that are listed within some parents only
@@ -50,7 +52,7 @@
 //
 // Calls run forward in the order
 //
-//	cycle, prepare, recover, list, cadence, within, preempt, match, snapshot, claim, observe, decide,
+//	cycle, prepare, recover, look, list, cadence, within, preempt, match, snapshot, claim, observe, decide,
 //	follow, pull, plan, guard, apply, call, outcome, settle, subject, doubt, catalog,
 //	report, span, engine
 //
@@ -68,7 +70,7 @@
 //
 // # Promises
 //
-// The comments name the rules of docs/design.md (R1…R24) where they are kept:
+// The comments name the rules of docs/design.md (R1…R26) where they are kept:
 //
 //   - A user's change is settled when the cycle has seen both sides agree on
 //     it, and only the very audit rows the cycle had read are marked (R2).

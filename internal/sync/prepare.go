@@ -16,7 +16,7 @@ func (c *cycle) prepare(ctx context.Context) (err error) {
 	if c.settings, err = c.Store.Settings(ctx, c.lease.Account); err != nil {
 		return fmt.Errorf("read the installed tables, settings and modes: %w", err)
 	}
-	c.lease.Rules = c.settings.Version
+	c.lease.Rules, c.lease.Events = c.settings.Version, c.settings.Events
 	names := make([]string, len(c.settings.Tables))
 	locked := map[string]error{}
 	for i, t := range c.settings.Tables {

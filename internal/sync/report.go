@@ -103,7 +103,7 @@ func (r *report) add(other *store.Report) {
 		to.Settled += other.Settled
 		to.Failed += other.Failed
 		to.Errors = append(to.Errors, other.Errors[:min(len(other.Errors), store.MaxErrors-len(to.Errors))]...)
-		to.Locked = to.Locked || other.Locked
+		to.Locked, to.List = to.Locked || other.Locked, to.List || other.List
 		if to.Stopped == "" {
 			to.Stopped = other.Stopped
 		}

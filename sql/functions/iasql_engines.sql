@@ -8,6 +8,9 @@ SELECT e.id AS engine, e.version, e.host, e.started_at AS connected_at,
                            CASE WHEN b.opened_at < clock_timestamp() - iasql_internal.setting('batch_timeout')::interval
                                 THEN format(' (abandoned? CALL iasql_join(%L), then CALL iasql_rollback(true), closes it)', coalesce(b.name, b.id::text)) END), '' ORDER BY b.id)
                     FROM iasql_internal.batch b WHERE b.closed_at IS NULL), '')
+       || coalesce((SELECT string_agg(format('; reads events of %s (%s)', s.account, coalesce(iasql_internal.source_trouble(s), 'ok')), '' ORDER BY s.account, s.name)
+                    FROM iasql_internal.event_source s WHERE s.holder = e.id AND s.held_until > clock_timestamp()
+                      AND ((SELECT iasql_internal.seen_accounts()) IS NULL OR s.account = ANY ((SELECT iasql_internal.seen_accounts())::text[]))), '')
        || coalesce((SELECT '; ' || string_agg(w.what, '; ') FROM iasql_internal.in_the_way() w (what)), '') AS doing
 FROM iasql_internal.engine e
 WHERE iasql_internal.engine_alive(e);
@@ -20,5 +23,5 @@ BEGIN ATOMIC
     SELECT c.engine, c.version, c.host, c.connected_at, c.doing FROM iasql_internal.connected c ORDER BY c.connected_at;
 END;
 COMMENT ON FUNCTION public.iasql_engines() IS
-$$The engines connected now, what they are doing, and who holds locks that are in their way.
+$$The engines connected now, what they are doing, which sources of events they read, and who holds locks that are in their way.
 Sample: SELECT * FROM iasql_engines()$$;

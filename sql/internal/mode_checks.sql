@@ -68,7 +68,7 @@ BEGIN
                 wants := 'an interval between 0 seconds and 1 hour';
                 span := NEW.value::interval;
                 IF span < '0' OR span > '1 hour' THEN RAISE numeric_value_out_of_range; END IF;
-            WHEN 'max_staleness' THEN
+            WHEN 'max_staleness', 'watched_staleness' THEN
                 wants := 'an interval between 0 seconds and 1 day';
                 span := NEW.value::interval;
                 IF span < '0' OR span > '1 day' THEN RAISE numeric_value_out_of_range; END IF;

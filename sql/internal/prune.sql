@@ -52,12 +52,23 @@ BEGIN
     full_ := full_ OR n = most;
     -- Permits that their transaction has not used; nobody else can use them.
     DELETE FROM iasql_internal.permit p WHERE p.xid <> pg_current_xact_id();
+    -- Events are for looking and for naming who it was; both is done within hours. The audit log keeps what they told.
+    DELETE FROM iasql_internal.cloud_event e WHERE (e.account, e.id) IN (
+        SELECT k.account, k.id FROM iasql_internal.cloud_event k WHERE k.received < now() - interval '6 hours' LIMIT most);
+    GET DIAGNOSTICS n = ROW_COUNT;
+    total := total + n;
+    full_ := full_ OR n = most;
+    DELETE FROM iasql_internal.own_request r WHERE r.id IN (
+        SELECT k.id FROM iasql_internal.own_request k WHERE k.at < now() - interval '1 day' LIMIT most);
+    GET DIAGNOSTICS n = ROW_COUNT;
+    total := total + n;
+    full_ := full_ OR n = most;
     PERFORM iasql_internal.fold_rules_changes();
     UPDATE iasql_internal.pruning p SET last_run = CASE WHEN full_ THEN '-infinity' ELSE clock_timestamp() END;
     RETURN total;
 END
 $$;
-COMMENT ON FUNCTION iasql_internal.prune(bigint) IS 'Deletes what is older than the setting audit_retention: settled audit rows, resolved conflicts, ended operations and cycles, answered requests; returns how many rows.';
+COMMENT ON FUNCTION iasql_internal.prune(bigint) IS 'Deletes what is older than the setting audit_retention: settled audit rows, resolved conflicts, ended operations and cycles, answered requests; and events after a few hours; returns how many rows.';
 
 CREATE OR REPLACE FUNCTION iasql_internal.prune_hourly() RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$

@@ -12,7 +12,7 @@ import (
 var (
 	// forReaders are the platform's functions in schema public that only read.
 	forReaders = []string{"iasql_apply", "iasql_as_of", "iasql_console_token", "iasql_create_review", "iasql_engines", "iasql_get_errors", "iasql_get_sql_for_transaction",
-		"iasql_drift", "iasql_get_sql_since", "iasql_help", "iasql_history", "iasql_mode_explain", "iasql_mode_of", "iasql_modules_installed", "iasql_modules_list",
+		"iasql_changes_by", "iasql_drift", "iasql_get_sql_since", "iasql_help", "iasql_history", "iasql_mode_explain", "iasql_mode_of", "iasql_modules_installed", "iasql_modules_list",
 		"iasql_preview", "iasql_preview_apply", "iasql_preview_hash", "iasql_preview_sync", "iasql_ready", "iasql_sync", "iasql_version", "iasql_wait_for", "iasql_wait_for_all"}
 	// forUsers are those that act.
 	forUsers = []string{"iasql_adopt", "iasql_approve", "iasql_begin", "iasql_commit", "iasql_forget", "iasql_install", "iasql_join", "iasql_protect", "iasql_unprotect", "iasql_retry", "iasql_rollback", "iasql_sync_now", "iasql_types", "iasql_undo", "iasql_uninstall"}

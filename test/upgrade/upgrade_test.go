@@ -257,7 +257,7 @@ func keptRows(t *testing.T, url string) string {
 		`SELECT id, name, created_at FROM bucket`, `SELECT id, group_id, vpc_id FROM security_group`,
 		`SELECT id, security_group_rule_id, security_group_id FROM security_group_rule`,
 		`SELECT table_name, mode FROM iasql_mode`, `SELECT name, account_id, is_default FROM aws_account`,
-		`SELECT region, is_enabled FROM aws_regions`, `SELECT name, value FROM iasql_settings WHERE name NOT IN ('max_staleness', 'read_share', 'drift', 'progress_timeout', 'required_approvals', 'approvers')`,
+		`SELECT region, is_enabled FROM aws_regions`, `SELECT name, value FROM iasql_settings WHERE name NOT IN ('max_staleness', 'watched_staleness', 'read_share', 'drift', 'progress_timeout', 'required_approvals', 'approvers')`,
 		`SELECT id, ts, "user", table_name, record_id, change_type, change, settled FROM iasql_audit_log WHERE "user" <> 'postgres'`,
 		`SELECT id, table_name, record_id, kind, service, action, result, key FROM iasql_operations`,
 		`SELECT table_name, record_id, state FROM iasql_status`,

@@ -30,6 +30,12 @@ type Table[T any] struct {
 	// See [modules.Table].
 	Optional, DestroyBeforeCreate, DefinesRegions, HoldsData bool
 	Made                                                     string
+	// Touches are calls that touch the table's objects besides those that the table makes
+	// itself, or with another place where they are named.
+	Touches []modules.Touch
+	// Kind is what the objects' ARNs have after the account, such as "cluster/", where one
+	// call tags objects of several tables.
+	Kind string
 
 	// List lists all objects, Get reads those with known identities.
 	List *Listing
@@ -202,7 +208,9 @@ func New[T any](c *aws.Clients, t Table[T]) *Resource {
 			return t.Home(ctx, s, pointer[T](v), row)
 		}
 	}
-	r.defects = r.bind(t.Updates, t.Token)
+	if r.defects = r.bind(t.Updates, t.Token); r.defects == nil {
+		r.description.Touches = r.touches(t.Touches, t.Kind)
+	}
 	return r
 }
 

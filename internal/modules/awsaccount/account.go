@@ -40,6 +40,33 @@ func describeAccount() *modules.Table {
 	}
 }
 
+// describeEventSource describes the table aws_event_source.
+func describeEventSource() *modules.Table {
+	return &modules.Table{
+		Name:     "aws_event_source",
+		Doc:      "Where the engine reads what others change in an account, and who they are: a queue of CloudTrail's events, or the bucket of a trail. Without one everything works, by listings alone.",
+		Provider: aws.Provider,
+		Columns: []modules.Column{
+			aws.AccountColumn(),
+			{Name: "name", Type: modules.TypeText, Required: true, Identity: true, Default: "'default'", Check: "name <> ''",
+				Doc: "What the source is called."},
+			{Name: "region", Type: modules.TypeText, Check: "region ~ '^[a-z]{2}(-[a-z]+)+-[0-9]+$'",
+				Doc: "The region whose events it has. NULL: those of all regions, which send theirs there."},
+			{Name: "queue", Type: modules.TypeText, Check: "queue ~ '^(https?://[^[:space:]]+/[0-9]+/|arn:aws[a-z-]*:sqs:[a-z0-9-]+:[0-9]{12}:)[A-Za-z0-9_-]{1,80}(\\.fifo)?$'",
+				Doc: "The queue of Amazon SQS that a rule of EventBridge sends to, by its URL or ARN. The engine deletes what it has read from it."},
+			{Name: "bucket", Type: modules.TypeText, Check: "bucket ~ '^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$'",
+				Doc: "The bucket that a trail of CloudTrail delivers its files to: complete, and minutes late."},
+			{Name: "prefix", Type: modules.TypeText, Required: true, Default: "''",
+				Doc: "What the names of the trail's files begin with, before AWSLogs/."},
+			{Name: "all_accounts", Type: modules.TypeBool, Required: true, Default: "false",
+				Doc: "Whether it has the events of other accounts in aws_account as well, as an organization's has. Else theirs are dropped."},
+			{Name: "is_enabled", Type: modules.TypeBool, Required: true, Default: "true",
+				Doc: "Whether the engine reads it."},
+		},
+		Checks: []string{"num_nonnulls(queue, bucket) = 1"},
+	}
+}
+
 // Querier is what [LoadCredentials] needs of a pool or a connection.
 type Querier interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row

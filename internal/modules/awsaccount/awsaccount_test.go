@@ -197,7 +197,7 @@ func TestOthersCannotReadSecrets(t *testing.T) {
 func TestDrop(t *testing.T) {
 	t.Parallel()
 	conn := connect(t)
-	exec(t, conn, "DROP TABLE aws_regions", "DROP TABLE aws_account", Module(aws.New(aws.Options{})).Drop)
+	exec(t, conn, "DROP TABLE aws_event_source", "DROP TABLE aws_regions", "DROP TABLE aws_account", Module(aws.New(aws.Options{})).Drop)
 	if got := query(t, conn, `SELECT p.proname::text FROM pg_proc AS p WHERE p.proname LIKE '%aws%'
 		UNION ALL SELECT c.relname::text FROM pg_class AS c WHERE c.relname LIKE '%aws%'`); got != "" {
 		t.Errorf("left over: %s", got)

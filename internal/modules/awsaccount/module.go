@@ -18,10 +18,10 @@ import (
 func Module(c *aws.Clients) *modules.Module {
 	return &modules.Module{
 		Name:       "aws_account",
-		Version:    3,
+		Version:    4,
 		Doc:        "AWS accounts, their credentials, and their regions.",
 		Resources:  []modules.Resource{newRegions(c)},
-		Settings:   []*modules.Table{describeAccount()},
+		Settings:   []*modules.Table{describeAccount(), describeEventSource()},
 		Migrations: map[int]string{0: before, 1: functions + first, 2: functions, 3: before},
 		Drop:       drop,
 	}

@@ -35,6 +35,9 @@ func newRegions(c *aws.Clients) *declare.Resource {
 		// DescribeRegions has no pages. Regions that are not opted in to are left out
 		// by AWS when it is not asked for all (page DescribeRegions), and here whatever
 		// the server does.
+		Touches: modules.Touches("account.amazonaws.com",
+			modules.Unnamed("EnableRegion", "DisableRegion"),
+		),
 		List: declare.Once(declare.Call((*ec2.Client).DescribeRegions, declare.With(&ec2.DescribeRegionsInput{AllRegions: awssdk.Bool(false)})), "Regions"),
 		Get:  declare.Search(),
 		Gone: func(r *ec2types.Region) bool { return awssdk.ToString(r.OptInStatus) == notOptedIn },

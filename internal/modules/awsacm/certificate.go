@@ -52,6 +52,10 @@ func newCertificate(c *aws.Clients) *declare.Resource {
 
 		// Left to itself, ListCertificates tells only of those with RSA keys of up to
 		// 2048 bits.
+		Touches: modules.Touches("acm.amazonaws.com",
+			modules.Response("certificateArn", "ImportCertificate"),
+			modules.Request("certificateArn", "UpdateCertificateOptions", "RenewCertificate"),
+		),
 		List: declare.Pages(acm.NewListCertificatesPaginator, "CertificateSummaryList", declare.With(&acm.ListCertificatesInput{
 			MaxItems: awssdk.Int32(pageSize), Includes: &acmtypes.Filters{KeyTypes: acmtypes.KeyAlgorithm("").Values()},
 		})).Names("arn", "CertificateArn"),

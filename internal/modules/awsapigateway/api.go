@@ -57,6 +57,10 @@ func newAPI(c *aws.Clients) *declare.Resource {
 		},
 		Checks: []string{"protocol_type = 'HTTP' OR route_selection_expression IS NOT NULL"},
 
+		Touches: modules.Touches("apigateway.amazonaws.com",
+			modules.Response("apiId", "ImportApi"),
+			modules.Request("apiId", "ReimportApi"),
+		),
 		List: declare.Follow(declare.Call((*apigatewayv2.Client).GetApis, declare.With(&apigatewayv2.GetApisInput{MaxResults: awssdk.String("500")})), "Items"),
 		Get: declare.One(declare.Call((*apigatewayv2.Client).GetApi, declare.Convert(func(out apigatewayv2.GetApiOutput) agtypes.Api {
 			return agtypes.Api{

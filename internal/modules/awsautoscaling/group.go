@@ -72,6 +72,11 @@ func newGroup(c *aws.Clients) *declare.Resource {
 			"num_nonnulls(launch_template_id, mixed_instances_policy, launch_configuration_name) <= 1"},
 		DestroyBeforeCreate: true, // one name is one group
 
+		Touches: modules.Touches("autoscaling.amazonaws.com",
+			modules.Request("autoScalingGroupName", "SetDesiredCapacity", "AttachInstances", "DetachInstances", "EnterStandby", "ExitStandby", "SetInstanceProtection", "SuspendProcesses", "ResumeProcesses", "EnableMetricsCollection", "DisableMetricsCollection", "AttachLoadBalancers", "DetachLoadBalancers", "AttachTrafficSources", "DetachTrafficSources", "PutWarmPool", "DeleteWarmPool", "StartInstanceRefresh", "CancelInstanceRefresh", "RollbackInstanceRefresh"),
+			modules.Request("tags.resourceId", "CreateOrUpdateTags", "DeleteTags"),
+			modules.Response("activity.autoScalingGroupName", "TerminateInstanceInAutoScalingGroup"),
+		),
 		List: declare.Pages(autoscaling.NewDescribeAutoScalingGroupsPaginator, "AutoScalingGroups", declare.With(&autoscaling.DescribeAutoScalingGroupsInput{
 			MaxRecords: awssdk.Int32(mostGroups), IncludeInstances: awssdk.Bool(false),
 		})),

@@ -59,6 +59,13 @@ func newLaunchTemplate(c *aws.Clients) *declare.Resource {
 		Checks:              []string{"num_nonnulls(image_id, instance_type, key_pair_name, security_group_ids, user_data, data) > 0"},
 		DestroyBeforeCreate: true, // one name is one template
 
+		Touches: modules.Touches("ec2.amazonaws.com",
+			modules.Request("launchTemplateName", "CreateLaunchTemplate"),
+			modules.Response("launchTemplate.launchTemplateId", "DeleteLaunchTemplate", "ModifyLaunchTemplate").In("launch_template_id"),
+			modules.Response("launchTemplateVersion.launchTemplateId", "CreateLaunchTemplateVersion").In("launch_template_id"),
+			modules.Request("launchTemplateId", "DeleteLaunchTemplateVersions").In("launch_template_id"),
+			modules.Request("launchTemplateName", "DeleteLaunchTemplate", "ModifyLaunchTemplate", "CreateLaunchTemplateVersion", "DeleteLaunchTemplateVersions"),
+		),
 		List: declare.ListBy(func(ctx context.Context, s *declare.Step, page func([]template) error) error {
 			all, err := templates(ctx, s, nil)
 			if err != nil {

@@ -88,6 +88,11 @@ func newDistribution(c *aws.Clients) *declare.Resource {
 		},
 
 		// The listing lacks some of the configuration.
+		Touches: modules.Touches("cloudfront.amazonaws.com",
+			modules.Response("distribution.id", "CreateDistribution", "CopyDistribution", "UpdateDistributionWithStagingConfig"),
+			modules.Request("id", "DeleteDistribution"),
+			modules.Request("targetDistributionId", "AssociateAlias"),
+		),
 		List: declare.Pages(cloudfront.NewListDistributionsPaginator, "DistributionList.Items").Names("distribution_id", "Id"),
 		Get:  declare.One(declare.Call((*cloudfront.Client).GetDistribution), "Distribution"),
 		Row: func(_ context.Context, _ *declare.Step, d *cftypes.Distribution, row modules.Row) error {

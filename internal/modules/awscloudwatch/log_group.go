@@ -7,6 +7,7 @@ import (
 
 	"iasql/internal/aws"
 	"iasql/internal/aws/declare"
+	"iasql/internal/modules"
 )
 
 // newLogGroup declares the table log_group.
@@ -30,6 +31,9 @@ func newLogGroup(c *aws.Clients) *declare.Resource {
 		},
 		DestroyBeforeCreate: true,
 
+		Touches: modules.Touches("logs.amazonaws.com",
+			modules.Request("logGroupName", "TagLogGroup", "UntagLogGroup"),
+		),
 		List:   declare.Pages(cloudwatchlogs.NewDescribeLogGroupsPaginator, "LogGroups", declare.With(&cloudwatchlogs.DescribeLogGroupsInput{Limit: awssdk.Int32(50)})),
 		Get:    declare.Prefix("LogGroupNamePrefix"),
 		Create: declare.Call((*cloudwatchlogs.Client).CreateLogGroup),

@@ -71,6 +71,10 @@ func newMetricAlarm(c *aws.Clients) *declare.Resource {
 		},
 		DestroyBeforeCreate: true,
 
+		Touches: modules.Touches("monitoring.amazonaws.com",
+			modules.Request("alarmNames", "EnableAlarmActions", "DisableAlarmActions"),
+			modules.Request("alarmName", "SetAlarmState"),
+		),
 		List: declare.Pages(cloudwatch.NewDescribeAlarmsPaginator, "MetricAlarms", declare.Edit(func(_ context.Context, _ *declare.Step, in *cloudwatch.DescribeAlarmsInput) error {
 			in.AlarmTypes, in.MaxRecords = []cwtypes.AlarmType{cwtypes.AlarmTypeMetricAlarm}, awssdk.Int32(alarmsPageSize)
 			return nil

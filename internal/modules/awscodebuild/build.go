@@ -30,6 +30,10 @@ func newBuild(c *aws.Clients) *declare.Resource {
 			declare.ARN("arn", "Arn"),
 		},
 
+		Touches: modules.Touches("codebuild.amazonaws.com",
+			modules.Response("build.id", "StartBuild", "StopBuild", "RetryBuild"),
+			modules.Request("ids", "BatchDeleteBuilds"),
+		),
 		List: declare.Pages(codebuild.NewListBuildsPaginator, "Ids").Names("aws_id", ""),
 		Get:  declare.Batch(declare.Call((*codebuild.Client).BatchGetBuilds), "Ids", "aws_id", most, "Builds"),
 		Delete: declare.Call((*codebuild.Client).BatchDeleteBuilds,

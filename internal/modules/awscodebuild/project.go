@@ -51,6 +51,10 @@ func newProject(c *aws.Clients) *declare.Resource {
 		},
 		DestroyBeforeCreate: true,
 
+		Touches: modules.Touches("codebuild.amazonaws.com",
+			modules.Request("projectArn", "UpdateProjectVisibility"),
+			modules.Request("projectName", "CreateWebhook", "UpdateWebhook", "DeleteWebhook"),
+		),
 		List:   declare.Pages(codebuild.NewListProjectsPaginator, "Projects").Names("project_name", ""),
 		Get:    declare.Batch(declare.Call((*codebuild.Client).BatchGetProjects), "Names", "project_name", most, "Projects"),
 		Create: declare.Call((*codebuild.Client).CreateProject, role, declare.Edit(complete)),

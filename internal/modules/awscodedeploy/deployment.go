@@ -30,6 +30,10 @@ func newDeployment(c *aws.Clients) *declare.Resource {
 			declare.Time("complete_time", "CompleteTime", "When it ended; NULL until then."),
 		},
 
+		Touches: modules.Touches("codedeploy.amazonaws.com",
+			modules.Response("deploymentId", "CreateDeployment"),
+			modules.Request("deploymentId", "StopDeployment", "ContinueDeployment", "SkipWaitTimeForInstanceTermination"),
+		),
 		List: declare.Pages(codedeploy.NewListDeploymentsPaginator, "Deployments").Names("deployment_id", ""),
 		Get:  declare.Batch(declare.Call((*codedeploy.Client).BatchGetDeployments), "DeploymentIds", "deployment_id", mostDeployments, "DeploymentsInfo"),
 	})

@@ -39,6 +39,9 @@ func newGroup(c *aws.Clients) *declare.Resource {
 		},
 		DestroyBeforeCreate: true,
 
+		Touches: modules.Touches("codedeploy.amazonaws.com",
+			modules.Request("resourceArn", "TagResource", "UntagResource").In("name").Beginning("deploymentgroup:").After("/"),
+		),
 		List:   declare.Pages(codedeploy.NewListDeploymentGroupsPaginator, "DeploymentGroups").Within(applications(), "", "ApplicationName").Names("name", ""),
 		Get:    declare.One(declare.Call((*codedeploy.Client).GetDeploymentGroup), "DeploymentGroupInfo"),
 		Create: declare.Call((*codedeploy.Client).CreateDeploymentGroup, role),

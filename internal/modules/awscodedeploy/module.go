@@ -93,6 +93,10 @@ func newApplication(c *aws.Clients) *declare.Resource {
 		},
 		DestroyBeforeCreate: true,
 
+		Touches: modules.Touches("codedeploy.amazonaws.com",
+			modules.Request("applicationName", "UpdateApplication").Or("requestParameters.newApplicationName"),
+			modules.Request("resourceArn", "TagResource", "UntagResource").Beginning("application:").After(":"),
+		),
 		List:   applications().Names("name", ""),
 		Get:    declare.Batch(declare.Call((*codedeploy.Client).BatchGetApplications), "ApplicationNames", "name", mostApplications, "ApplicationsInfo"),
 		Create: declare.Call((*codedeploy.Client).CreateApplication),

@@ -61,6 +61,11 @@ func newTable(c *aws.Clients) *declare.Resource {
 		},
 		DestroyBeforeCreate: true,
 
+		Touches: modules.Touches("dynamodb.amazonaws.com",
+			modules.Request("tableName", "UpdateTimeToLive", "UpdateContinuousBackups", "UpdateContributorInsights", "UpdateTableReplicaAutoScaling"),
+			modules.Request("targetTableName", "RestoreTableFromBackup", "RestoreTableToPointInTime"),
+			modules.Request("tableCreationParameters.tableName", "ImportTable"),
+		),
 		List:   declare.Pages(dynamodb.NewListTablesPaginator, "TableNames").Names("table_name", ""),
 		Get:    declare.One(declare.Call((*dynamodb.Client).DescribeTable), "Table"),
 		Row:    complete,

@@ -34,6 +34,11 @@ func newKeyPair(c *aws.Clients) *declare.Resource {
 		// Two pairs cannot have the same name.
 		DestroyBeforeCreate: true,
 
+		Touches: modules.Touches("ec2.amazonaws.com",
+			modules.Request("keyName", "CreateKeyPair"),
+			modules.Request("keyName", "DeleteKeyPair"),
+			modules.Request("keyPairId", "DeleteKeyPair").In("key_pair_id"),
+		),
 		List: declare.Once(declare.Call((*ec2.Client).DescribeKeyPairs, declare.With(&ec2.DescribeKeyPairsInput{IncludePublicKey: awssdk.Bool(true)})), "KeyPairs"),
 		Get:  declare.EC2Filter("key-name"),
 		Create: declare.Call((*ec2.Client).ImportKeyPair, declare.Edit(func(_ context.Context, _ *declare.Step, in *ec2.ImportKeyPairInput) error {

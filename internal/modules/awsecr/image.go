@@ -29,6 +29,9 @@ func newImage(c *aws.Clients) *declare.Resource {
 			ofRepository("private_repository_id", modules.PartFirst, "The repository it is in.").Assigned(),
 		}, imageColumns()...),
 
+		Touches: modules.Touches("ecr.amazonaws.com",
+			modules.Request("repositoryName", "PutImage", "BatchDeleteImage").In("private_repository_id"),
+		),
 		List: declare.Pages(ecr.NewDescribeImagesPaginator, "ImageDetails", declare.With(&ecr.DescribeImagesInput{MaxResults: awssdk.Int32(pageSize)})).
 			Within(repositories(), "RepositoryName", "RepositoryName"),
 		Get:       declare.Named("ImageIds[].ImageDigest", mostImages),

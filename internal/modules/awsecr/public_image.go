@@ -26,6 +26,9 @@ func newPublicImage(c *aws.Clients) *declare.Resource {
 				ByKey().Part(modules.PartFirst, "").Required().Identity().Assigned(),
 		}, imageColumns()...),
 
+		Touches: modules.Touches("ecr-public.amazonaws.com",
+			modules.Request("repositoryName", "PutImage", "BatchDeleteImage").In("public_repository"),
+		),
 		List: declare.Pages(ecrpublic.NewDescribeImagesPaginator, "ImageDetails", declare.With(&ecrpublic.DescribeImagesInput{MaxResults: awssdk.Int32(pageSize)})).
 			Within(publicRepositories(), "RepositoryName", "RepositoryName"),
 		Get:       declare.Named("ImageIds[].ImageDigest", mostImages),

@@ -31,6 +31,10 @@ func newCluster(c *aws.Clients) *declare.Resource {
 		},
 		DestroyBeforeCreate: true,
 
+		Kind: "cluster/",
+		Touches: modules.Touches("ecs.amazonaws.com",
+			modules.Request("cluster", "PutClusterCapacityProviders", "UpdateClusterSettings"),
+		),
 		List: clusters().Names("cluster_name", ""),
 		Get: declare.Batch(declare.Call((*ecs.Client).DescribeClusters,
 			declare.With(&ecs.DescribeClustersInput{Include: []ecstypes.ClusterField{ecstypes.ClusterFieldSettings, ecstypes.ClusterFieldTags}}),

@@ -61,6 +61,12 @@ func newService(c *aws.Clients, groups *aws.Memberships) *declare.Resource {
 		Uniques:             [][]string{{modules.ColumnAccount, modules.ColumnRegion, "arn"}}, // by which its security groups name it
 		DestroyBeforeCreate: true,
 
+		Kind: "service/",
+		Touches: modules.Touches("ecs.amazonaws.com",
+			modules.Response("service.serviceArn", "CreateService", "UpdateService", "DeleteService").In("arn"),
+			modules.Request("serviceName", "CreateService").In("name"),
+			modules.Request("service", "UpdateService", "DeleteService", "UpdateServicePrimaryTaskSet").In("name"),
+		),
 		List: declare.Pages(ecs.NewListServicesPaginator, "ServiceArns", declare.With(&ecs.ListServicesInput{MaxResults: awssdk.Int32(100)})).
 			Within(clusters(), "", "Cluster").Names("name", ""), // DescribeServices takes ARNs for names
 		Get: declare.Batch(declare.Call((*ecs.Client).DescribeServices,

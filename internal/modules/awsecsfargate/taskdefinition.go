@@ -61,6 +61,11 @@ func newTaskDefinition(c *aws.Clients) *declare.Resource {
 			declare.Tags("Tags", (*ecs.Client).TagResource, (*ecs.Client).UntagResource),
 		},
 
+		Kind: "task-definition/",
+		Touches: modules.Touches("ecs.amazonaws.com",
+			modules.Response("taskDefinition.taskDefinitionArn", "RegisterTaskDefinition", "DeregisterTaskDefinition"),
+			modules.Response("taskDefinitions.taskDefinitionArn", "DeleteTaskDefinitions"),
+		),
 		List: declare.Pages(ecs.NewListTaskDefinitionsPaginator, "TaskDefinitionArns",
 			declare.With(&ecs.ListTaskDefinitionsInput{MaxResults: awssdk.Int32(100), Status: ecstypes.TaskDefinitionStatusActive})).Names("task_definition_arn", ""),
 		Get: declare.One(declare.Call((*ecs.Client).DescribeTaskDefinition, declare.Failed(missing),

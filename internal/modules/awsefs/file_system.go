@@ -50,6 +50,9 @@ func newFileSystem(c *aws.Clients) *declare.Resource {
 			`performance_mode <> 'maxIO' OR availability_zone_name IS NULL AND throughput_mode <> 'elastic'`,
 		},
 
+		Touches: modules.Touches("elasticfilesystem.amazonaws.com",
+			modules.Request("fileSystemId", "UpdateFileSystemProtection", "CreateTags", "DeleteTags"),
+		),
 		List: fileSystems(),
 		Get:  declare.One(declare.Call((*efs.Client).DescribeFileSystems), "FileSystems[0]"),
 		Gone: func(f *efstypes.FileSystemDescription) bool {

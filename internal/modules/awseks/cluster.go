@@ -55,6 +55,10 @@ func newCluster(c *aws.Clients) *declare.Resource {
 		},
 		DestroyBeforeCreate: true, // one name is one cluster
 
+		Kind: "cluster/",
+		Touches: modules.Touches("eks.amazonaws.com",
+			modules.Request("clusterName", "AssociateEncryptionConfig"),
+		),
 		List: clusters().Names("cluster_name", ""),
 		Get:  declare.One(declare.Call((*eks.Client).DescribeCluster), "Cluster"),
 		Create: declare.Call((*eks.Client).CreateCluster, declare.Answer("Cluster"), declare.Edit(func(_ context.Context, _ *declare.Step, in *eks.CreateClusterInput) error {

@@ -10,6 +10,7 @@ import (
 
 	"iasql/internal/aws"
 	"iasql/internal/aws/declare"
+	"iasql/internal/modules"
 )
 
 // newNodeGroup declares the table eks_node_group. The limits are those of the page
@@ -55,6 +56,10 @@ func newNodeGroup(c *aws.Clients) *declare.Resource {
 		// One name is one node group of a cluster.
 		DestroyBeforeCreate: true,
 
+		Kind: "nodegroup/",
+		Touches: modules.Touches("eks.amazonaws.com",
+			modules.Request("clusterName", "UpdateNodegroupConfig"),
+		),
 		List: declare.Pages(eks.NewListNodegroupsPaginator, "Nodegroups", declare.With(&eks.ListNodegroupsInput{MaxResults: awssdk.Int32(100)})).
 			Within(clusters(), "", "ClusterName").Names("node_group_name", ""),
 		Get: declare.One(declare.Call((*eks.Client).DescribeNodegroup), "Nodegroup"),

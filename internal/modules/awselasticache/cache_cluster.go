@@ -74,6 +74,11 @@ func newCluster(c *aws.Clients) *declare.Resource {
 		Checks:              []string{"engine = 'memcached' OR num_nodes = 1", "engine = 'redis' OR snapshot_retention_limit = 0"},
 		DestroyBeforeCreate: true,
 
+		Kind: "cluster:",
+		Touches: modules.Touches("elasticache.amazonaws.com",
+			modules.Request("cacheClusterId", "RebootCacheCluster"),
+			modules.Unnamed("CreateReplicationGroup", "ModifyReplicationGroup", "ModifyReplicationGroupShardConfiguration", "DeleteReplicationGroup", "IncreaseReplicaCount", "DecreaseReplicaCount"),
+		),
 		List: declare.Pages(elasticache.NewDescribeCacheClustersPaginator, "CacheClusters",
 			declare.With(&elasticache.DescribeCacheClustersInput{ShowCacheNodeInfo: nodes, ShowCacheClustersNotInReplicationGroups: nodes, MaxRecords: awssdk.Int32(pageSize)})),
 		Get: declare.One(declare.Call((*elasticache.Client).DescribeCacheClusters, declare.With(&elasticache.DescribeCacheClustersInput{ShowCacheNodeInfo: nodes})), "CacheClusters[0]"),

@@ -55,6 +55,10 @@ func newListener(c *aws.Clients) *declare.Resource {
 		DestroyBeforeCreate: true,
 
 		// They can only be listed by load balancer.
+		Kind: "listener/",
+		Touches: modules.Touches("elasticloadbalancing.amazonaws.com",
+			modules.Request("listenerArn", "ModifyListenerAttributes", "AddListenerCertificates", "RemoveListenerCertificates"),
+		),
 		List: declare.Pages(elb.NewDescribeListenersPaginator, "Listeners", declare.With(&elb.DescribeListenersInput{PageSize: awssdk.Int32(pageSize)})).
 			Within(loadBalancers(), "LoadBalancerArn", "LoadBalancerArn"),
 		Get: declare.Batch(declare.Call((*elb.Client).DescribeListeners), "ListenerArns", "listener_arn", mostNames, "Listeners"),

@@ -63,6 +63,10 @@ func newLoadBalancer(c *aws.Clients) loadBalancer {
 		Uniques:             [][]string{{modules.ColumnAccount, modules.ColumnRegion, "load_balancer_name"}},
 		DestroyBeforeCreate: true,
 
+		Kind: "loadbalancer/",
+		Touches: modules.Touches("elasticloadbalancing.amazonaws.com",
+			modules.Request("loadBalancerArn", "SetSecurityGroups"),
+		),
 		List: loadBalancers(),
 		Get:  declare.Named("LoadBalancerArns", mostNames),
 		Row: func(_ context.Context, _ *declare.Step, b *elbtypes.LoadBalancer, row modules.Row) error {

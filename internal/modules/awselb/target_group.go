@@ -51,6 +51,7 @@ func newTargetGroup(c *aws.Clients) *declare.Resource {
 		Uniques:             [][]string{{modules.ColumnAccount, modules.ColumnRegion, "target_group_name"}},
 		DestroyBeforeCreate: true,
 
+		Kind: "targetgroup/",
 		List: declare.Pages(elb.NewDescribeTargetGroupsPaginator, "TargetGroups", declare.With(&elb.DescribeTargetGroupsInput{PageSize: awssdk.Int32(pageSize)})),
 		Get:  declare.Named("TargetGroupArns", mostNames),
 		Create: declare.Call((*elb.Client).CreateTargetGroup, declare.Answer("TargetGroups[0]"), declare.Edit(func(_ context.Context, s *declare.Step, in *elb.CreateTargetGroupInput) error {

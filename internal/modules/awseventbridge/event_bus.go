@@ -35,6 +35,7 @@ func newBus(c *aws.Clients) *declare.Resource {
 		},
 		DestroyBeforeCreate: true,
 
+		Kind: "event-bus/",
 		List: buses().Names("name", "Name"),
 		Get:  declare.One(declare.Call((*eventbridge.Client).DescribeEventBus), ""),
 		Create: declare.Call((*eventbridge.Client).CreateEventBus, declare.Edit(func(_ context.Context, s *declare.Step, in *eventbridge.CreateEventBusInput) error {

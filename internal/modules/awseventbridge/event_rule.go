@@ -37,6 +37,11 @@ func newRule(c *aws.Clients) *declare.Resource {
 		Uniques:             [][]string{{"account", "region", "arn"}}, // by which targets name it
 		DestroyBeforeCreate: true,
 
+		Kind: "rule/",
+		Touches: modules.Touches("events.amazonaws.com",
+			modules.Response("ruleArn", "PutRule").In("arn"),
+			modules.Request("name", "PutRule", "DeleteRule", "EnableRule", "DisableRule").In("name"),
+		),
 		List: rules(),
 		Get: declare.One(declare.Call((*eventbridge.Client).DescribeRule, declare.Convert(func(r eventbridge.DescribeRuleOutput) ebtypes.Rule {
 			return ebtypes.Rule{

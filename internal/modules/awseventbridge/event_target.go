@@ -63,6 +63,10 @@ func newTarget(c *aws.Clients) *declare.Resource {
 		Checks:              []string{`num_nonnulls(input, input_path, input_transformer) <= 1`},
 		DestroyBeforeCreate: true,
 
+		Touches: modules.Touches("events.amazonaws.com",
+			modules.Request("targets.id", "PutTargets").In("target_id"),
+			modules.Request("ids", "RemoveTargets").In("target_id"),
+		),
 		List: declare.ListBy(func(ctx context.Context, s *declare.Step, page func([]target) error) error {
 			return declare.Walk(ctx, s, rules(), func(some []ebtypes.Rule) error {
 				arns := make([]string, len(some))

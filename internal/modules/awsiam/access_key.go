@@ -6,6 +6,7 @@ import (
 
 	"iasql/internal/aws"
 	"iasql/internal/aws/declare"
+	"iasql/internal/modules"
 )
 
 // newAccessKey declares the table access_key. It creates nothing: a new key's
@@ -25,6 +26,9 @@ func newAccessKey(c *aws.Clients) *declare.Resource {
 			createDateColumn(),
 		},
 
+		Touches: modules.Touches("iam.amazonaws.com",
+			modules.Response("accessKey.accessKeyId", "CreateAccessKey"),
+		),
 		List: declare.Pages(iam.NewListAccessKeysPaginator, "AccessKeyMetadata").
 			Within(declare.Pages(iam.NewListUsersPaginator, "Users"), "UserName", "UserName"),
 		Get:     declare.Search(),

@@ -47,6 +47,10 @@ func newRole(c *aws.Clients) *declare.Resource {
 		},
 		DestroyBeforeCreate: true,
 
+		Touches: modules.Touches("iam.amazonaws.com",
+			modules.Request("roleName", "UpdateRoleDescription", "DeleteServiceLinkedRole"),
+			modules.Response("role.roleName", "CreateServiceLinkedRole"),
+		),
 		List: declare.ListBy(listRoles),
 		Get:  declare.One(declare.Call((*iam.Client).GetRole, declare.Convert(func(r iamtypes.Role) role { return role{Role: r} })), "Role"),
 		Row: func(ctx context.Context, s *declare.Step, r *role, row modules.Row) error {

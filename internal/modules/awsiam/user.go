@@ -39,6 +39,10 @@ func newUser(c *aws.Clients) *declare.Resource {
 		},
 		DestroyBeforeCreate: true,
 
+		Touches: modules.Touches("iam.amazonaws.com",
+			modules.Request("userName", "UpdateUser").Or("requestParameters.newUserName"),
+			modules.Request("userName", "PutUserPermissionsBoundary", "DeleteUserPermissionsBoundary", "CreateLoginProfile", "UpdateLoginProfile", "DeleteLoginProfile", "AddUserToGroup", "RemoveUserFromGroup"),
+		),
 		List: declare.Pages(iam.NewGetAccountAuthorizationDetailsPaginator, "UserDetailList",
 			declare.With(&iam.GetAccountAuthorizationDetailsInput{Filter: []iamtypes.EntityType{iamtypes.EntityTypeUser}, MaxItems: awssdk.Int32(pageSize)}),
 			declare.Convert(func(d iamtypes.UserDetail) user { return user{d, true} })),

@@ -58,6 +58,10 @@ func newStream(c *aws.Clients) *declare.Resource {
 		Checks:              []string{`(stream_mode = 'PROVISIONED') = (shard_count IS NOT NULL)`},
 		DestroyBeforeCreate: true,
 
+		Touches: modules.Touches("kinesis.amazonaws.com",
+			modules.Request("streamName", "IncreaseStreamRetentionPeriod", "DecreaseStreamRetentionPeriod", "SplitShard", "MergeShards", "EnableEnhancedMonitoring", "DisableEnhancedMonitoring", "UpdateShardCount", "StartStreamEncryption", "StopStreamEncryption", "DeleteStream", "AddTagsToStream", "RemoveTagsFromStream").Or("requestParameters.streamARN"),
+			modules.Request("resourceARN", "TagResource", "UntagResource"),
+		),
 		List: declare.Pages(kinesis.NewListStreamsPaginator, "StreamNames").Names("name", ""),
 		Get:  declare.One(declare.Call((*kinesis.Client).DescribeStreamSummary), "StreamDescriptionSummary"),
 		Row: func(_ context.Context, _ *declare.Step, _ *kinesistypes.StreamDescriptionSummary, row modules.Row) error {

@@ -67,6 +67,11 @@ func newKey(c *aws.Clients) *declare.Resource {
 			`xks_key_id IS NULL OR origin = 'EXTERNAL_KEY_STORE'`,
 		},
 
+		Touches: modules.Touches("kms.amazonaws.com",
+			modules.Request("keyId", "EnableKey", "DisableKey", "EnableKeyRotation", "DisableKeyRotation", "CancelKeyDeletion", "UpdatePrimaryRegion", "RotateKeyOnDemand", "ImportKeyMaterial", "DeleteImportedKeyMaterial"),
+			modules.Response("replicaKeyMetadata.keyId", "ReplicateKey"),
+			modules.Details("keyId", "DeleteKey", "RotateKey"),
+		),
 		List: declare.Pages(kms.NewListKeysPaginator, "Keys", declare.With(&kms.ListKeysInput{Limit: awssdk.Int32(keysPageSize)})).Names("key_id", "KeyId"),
 		Get:  declare.One(declare.Call((*kms.Client).DescribeKey), "KeyMetadata"),
 		Gone: func(k *kmstypes.KeyMetadata) bool {

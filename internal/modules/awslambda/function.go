@@ -58,6 +58,9 @@ func newFunction(c *aws.Clients, groups *aws.Memberships) *declare.Resource {
 		// ListFunctions leaves out state, tags and concurrency. GetFunction may be
 		// called 100 times a second, everything else fifteen (Lambda Developer Guide,
 		// "Quotas").
+		Touches: modules.Touches("lambda.amazonaws.com",
+			modules.Request("functionName", "PublishVersion", "PutFunctionCodeSigningConfig", "DeleteFunctionCodeSigningConfig", "PutRuntimeManagementConfig", "PutFunctionRecursionConfig"),
+		),
 		List: declare.Pages(lambda.NewListFunctionsPaginator, "Functions", declare.Convert(func(f lambdatypes.FunctionConfiguration) lambda.GetFunctionOutput {
 			return lambda.GetFunctionOutput{Configuration: &f}
 		})).Names("name", "FunctionName"),

@@ -50,6 +50,11 @@ func newCluster(c *aws.Clients) *declare.Resource {
 		},
 		DestroyBeforeCreate: true,
 
+		Kind: "cluster/",
+		Touches: modules.Touches("memorydb.amazonaws.com",
+			modules.Request("clusterNames", "BatchUpdateCluster"),
+			modules.Request("clusterName", "FailoverShard"),
+		),
 		List: declare.Pages(memorydb.NewDescribeClustersPaginator, "Clusters", shards),
 		Get:  declare.One(declare.Call((*memorydb.Client).DescribeClusters, shards), "Clusters[0]"),
 		Row: func(_ context.Context, _ *declare.Step, cluster *mdbtypes.Cluster, row modules.Row) error {
@@ -102,7 +107,10 @@ func sameVersion(a, b string) bool {
 func newGroups(c *aws.Clients) *aws.Memberships {
 	return &aws.Memberships{
 		Description: aws.DescribeGroups("memory_db_cluster_security_groups", "The security groups of clusters. One that has no other has the default group of its VPC.",
-			modules.Column{Name: "memory_db_cluster_id", References: &modules.Reference{Table: "memory_db_cluster", Key: "cluster_name"}, Doc: "The cluster."}),
+			modules.Column{Name: "memory_db_cluster_id", References: &modules.Reference{Table: "memory_db_cluster", Key: "cluster_name"}, Doc: "The cluster."},
+			modules.Touches("memorydb.amazonaws.com",
+				modules.Request("clusterName", "UpdateCluster"),
+				modules.Request("clusterNames", "BatchUpdateCluster"))...),
 		Owner:  "memory_db_cluster_id",
 		Member: aws.GroupColumn,
 		Lists: declare.Lists(newCluster(c), declare.Identity("cluster_name"), func(cluster *mdbtypes.Cluster) aws.MemberList {

@@ -54,6 +54,7 @@ func newSubnetGroup(c *aws.Clients) *declare.Resource {
 		},
 		DestroyBeforeCreate: true,
 
+		Kind:    "subnetgroup/",
 		List:    declare.Pages(memorydb.NewDescribeSubnetGroupsPaginator, "SubnetGroups"),
 		Get:     declare.One(declare.Call((*memorydb.Client).DescribeSubnetGroups), "SubnetGroups[0]"),
 		Create:  declare.Call((*memorydb.Client).CreateSubnetGroup),

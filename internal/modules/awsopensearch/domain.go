@@ -87,6 +87,9 @@ func newDomain(c *aws.Clients, groups *aws.Memberships) *declare.Resource {
 			"(custom_endpoint IS NULL) = (endpoint_certificate_id IS NULL) OR endpoint_certificate_id IS NULL"},
 		DestroyBeforeCreate: true, // one name is one domain
 
+		Touches: modules.Touches("es.amazonaws.com",
+			modules.Request("domainName", "UpgradeDomain", "StartServiceSoftwareUpdate", "CancelServiceSoftwareUpdate", "CreateElasticsearchDomain", "UpdateElasticsearchDomainConfig", "DeleteElasticsearchDomain", "UpgradeElasticsearchDomain"),
+		),
 		List: declare.Once(declare.Call((*opensearch.Client).ListDomainNames), "DomainNames").Names("domain_name", "DomainName"),
 		Get:  declare.Batch(declare.Call((*opensearch.Client).DescribeDomains), "DomainNames", "domain_name", mostDomains, "DomainStatusList"),
 		Row:  fill,

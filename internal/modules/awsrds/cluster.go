@@ -60,6 +60,13 @@ func newCluster(c *aws.Clients) *declare.Resource {
 		},
 		DestroyBeforeCreate: true,
 
+		Kind: "cluster:",
+		Touches: modules.Touches("rds.amazonaws.com",
+			modules.Request("dBClusterIdentifier", "ModifyDBCluster").Or("requestParameters.newDBClusterIdentifier"),
+			modules.Request("dBClusterIdentifier", "StartDBCluster", "StopDBCluster", "RebootDBCluster", "FailoverDBCluster", "PromoteReadReplicaDBCluster", "AddRoleToDBCluster", "RemoveRoleFromDBCluster", "RestoreDBClusterFromSnapshot", "RestoreDBClusterToPointInTime", "RestoreDBClusterFromS3", "ModifyCurrentDBClusterCapacity"),
+			modules.Request("resourceArn", "EnableHttpEndpoint", "DisableHttpEndpoint"),
+			modules.Unnamed("CreateDBInstance", "DeleteDBInstance"),
+		),
 		List: declare.Pages(rds.NewDescribeDBClustersPaginator, "DBClusters", declare.With(&rds.DescribeDBClustersInput{MaxRecords: awssdk.Int32(pageSize)})),
 		Get:  declare.Filter("db-cluster-id", pageSize), // which, unlike a name, does not fail when there is none
 		Row: func(_ context.Context, _ *declare.Step, c *rdstypes.DBCluster, row modules.Row) error {

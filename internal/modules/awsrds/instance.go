@@ -65,6 +65,12 @@ func newInstance(c *aws.Clients) *declare.Resource {
 		Checks:              []string{"db_cluster_id IS NULL OR num_nonnulls(" + strings.Join(ofCluster, ", ") + ") = 0"},
 		DestroyBeforeCreate: true,
 
+		Kind: "db:",
+		Touches: modules.Touches("rds.amazonaws.com",
+			modules.Request("dBInstanceIdentifier", "ModifyDBInstance").Or("requestParameters.newDBInstanceIdentifier"),
+			modules.Request("dBInstanceIdentifier", "StartDBInstance", "StopDBInstance", "RebootDBInstance", "PromoteReadReplica", "CreateDBInstanceReadReplica", "RestoreDBInstanceFromDBSnapshot", "RestoreDBInstanceFromS3", "AddRoleToDBInstance", "RemoveRoleFromDBInstance", "SwitchoverReadReplica"),
+			modules.Request("targetDBInstanceIdentifier", "RestoreDBInstanceToPointInTime"),
+		),
 		List: declare.Pages(rds.NewDescribeDBInstancesPaginator, "DBInstances", declare.With(&rds.DescribeDBInstancesInput{MaxRecords: awssdk.Int32(pageSize)})),
 		Get:  declare.Filter("db-instance-id", pageSize), // which, unlike a name, does not fail when there is none
 		Row: func(_ context.Context, _ *declare.Step, db *rdstypes.DBInstance, row modules.Row) error {

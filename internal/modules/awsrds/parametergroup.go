@@ -43,6 +43,11 @@ func newParameterGroup(c *aws.Clients) *declare.Resource {
 		},
 		DestroyBeforeCreate: true,
 
+		Kind: "pg:",
+		Touches: modules.Touches("rds.amazonaws.com",
+			modules.Request("dBParameterGroupName", "ModifyDBParameterGroup", "ResetDBParameterGroup"),
+			modules.Request("targetDBParameterGroupIdentifier", "CopyDBParameterGroup"),
+		),
 		List: declare.Pages(rds.NewDescribeDBParameterGroupsPaginator, "DBParameterGroups", declare.With(&rds.DescribeDBParameterGroupsInput{MaxRecords: awssdk.Int32(pageSize)})),
 		Get:  declare.One(declare.Call((*rds.Client).DescribeDBParameterGroups), "DBParameterGroups[0]"),
 		Row: func(_ context.Context, _ *declare.Step, _ *rdstypes.DBParameterGroup, row modules.Row) error {

@@ -25,6 +25,7 @@ func newSubnetGroup(c *aws.Clients) *declare.Resource {
 			tagsApart(),
 		},
 
+		Kind:    "subgrp:",
 		List:    declare.Pages(rds.NewDescribeDBSubnetGroupsPaginator, "DBSubnetGroups", declare.With(&rds.DescribeDBSubnetGroupsInput{MaxRecords: awssdk.Int32(pageSize)})),
 		Get:     declare.One(declare.Call((*rds.Client).DescribeDBSubnetGroups), "DBSubnetGroups[0]"),
 		Create:  declare.Call((*rds.Client).CreateDBSubnetGroup),

@@ -83,6 +83,9 @@ func newRecord(c *aws.Clients) *declare.Resource {
 			"set_identifier <> '' OR num_nonnulls(weight, latency_region, failover, multivalue_answer) = 0",
 		},
 
+		Touches: modules.Touches("route53.amazonaws.com",
+			modules.Request("hostedZoneId", "ChangeResourceRecordSets").After("/"),
+		),
 		List: declare.ListBy(listRecords),
 		Get:  declare.GetBy(getRecords),
 		Row: func(_ context.Context, _ *declare.Step, r *record, row modules.Row) error {

@@ -47,6 +47,12 @@ func newZone(c *aws.Clients) *declare.Resource {
 				"ResourceIds", mostTagged, "hosted_zone_id", "ResourceTagSets", "ResourceId", "Tags"),
 		},
 
+		Touches: modules.Touches("route53.amazonaws.com",
+			modules.Response("hostedZone.id", "CreateHostedZone").After("/"),
+			modules.Request("id", "DeleteHostedZone", "UpdateHostedZoneComment").After("/"),
+			modules.Request("hostedZoneId", "AssociateVPCWithHostedZone", "DisassociateVPCFromHostedZone", "EnableHostedZoneDNSSEC", "DisableHostedZoneDNSSEC").After("/"),
+			modules.Request("resourceId", "ChangeTagsForResource").After("/"),
+		),
 		List: declare.Pages(route53.NewListHostedZonesPaginator, "HostedZones", declare.Convert(func(z route53types.HostedZone) route53.GetHostedZoneOutput {
 			return route53.GetHostedZoneOutput{HostedZone: &z}
 		})),

@@ -62,6 +62,9 @@ func newBucket(c *aws.Clients) *declare.Resource {
 		// In another region the same name can be used only once it is free.
 		DestroyBeforeCreate: true,
 
+		Touches: modules.Touches("s3.amazonaws.com",
+			modules.Request("bucketName", "PutBucketTagging", "DeleteBucketTagging", "PutBucketAcl", "PutBucketEncryption", "DeleteBucketEncryption", "PutBucketLifecycle", "DeleteBucketLifecycle", "PutBucketCors", "DeleteBucketCors", "PutBucketLogging", "PutBucketNotification", "PutBucketReplication", "DeleteBucketReplication", "PutBucketOwnershipControls", "DeleteBucketOwnershipControls", "PutBucketRequestPayment", "PutAccelerateConfiguration", "PutObjectLockConfiguration"),
+		),
 		List: buckets(""),
 		Get:  declare.GetBy(getBuckets),
 		Home: func(ctx context.Context, s *declare.Step, b *s3types.Bucket, row modules.Row) (string, error) {

@@ -42,6 +42,9 @@ func newSecret(c *aws.Clients) *declare.Resource {
 		// The name is taken until the old one is deleted.
 		DestroyBeforeCreate: true,
 
+		Touches: modules.Touches("secretsmanager.amazonaws.com",
+			modules.Request("secretId", "RestoreSecret", "PutSecretValue", "UpdateSecretVersionStage", "RotateSecret", "CancelRotateSecret", "ReplicateSecretToRegions", "RemoveRegionsFromReplication", "StopReplicationToReplica", "PutResourcePolicy", "DeleteResourcePolicy"),
+		),
 		List: declare.Pages(secretsmanager.NewListSecretsPaginator, "SecretList", declare.With(&secretsmanager.ListSecretsInput{MaxResults: awssdk.Int32(pageSize)})),
 		Get: declare.One(declare.Call((*secretsmanager.Client).DescribeSecret, declare.Convert(func(out secretsmanager.DescribeSecretOutput) smtypes.SecretListEntry {
 			return smtypes.SecretListEntry{

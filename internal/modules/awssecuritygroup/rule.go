@@ -50,6 +50,11 @@ func newRule(c *aws.Clients) *declare.Resource {
 			// AWS would turn these into -1.
 			"lower(ip_protocol) IN ('tcp', 'udp', 'icmp', 'icmpv6', '6', '17', '1', '58') OR coalesce(from_port, -1) = -1 AND coalesce(to_port, -1) = -1",
 		},
+		Touches: modules.Touches("ec2.amazonaws.com",
+			modules.Response("securityGroupRuleSet.securityGroupRuleId", "AuthorizeSecurityGroupIngress", "AuthorizeSecurityGroupEgress"),
+			modules.Request("securityGroupRule.securityGroupRuleId", "ModifySecurityGroupRules").Or("requestParameters.securityGroupRules.securityGroupRuleId"),
+			modules.Request("groupId", "AuthorizeSecurityGroupIngress", "AuthorizeSecurityGroupEgress", "RevokeSecurityGroupIngress", "RevokeSecurityGroupEgress", "ModifySecurityGroupRules", "UpdateSecurityGroupRuleDescriptionsIngress", "UpdateSecurityGroupRuleDescriptionsEgress").In("security_group_id"),
+		),
 		List:     rules(),
 		Get:      declare.EC2Filter("security-group-rule-id"),
 		Rows:     ofDefaultGroups,

@@ -55,6 +55,9 @@ func newSubscription(c *aws.Clients) *declare.Resource {
 			`(protocol = 'firehose') = (subscription_role_arn IS NOT NULL)`,
 		},
 
+		Touches: modules.Touches("sns.amazonaws.com",
+			modules.Response("subscriptionArn", "Subscribe", "ConfirmSubscription").In("arn"),
+		),
 		List: declare.ListBy(listSubscriptions),
 		Get:  declare.GetBy(getSubscriptions),
 		Gone: func(s *snstypes.Subscription) bool { return awssdk.ToString(s.SubscriptionArn) == deleted },

@@ -48,6 +48,10 @@ func newTopic(c *aws.Clients) *declare.Resource {
 		},
 		Checks: []string{`fifo_topic = (name LIKE '%.fifo')`, `fifo_topic OR NOT content_based_deduplication`},
 
+		Touches: modules.Touches("sns.amazonaws.com",
+			modules.Request("topicArn", "AddPermission", "RemovePermission"),
+			modules.Request("resourceArn", "PutDataProtectionPolicy"),
+		),
 		List: topics(),
 		Get: declare.GetEach(func(ctx context.Context, s *declare.Step, identity modules.Row) (snstypes.Topic, error) {
 			arn, err := topicARN(ctx, s.Clients, s.Scope, identity["name"].String())

@@ -50,6 +50,9 @@ func newQueue(c *aws.Clients) *declare.Resource {
 		},
 		Checks: []string{`fifo_queue = (name LIKE '%.fifo')`},
 
+		Touches: modules.Touches("sqs.amazonaws.com",
+			modules.Request("queueUrl", "AddPermission", "RemovePermission").In("url"),
+		),
 		List: declare.Pages(sqs.NewListQueuesPaginator, "QueueUrls", declare.With(&sqs.ListQueuesInput{MaxResults: awssdk.Int32(pageSize)}),
 			declare.Convert(func(url string) sqs.GetQueueUrlOutput { return sqs.GetQueueUrlOutput{QueueUrl: &url} })),
 		Get:     declare.One(declare.Call((*sqs.Client).GetQueueUrl), ""),

@@ -67,6 +67,10 @@ func newParameter(c *aws.Clients) *declare.Resource {
 		},
 		DestroyBeforeCreate: true, // one name is one parameter
 
+		Touches: modules.Touches("ssm.amazonaws.com",
+			modules.Request("names", "DeleteParameters"),
+			modules.Request("resourceId", "AddTagsToResource", "RemoveTagsFromResource"),
+		),
 		List:      declare.Pages(ssm.NewDescribeParametersPaginator, "Parameters", declare.With(&ssm.DescribeParametersInput{MaxResults: awssdk.Int32(pageSize)})),
 		Get:       declare.GetBy(get),
 		Rows:      values,

@@ -6,6 +6,7 @@ import (
 
 	"iasql/internal/aws"
 	"iasql/internal/aws/declare"
+	"iasql/internal/modules"
 )
 
 // newAvailabilityZone declares the table availability_zone, of things that nobody
@@ -21,6 +22,9 @@ func newAvailabilityZone(c *aws.Clients) *declare.Resource {
 			declare.Text("zone_type", "ZoneType", "availability-zone, local-zone or wavelength-zone.").Assigned(),
 			declare.Text("state", "State", "available, information, impaired, unavailable or constrained.").Assigned(),
 		},
+		Touches: modules.Touches("ec2.amazonaws.com",
+			modules.Unnamed("ModifyAvailabilityZoneGroup"),
+		),
 		List: declare.Once(declare.Call((*ec2.Client).DescribeAvailabilityZones), "AvailabilityZones"),
 		Get:  declare.Search(), // a region has few enough to read all
 	})

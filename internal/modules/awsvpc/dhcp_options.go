@@ -30,6 +30,9 @@ func newDHCPOptions(c *aws.Clients) *declare.Resource {
 			declare.Bool("is_default", "", "Whether it is the set that AWS has given the region's default VPC.").Assigned(),
 			declare.EC2Tags(ec2types.ResourceTypeDhcpOptions),
 		},
+		Touches: modules.Touches("ec2.amazonaws.com",
+			modules.Unnamed("CreateDefaultVpc"),
+		),
 		List: declare.Pages(ec2.NewDescribeDhcpOptionsPaginator, "DhcpOptions", declare.With(&ec2.DescribeDhcpOptionsInput{MaxResults: awssdk.Int32(aws.PageSize)})),
 		Get:  declare.EC2Filter("dhcp-options-id"),
 		Rows: func(ctx context.Context, s *declare.Step, _ []*ec2types.DhcpOptions, rows []modules.Row) error {

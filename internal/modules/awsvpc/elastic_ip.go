@@ -27,6 +27,11 @@ func newElasticIP(c *aws.Clients) *declare.Resource {
 			declare.Text("network_interface_id", "NetworkInterfaceId", "The network interface that uses it.").Assigned(),
 			declare.EC2Tags(ec2types.ResourceTypeElasticIp),
 		},
+		Touches: modules.Touches("ec2.amazonaws.com",
+			modules.Request("allocationId", "AssociateAddress", "CreateNatGateway", "ModifyAddressAttribute", "ResetAddressAttribute"),
+			modules.Request("associationId", "DisassociateAddress").In("association_id"),
+			modules.Unnamed("DeleteNatGateway", "AssociateNatGatewayAddress", "DisassociateNatGatewayAddress", "TerminateInstances", "AcceptAddressTransfer"),
+		),
 		List:   declare.Once(declare.Call((*ec2.Client).DescribeAddresses), "Addresses"),
 		Get:    declare.EC2Filter("allocation-id"),
 		Gone:   func(a *ec2types.Address) bool { return a.AllocationId == nil }, // of EC2-Classic

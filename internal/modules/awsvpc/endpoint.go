@@ -60,6 +60,9 @@ func newEndpoint(c *aws.Clients, kind ec2types.VpcEndpointType, name, doc string
 			declare.Text("failure_message", "LastError.Message", "The last thing that went wrong with it, such as why it failed.").Assigned().Since(4),
 			declare.EC2Tags(ec2types.ResourceTypeVpcEndpoint),
 		}, particular...),
+		Touches: modules.Touches("ec2.amazonaws.com",
+			modules.Request("vpcEndpointId", "DeleteVpcEndpoints").Or("requestParameters.vpcEndpointIds"),
+		),
 		List: endpoints(kind),
 		Get:  declare.Search(), // by no filter for ids: there are few, and moto has none
 		Row: func(_ context.Context, s *declare.Step, e *ec2types.VpcEndpoint, row modules.Row) error {
@@ -147,6 +150,7 @@ func newEndpointSubnets(c *aws.Clients) *aws.Memberships {
 					References: &modules.Reference{Table: "subnet", Key: "subnet_id"},
 					Doc:        "The subnet."},
 			),
+			Touches: modules.Touches("ec2.amazonaws.com", modules.Request("vpcEndpointId", "ModifyVpcEndpoint")),
 		},
 		Owner:  "endpoint_interface_id",
 		Member: "subnet_id",

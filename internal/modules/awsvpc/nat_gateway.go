@@ -40,6 +40,9 @@ func newNATGateway(c *aws.Clients) *declare.Resource {
 		// An address can be of one gateway only.
 		DestroyBeforeCreate: true,
 
+		Touches: modules.Touches("ec2.amazonaws.com",
+			modules.Request("natGatewayId", "AssignPrivateNatGatewayAddress", "UnassignPrivateNatGatewayAddress", "AssociateNatGatewayAddress", "DisassociateNatGatewayAddress"),
+		),
 		List: declare.Pages(ec2.NewDescribeNatGatewaysPaginator, "NatGateways",
 			declare.With(&ec2.DescribeNatGatewaysInput{MaxResults: awssdk.Int32(aws.PageSize)}), declare.Convert(primary)),
 		Get:    declare.EC2Filter("nat-gateway-id"),

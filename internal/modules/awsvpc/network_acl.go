@@ -35,6 +35,9 @@ func newNetworkACL(c *aws.Clients) *declare.Resource {
 			declare.Bool("is_default", "IsDefault", "Whether it is the VPC's default list, which AWS makes by itself and which goes with the VPC.").Assigned().Usual(modules.Bool(false)),
 			declare.EC2Tags(ec2types.ResourceTypeNetworkAcl),
 		},
+		Touches: modules.Touches("ec2.amazonaws.com",
+			modules.Request("networkAclId", "CreateNetworkAclEntry", "DeleteNetworkAclEntry", "ReplaceNetworkAclEntry"),
+		),
 		List:   networkACLs(),
 		Get:    declare.Search(), // by no filter: there are few, and moto has none for ids
 		Rows:   withoutOrphans,

@@ -44,6 +44,9 @@ func newPeering(c *aws.Clients) *declare.Resource {
 		// Two VPCs have one connection at most.
 		DestroyBeforeCreate: true,
 
+		Touches: modules.Touches("ec2.amazonaws.com",
+			modules.Request("vpcPeeringConnectionId", "AcceptVpcPeeringConnection", "RejectVpcPeeringConnection", "ModifyVpcPeeringConnectionOptions"),
+		),
 		List: declare.Pages(ec2.NewDescribeVpcPeeringConnectionsPaginator, "VpcPeeringConnections",
 			declare.With(&ec2.DescribeVpcPeeringConnectionsInput{MaxResults: awssdk.Int32(aws.PageSize)})),
 		Get:  declare.EC2Filter("vpc-peering-connection-id"),

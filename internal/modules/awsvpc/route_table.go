@@ -37,6 +37,10 @@ func newRouteTable(c *aws.Clients) *declare.Resource {
 			declare.Text("owner_id", "OwnerId", "The twelve digits of the account that owns it; another than account where the VPC is shared.").Assigned(),
 			declare.EC2Tags(ec2types.ResourceTypeRouteTable),
 		},
+		Touches: modules.Touches("ec2.amazonaws.com",
+			modules.Request("routeTableId", "EnableVgwRoutePropagation", "DisableVgwRoutePropagation"),
+			modules.Unnamed("AssociateRouteTable", "ReplaceRouteTableAssociation"),
+		),
 		List: routeTables(),
 		Get:  declare.EC2Filter("route-table-id"),
 		Row: func(_ context.Context, _ *declare.Step, t *ec2types.RouteTable, row modules.Row) error {

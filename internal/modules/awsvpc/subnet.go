@@ -38,6 +38,12 @@ func newSubnet(c *aws.Clients) *declare.Resource {
 		// Two subnets of a VPC cannot have the same network.
 		DestroyBeforeCreate: true,
 
+		Touches: modules.Touches("ec2.amazonaws.com",
+			modules.Request("subnetId", "AssociateSubnetCidrBlock"),
+			modules.Response("subnetId", "DisassociateSubnetCidrBlock"),
+			modules.Response("subnet.subnetId", "CreateDefaultSubnet"),
+			modules.Unnamed("CreateDefaultVpc", "ReplaceNetworkAclAssociation"),
+		),
 		List: declare.Pages(ec2.NewDescribeSubnetsPaginator, "Subnets", declare.With(&ec2.DescribeSubnetsInput{MaxResults: awssdk.Int32(aws.PageSize)})),
 		Get:  declare.EC2Filter("subnet-id"),
 		// Which network ACL each subnet has the lists know: one call for a page of

@@ -62,6 +62,10 @@ var actions = []action{
 	{"Listings", 2, (*player).listings},
 	{"Listed", 3, (*player).listed},
 	{"Imported", 1, (*player).imported},
+	{"an event comes", 5, (*player).tell},
+	{"Hints", 3, (*player).hints},
+	{"Named", 3, (*player).named},
+	{"Looked", 3, (*player).looked},
 }
 
 var actionOf = func() map[string]action {

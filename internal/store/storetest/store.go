@@ -75,6 +75,8 @@ type User interface {
 	Decide(ctx context.Context, n int, how string) (ok bool, err error)
 	// Retry calls iasql_retry.
 	Retry(ctx context.Context, table string, id int64) (ok bool, err error)
+	// Tell has an event of the cloud come that hints at a place, from so long ago.
+	Tell(ctx context.Context, hint store.Hint, ago time.Duration) error
 	// Pass lets time pass.
 	Pass(ctx context.Context, d time.Duration) error
 

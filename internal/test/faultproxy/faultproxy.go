@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -30,6 +31,14 @@ type Call struct {
 	Action  string // "CreateVpc"; where the API speaks REST (S3, Lambda, Route 53) the method and the path, "PUT /bucket?policy"
 	Body    string
 	Header  http.Header
+	Address string // of the caller
+}
+
+// Answer is how a call was answered, whether the caller got to know it or not.
+type Answer struct {
+	Status int
+	Header http.Header
+	Body   []byte
 }
 
 // Fault is what becomes of a call. The zero value lets it pass.
@@ -64,6 +73,7 @@ type Proxy struct {
 	URL string
 
 	decide atomic.Pointer[func(Call) Fault]
+	seen   atomic.Pointer[func(Call, Answer)]
 	lock   sync.Mutex
 	counts map[string]int
 	last   map[string]answered
@@ -122,7 +132,14 @@ func New(endpoint string) (_ *Proxy, stop func(), err error) {
 			cut(w)
 			return
 		case fault.Status != 0:
-			answer(w, r, fault)
+			recorded := httptest.NewRecorder()
+			answer(recorded, r, fault)
+			p.observed(call, Answer{recorded.Code, recorded.Header(), recorded.Body.Bytes()})
+			for name, values := range recorded.Header() {
+				w.Header()[name] = values
+			}
+			w.WriteHeader(recorded.Code)
+			_, _ = w.Write(recorded.Body.Bytes())
 			return
 		}
 		if fault.Before != nil {
@@ -139,6 +156,7 @@ func New(endpoint string) (_ *Proxy, stop func(), err error) {
 			forward.ServeHTTP(recorded, r)
 			given = answered{time.Now(), recorded.Code, recorded.Header(), recorded.Body.Bytes()}
 			p.remember(what, given)
+			p.observed(call, Answer{given.status, given.header, given.body})
 		}
 		if fault.After != nil {
 			fault.After()
@@ -173,6 +191,16 @@ func New(endpoint string) (_ *Proxy, stop func(), err error) {
 
 // Set replaces what becomes of calls from now on.
 func (p *Proxy) Set(decide func(Call) Fault) { p.decide.Store(&decide) }
+
+// Observe has every call told of with its answer, in the call's own time: what it does must
+// not wait. Those that never reached AWS are left out.
+func (p *Proxy) Observe(seen func(Call, Answer)) { p.seen.Store(&seen) }
+
+func (p *Proxy) observed(c Call, a Answer) {
+	if seen := p.seen.Load(); seen != nil {
+		(*seen)(c, a)
+	}
+}
 
 // previous returns an earlier answer to the same call, if it is young enough.
 func (p *Proxy) previous(what string, age time.Duration) (answered, bool) {
@@ -220,7 +248,8 @@ func (p *Proxy) count(c Call) {
 var scope = regexp.MustCompile(`Credential=[^/]+/\d+/([^/]+)/([^/]+)/aws4_request`)
 
 func parse(r *http.Request, body string) Call {
-	c := Call{Body: body, Header: r.Header}
+	address, _, _ := net.SplitHostPort(r.RemoteAddr)
+	c := Call{Body: body, Header: r.Header, Address: address}
 	if m := scope.FindStringSubmatch(r.Header.Get("Authorization")); m != nil {
 		c.Region, c.Service = m[1], m[2]
 	}

@@ -21,6 +21,9 @@ type Likeness struct {
 	URL   string
 	Proxy *faultproxy.Proxy
 	rules []Rule
+
+	t        testing.TB
+	endpoint string
 }
 
 // Rule is one thing that AWS does and the emulator does not. It is asked for every
@@ -43,7 +46,7 @@ type Call struct {
 func Start(t testing.TB, endpoint string, rules ...Rule) *Likeness {
 	t.Helper()
 	proxy := faultproxy.Start(t, endpoint)
-	l := &Likeness{URL: proxy.URL, Proxy: proxy, rules: rules}
+	l := &Likeness{URL: proxy.URL, Proxy: proxy, rules: rules, t: t, endpoint: endpoint}
 	proxy.Set(l.decide)
 	return l
 }

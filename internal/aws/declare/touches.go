@@ -1,0 +1,173 @@
+package declare
+
+import (
+	"slices"
+	"strings"
+
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"iasql/internal/aws"
+	"iasql/internal/modules"
+)
+
+// touches returns the calls that touch objects of the table: those that it makes itself,
+// and where CloudTrail's records name the object. What the declaration says counts before
+// that, by the call's name.
+func (b *binding) touches(declared []modules.Touch, kind string) []modules.Touch {
+	touches := slices.Clone(declared)
+	source := aws.EventSource(b.service.client.Elem().PkgPath())
+	add := func(t modules.Touch) {
+		t.Source = source
+		t.Name = aws.EventName(source, modules.Operation(t.Name))
+		if slices.ContainsFunc(declared, func(d modules.Touch) bool { return d.Source == t.Source && d.Name == t.Name }) || aws.IsRead(t.Name) {
+			return
+		}
+		if at := slices.IndexFunc(touches, func(d modules.Touch) bool {
+			return d.Source == t.Source && d.Name == t.Name && d.Column == t.Column
+		}); at >= 0 {
+			for _, path := range t.At {
+				if !slices.Contains(touches[at].At, path) {
+					touches[at].At = append(touches[at].At, path)
+				}
+			}
+			return
+		}
+		touches = append(touches, t)
+	}
+	if b.create != nil {
+		add(b.creates())
+	}
+	for _, u := range b.updates {
+		for _, op := range []*Op{u.op, u.unset} {
+			if op != nil {
+				add(b.names(op))
+			}
+		}
+	}
+	if b.remove != nil {
+		add(b.names(b.remove))
+	}
+	if b.tags != nil {
+		for _, t := range b.tagged(kind) {
+			add(t)
+		}
+	}
+	return touches
+}
+
+// creates returns the touch of the creation.
+func (b *binding) creates() modules.Touch {
+	t := modules.Touch{Name: b.create.name}
+	answer, err := resolve(b.create.out, b.create.answer)
+	if err != nil {
+		return t
+	}
+	for i := range b.columns {
+		c := &b.columns[i]
+		if !c.Column.Identity {
+			continue
+		}
+		if c.Column.Assigned {
+			if p := b.answered(c, answer.leaf); p != nil {
+				t.At = []string{recorded("responseElements", b.create.answer+"."+p.text)}
+			}
+		} else if p := b.create.bind(c); p != nil {
+			t.At = []string{recorded("requestParameters", p.text)}
+		}
+		break // the first column of the identity tells
+	}
+	return t
+}
+
+// names returns the touch of a call that names the object in its input: by the first
+// column of the identity, or else by the ARN or what there is.
+func (b *binding) names(op *Op) modules.Touch {
+	t := modules.Touch{Name: op.name}
+	identity := b.description.Identity()
+	rank := func(k target) int {
+		switch {
+		case k.column.Name == identity[0]:
+			return 0
+		case k.column.Name == modules.ColumnARN:
+			return 1
+		case k.column.Column.Identity:
+			return 2
+		}
+		return 3
+	}
+	keys := slices.Clone(b.keys[op])
+	slices.SortStableFunc(keys, func(x, y target) int { return rank(x) - rank(y) })
+	for _, k := range keys {
+		if k.column.Column.Assigned || k.column.Column.Identity {
+			t.At = []string{recorded("requestParameters", k.path.text)}
+			if k.column.Name != identity[0] {
+				t.Column = k.column.Name
+			}
+			break
+		}
+	}
+	return t
+}
+
+// tagged returns the touches of the calls that change tags. One call of a service tags
+// objects of several tables; what the object is called tells of which.
+func (b *binding) tagged(kind string) []modules.Touch {
+	g := b.tags.tagging
+	if g.kind != "" {
+		var touches []modules.Touch
+		for _, name := range []string{"CreateTags", "DeleteTags"} {
+			touches = append(touches, modules.Touch{Name: name, At: []string{"requestParameters.resourcesSet.resourceId"}, Column: g.owner, Prefix: ec2Prefixes[g.kind]})
+		}
+		return touches
+	}
+	var touches []modules.Touch
+	for _, op := range []*Op{g.set, g.remove} {
+		if op == nil {
+			continue
+		}
+		t := b.names(op)
+		if len(t.At) > 0 && (t.Column == modules.ColumnARN || b.description.Identity()[0] == modules.ColumnARN || strings.HasSuffix(t.Column, "_arn") || strings.HasSuffix(b.description.Identity()[0], "_arn")) {
+			t.Prefix = kind
+		}
+		touches = append(touches, t)
+	}
+	return touches
+}
+
+// ec2Prefixes are what the ids of EC2's objects begin with (EC2 User Guide, "Resource IDs").
+var ec2Prefixes = map[ec2types.ResourceType]string{
+	ec2types.ResourceTypeDhcpOptions:          "dopt-",
+	ec2types.ResourceTypeElasticIp:            "eipalloc-",
+	ec2types.ResourceTypeInstance:             "i-",
+	ec2types.ResourceTypeInternetGateway:      "igw-",
+	ec2types.ResourceTypeKeyPair:              "key-",
+	ec2types.ResourceTypeLaunchTemplate:       "lt-",
+	ec2types.ResourceTypeNatgateway:           "nat-",
+	ec2types.ResourceTypeNetworkAcl:           "acl-",
+	ec2types.ResourceTypeRouteTable:           "rtb-",
+	ec2types.ResourceTypeSecurityGroup:        "sg-",
+	ec2types.ResourceTypeSecurityGroupRule:    "sgr-",
+	ec2types.ResourceTypeSubnet:               "subnet-",
+	ec2types.ResourceTypeVolume:               "vol-",
+	ec2types.ResourceTypeVpc:                  "vpc-",
+	ec2types.ResourceTypeVpcEndpoint:          "vpce-",
+	ec2types.ResourceTypeVpcPeeringConnection: "pcx-",
+}
+
+// recorded returns a path of the SDK's as a record of CloudTrail has it, but for its case:
+// lists need no brackets.
+func recorded(root, path string) string {
+	steps := []string{root}
+	if path == "Bucket" {
+		path = "BucketName" // S3 says so
+	}
+	for rest := strings.Trim(path, "."); rest != ""; {
+		name, _, _, after, err := cut(rest)
+		if err != nil {
+			break
+		}
+		steps = append(steps, strings.ToLower(name[:1])+name[1:])
+		rest = after
+	}
+	return strings.Join(steps, ".")
+}

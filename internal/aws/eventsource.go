@@ -1,0 +1,85 @@
+package aws
+
+import "strings"
+
+// What CloudTrail calls services ("eventSource") whose clients have other names in the SDK
+// (CloudTrail User Guide, "CloudTrail record contents"; each service's "Logging API calls
+// with AWS CloudTrail").
+var eventSources = map[string]string{
+	"amp":                         "aps",
+	"apigatewayv2":                "apigateway",
+	"applicationautoscaling":      "autoscaling",
+	"applicationdiscoveryservice": "discovery",
+	"bedrockagent":                "bedrock",
+	"cloudcontrol":                "cloudcontrolapi",
+	"cloudhsmv2":                  "cloudhsm",
+	"cloudwatch":                  "monitoring",
+	"cloudwatchlogs":              "logs",
+	"cognitoidentity":             "cognito-identity",
+	"cognitoidentityprovider":     "cognito-idp",
+	"configservice":               "config",
+	"costexplorer":                "ce",
+	"databasemigrationservice":    "dms",
+	"directoryservice":            "ds",
+	"ecrpublic":                   "ecr-public",
+	"efs":                         "elasticfilesystem",
+	"elasticloadbalancingv2":      "elasticloadbalancing",
+	"elasticsearchservice":        "es",
+	"emr":                         "elasticmapreduce",
+	"eventbridge":                 "events",
+	"kinesisanalyticsv2":          "kinesisanalytics",
+	"lexmodelsv2":                 "lex",
+	"marketplacecatalog":          "aws-marketplace",
+	"networkfirewall":             "network-firewall",
+	"opensearch":                  "es",
+	"prometheusservice":           "aps",
+	"resourcegroups":              "resource-groups",
+	"resourcegroupstaggingapi":    "tagging",
+	"sesv2":                       "ses",
+	"sfn":                         "states",
+	"timestreamwrite":             "timestream",
+	"wafregional":                 "waf-regional",
+}
+
+// EventSource returns what CloudTrail calls the service of a client of the SDK, by the name
+// of its package: "cloudwatch" is monitoring.amazonaws.com.
+func EventSource(pkg string) string {
+	pkg = pkg[strings.LastIndexByte(pkg, '/')+1:]
+	if name := eventSources[pkg]; name != "" {
+		pkg = name
+	}
+	return pkg + ".amazonaws.com"
+}
+
+// actionSources are services whose permissions have another prefix than CloudTrail calls
+// them by (Service Authorization Reference).
+var actionSources = map[string]string{
+	"application-autoscaling": "autoscaling",
+	"cloudwatch":              "monitoring",
+	"tag":                     "tagging",
+}
+
+// ActionSource returns what CloudTrail calls the service of a permission, by its prefix.
+func ActionSource(prefix string) string {
+	if name := actionSources[prefix]; name != "" {
+		prefix = name
+	}
+	return prefix + ".amazonaws.com"
+}
+
+// eventNames are operations that CloudTrail has other names for (Amazon S3 User Guide,
+// "Amazon S3 CloudTrail events").
+var eventNames = map[string]string{
+	"s3.amazonaws.com:PutPublicAccessBlock":               "PutBucketPublicAccessBlock",
+	"s3.amazonaws.com:DeletePublicAccessBlock":            "DeleteBucketPublicAccessBlock",
+	"s3.amazonaws.com:PutBucketLifecycleConfiguration":    "PutBucketLifecycle",
+	"s3.amazonaws.com:PutBucketNotificationConfiguration": "PutBucketNotification",
+}
+
+// EventName returns what CloudTrail calls an operation.
+func EventName(source, operation string) string {
+	if name := eventNames[source+":"+operation]; name != "" {
+		return name
+	}
+	return operation
+}

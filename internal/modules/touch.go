@@ -1,0 +1,161 @@
+package modules
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Touch is a call of the cloud's API that makes, changes or deletes objects of a table,
+// and where the record that the cloud keeps of the call names them. It is for hints only:
+// where to look, never what is there. A touch that is missing, or that names the wrong
+// object, costs a listing or a delay and makes nothing wrong. Several touches of a table
+// by one call are alternatives: the first that finds a name counts.
+type Touch struct {
+	// Source and Name are the service and the operation, in the words of the record:
+	// "ec2.amazonaws.com", "RunInstances".
+	Source, Name string
+	// At are the paths in the record at which it names the objects, such as
+	// "responseElements.instancesSet.instanceId"; see package events for what a path may
+	// say. Without one the record does not name them: the table is listed.
+	At []string
+	// Column is the column that has what is found there: "" is the table's identity, or
+	// the first column of it where it has several. Where what is found is an ARN and the
+	// table has the column arn, it is that one.
+	Column string
+	// Prefix is what that begins with, or of an ARN what follows the account: "vpc-" or
+	// "cluster/". Anything else found there is of another table.
+	Prefix string
+	// After is what stands before the value: "/" of "/hostedzone/Z0123" leaves Z0123.
+	After string
+	// Known says that a name which no record has is of another table: nobody lists this
+	// one for it.
+	Known bool
+}
+
+// ColumnARN is the column that has an object's ARN, in most tables that have one.
+const ColumnARN = "arn"
+
+// ARNColumn returns the column that has an object's ARN; "" if there is none.
+func (t *Table) ARNColumn() string {
+	found := ""
+	for i := range t.Columns {
+		c := &t.Columns[i]
+		switch {
+		case !c.Assigned || c.References != nil:
+		case c.Name == ColumnARN:
+			return c.Name
+		case strings.HasSuffix(c.Name, "_"+ColumnARN):
+			if found != "" {
+				return ""
+			}
+			found = c.Name
+		}
+	}
+	return found
+}
+
+// Touching is a touch of a table.
+type Touching struct {
+	Table *Table
+	Touch *Touch
+}
+
+// call is a call of the API, as touches name it.
+type call struct{ source, name string }
+
+// dated is what some services add to an operation's name: the date of their API's version
+// (CreateFunction20150331, UpdateFunctionConfiguration20150331v2).
+var dated = regexp.MustCompile(`_?20\d{2}_?[01]\d_?[0-3]\d(v\d+)?$`)
+
+// Operation returns the name of an operation without the version of its API.
+func Operation(event string) string { return dated.ReplaceAllString(event, "") }
+
+// Touched returns the touches of all tables by a call.
+func (r *Registry) Touched(source, name string) []Touching {
+	return r.content.Load().touched[call{source, Operation(name)}]
+}
+
+// HasTouches reports whether any table is touched by calls of the service.
+func (r *Registry) HasTouches(source string) bool { return r.content.Load().sources[source] }
+
+// addTouches indexes the touches of all tables.
+func (c *content) addTouches() {
+	all := map[*Table][]Touch{}
+	for _, m := range c.modules {
+		for _, res := range m.Resources {
+			t := res.Table()
+			for _, touch := range c.touches(t, all) {
+				key := call{touch.Source, touch.Name}
+				c.touched[key] = append(c.touched[key], Touching{t, &touch})
+				c.sources[touch.Source] = true
+			}
+		}
+	}
+}
+
+// wholly are the first words of calls by which parts come and go with their whole.
+var wholly = regexp.MustCompile(`^(Create|Delete|Import|Register|Deregister|Restore|Run|Terminate)`)
+
+// touches returns a table's touches, with those of the wholes that its objects are parts
+// of: a VPC comes with a security group and that with rules, and subscriptions go with
+// their topic. all are the touches of the tables that have been looked at.
+func (c *content) touches(t *Table, all map[*Table][]Touch) []Touch {
+	if touches, known := all[t]; known {
+		return touches
+	}
+	touches, own := slices.Clone(t.Touches), map[call]bool{}
+	for _, touch := range touches {
+		own[call{touch.Source, touch.Name}] = true
+	}
+	all[t] = touches // of what is a part of itself
+	for i := range t.Columns {
+		ref := t.Columns[i].References
+		if ref == nil || ref.Part == NotPart || c.resources[ref.Table] == nil {
+			continue
+		}
+		whole := c.tables[ref.Table]
+		for _, touch := range c.touches(whole, all) {
+			if own[call{touch.Source, touch.Name}] || !wholly.MatchString(touch.Name) {
+				continue
+			}
+			column := touch.Column
+			if column == "" {
+				column = whole.Identity()[0]
+			}
+			if touch.Column = t.Columns[i].Name; column != ref.Key || touch.At == nil {
+				touch = Touch{Source: touch.Source, Name: touch.Name} // by what the part does not know it
+			}
+			touches = append(touches, touch)
+		}
+	}
+	all[t] = touches
+	return touches
+}
+
+// source is what the names of services look like in the records.
+var source = regexp.MustCompile(`^[a-z0-9-]+\.amazonaws\.com$`)
+
+// validateTouches reports the first thing wrong with the table's touches.
+func (t *Table) validateTouches() error {
+	for i := range t.Touches {
+		touch := &t.Touches[i]
+		at := fmt.Sprintf("table %s: touch %s %s", t.Name, touch.Source, touch.Name)
+		switch {
+		case !source.MatchString(touch.Source) || touch.Name == "" || touch.Name != Operation(touch.Name):
+			return fmt.Errorf("%s: no call is called so", at)
+		case touch.Column != "" && t.Column(touch.Column) == nil:
+			return fmt.Errorf("%s: there is no column %s", at, touch.Column)
+		case len(touch.At) == 0 && (touch.Column+touch.Prefix+touch.After != ""):
+			return fmt.Errorf("%s: it has no path, and says what is found there", at)
+		}
+		for _, path := range touch.At {
+			root, _, _ := strings.Cut(path, ".")
+			if root != "requestParameters" && root != "responseElements" && root != "resources" && root != "serviceEventDetails" {
+				return fmt.Errorf("%s: no record has %s", at, path)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,166 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"iasql/internal/decide"
+	"iasql/internal/modules"
+	"iasql/internal/store"
+)
+
+// Hints implements [store.Store]. An event of a call of the engine's own tells nothing new,
+// and neither does one from before the last complete listing of its place, but for what
+// that may have seen late.
+func (d *Database) Hints(ctx context.Context, account string) ([]store.Hint, error) {
+	rows, err := d.Pool.Query(ctx, `
+		SELECT h.id, h.table_name, h.account, h.region, coalesce(h.column_name, ''), coalesce(h.value, ''), h.tries,
+		       EXISTS (SELECT FROM iasql_internal.own_request r WHERE r.id = e.request_id)
+		       OR coalesce(l.listed = l.tried AND e.at < l.listed - make_interval(secs => `+window+`), false)
+		FROM iasql_internal.hint h JOIN iasql_internal.cloud_event e ON e.account = h.account AND e.id = h.event
+		LEFT JOIN iasql_internal.listing l ON l.account = h.account AND l.table_name = h.table_name AND l.region = h.region
+		WHERE h.account = $1 AND h.due <= clock_timestamp()
+		ORDER BY h.due, h.id LIMIT $2`, account, store.MaxHints)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (store.Hint, error) {
+		var h store.Hint
+		return h, row.Scan(&h.ID, &h.Table, &h.Scope.Account, &h.Scope.Region, &h.Column, &h.Value, &h.Tries, &h.Known)
+	})
+}
+
+// Looked implements [store.Store].
+func (d *Database) Looked(ctx context.Context, lease store.Lease, looked []store.Look) error {
+	var ids, hints, records []int64
+	var again []*float64
+	for _, look := range looked {
+		var after *float64
+		if look.Again > 0 {
+			seconds := look.Again.Seconds()
+			after = &seconds
+		}
+		ids, again = append(ids, look.ID), append(again, after)
+		for _, id := range look.Records {
+			hints, records = append(hints, look.ID), append(records, id)
+		}
+		if look.Column != "" && len(look.Records) == 0 {
+			hints, records = append(hints, look.ID), append(records, 0)
+		}
+	}
+	return d.fencedBatch(ctx, lease, nil, func(batch *pgx.Batch) error {
+		if len(hints) > 0 {
+			batch.Queue(`SELECT iasql_internal.attribute_late($1, $2, $3)`, lease.Account, hints, records)
+		}
+		batch.Queue(`
+			UPDATE iasql_internal.hint h SET due = clock_timestamp() + make_interval(secs => v.again), tries = h.tries + 1
+			FROM unnest($1::bigint[], $2::double precision[]) v (id, again) WHERE h.id = v.id`, ids, again)
+		return nil
+	})
+}
+
+// Named implements [store.Store].
+func (d *Database) Named(ctx context.Context, t *modules.Table, scope modules.Scope, column string, values []string) ([]store.Named, error) {
+	c := t.Column(column)
+	from, name := shapeOf(t).name+" t", textOf("t", c)
+	if ref := c.References; ref != nil && !ref.ByKey {
+		parent := d.Registry.Table(ref.Table)
+		from += fmt.Sprintf(` JOIN %s p ON p.id = t.%s`, shapeOf(parent).name, quote(column))
+		name = textOf("p", parent.Column(ref.Key))
+	}
+	where, args := `t.account = $2`, []any{values, scope.Account}
+	if t.Reach == modules.PerRegion {
+		where, args = where+` AND t.region = $3`, append(args, scope.Region)
+	}
+	rows, err := d.Pool.Query(ctx, fmt.Sprintf(`SELECT %s, t.id FROM %s WHERE %[1]s = ANY ($1) AND %[3]s ORDER BY t.id`, name, from, where), args...)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowToStructByPos[store.Named])
+}
+
+// namingColumns returns the columns by which events name objects of a table.
+func namingColumns(t *modules.Table) []string {
+	var list []string
+	for i := range t.Touches {
+		for _, column := range []string{t.Touches[i].Column, t.Identity()[0], modules.ColumnARN} {
+			if t.Column(column) != nil && !slices.Contains(list, column) {
+				list = append(list, column)
+			}
+		}
+	}
+	return list
+}
+
+// queueAttribution queues that the audit rows of pulls of one table, which were written in
+// this transaction, say who has changed the objects, as far as events have told. It
+// follows [markAudit].
+func queueAttribution(batch *pgx.Batch, lease store.Lease, pulls []store.Pull) {
+	t := pulls[0].Subject.Table
+	columns := namingColumns(t)
+	if !lease.Events || len(columns) == 0 {
+		return
+	}
+	var refs, regions, names, values []string
+	for i := range pulls {
+		p := &pulls[i]
+		s := p.Subject
+		ref := fmt.Sprint("i", s.RecordID)
+		if p.Action == decide.InsertRecord {
+			key, _ := t.Key(p.Row)
+			ref = "k" + key
+		}
+		for _, column := range columns {
+			if v := cloudValue(s, t.Column(column)); !v.IsNull() {
+				refs, regions, names, values = append(refs, ref), append(regions, s.Scope.Region), append(names, column), append(values, v.String())
+			}
+		}
+	}
+	if len(refs) > 0 {
+		batch.Queue(`SELECT iasql_internal.attribute($1, $2, current_setting('iasql.audited')::bigint, $3, $4, $5, $6)`,
+			lease.Account, t.Name, refs, regions, names, values)
+	}
+}
+
+// queueConflictActors queues that the conflicts of settlements say who was on the other
+// side, as far as events have told.
+func queueConflictActors(batch *pgx.Batch, lease store.Lease, settlements []store.Settlement) {
+	for i := range settlements {
+		s := settlements[i].Subject
+		if !lease.Events || len(settlements[i].Conflicts) == 0 {
+			continue
+		}
+		var names, values []string
+		for _, column := range namingColumns(s.Table) {
+			if v := cloudValue(s, s.Table.Column(column)); !v.IsNull() {
+				names, values = append(names, column), append(values, v.String())
+			}
+		}
+		if len(names) > 0 {
+			batch.Queue(`SELECT iasql_internal.attribute_conflict($1, $2, $3, $4, $5)`, lease.Account, s.Table.Name, s.RecordID, names, values)
+		}
+	}
+}
+
+// markAudit notes which rows of the audit log are older than the transaction.
+const markAudit = `SELECT set_config('iasql.audited', (SELECT last_value FROM public.iasql_audit_log_id_seq)::text, true)`
+
+// cloudValue returns what the cloud has in a column, or last had as far as the record says.
+func cloudValue(s *decide.Subject, c *modules.Column) modules.Value {
+	if v, read := s.Cloud[c.Name]; read {
+		return v
+	}
+	switch {
+	case s.Record == nil:
+		return modules.Null
+	case c.References != nil && !c.References.ByKey:
+		return s.RefKeys[c.Name]
+	}
+	return s.Record.Row[c.Name]
+}
+
+// ownRequests keeps what the cloud calls requests of the engine's own.
+const ownRequests = `INSERT INTO iasql_internal.own_request (id) SELECT DISTINCT unnest($1::text[]) ON CONFLICT DO NOTHING`
