@@ -151,6 +151,14 @@ func Note(ctx context.Context, request string) error {
 
 type notedKey struct{}
 
+// Follower is a [Resource] whose calls are answered before what they ask for is done, and
+// whose objects do not tell so meanwhile: one that is being deleted looks like any other.
+type Follower interface {
+	Resource
+	// Ended reports whether a request that was noted has ended, well or not.
+	Ended(ctx context.Context, scope Scope, request string) (bool, error)
+}
+
 // WithNoted says below ctx, where a creation is repeated whose end is not known, which
 // request the first call began.
 func WithNoted(ctx context.Context, request string) context.Context {

@@ -5,7 +5,7 @@ import (
 	"iasql/internal/modules"
 )
 
-// doubts are about creations that may have happened, as far as this cycle has found
+// doubts are about creations, and deletions that make room, that may have happened, as far as this cycle has found
 // out what became of them (R6).
 type doubts struct {
 	// unknown: whether the record has an object is still being looked for. The record
@@ -28,6 +28,9 @@ func (d *doubts) undecided(ref decide.RecordRef, scope modules.Scope) {
 	d.unknown[ref] = true
 	d.holdBack(ref.Table, scope)
 }
+
+// leave leaves a record alone for this cycle.
+func (d *doubts) leave(ref decide.RecordRef) { d.unknown[ref] = true }
 
 // holdBack leaves alone for this cycle what a scope has no record of.
 func (d *doubts) holdBack(table string, scope modules.Scope) { d.held[place{table, scope}] = true }

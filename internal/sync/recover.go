@@ -154,11 +154,22 @@ func (c *cycle) recoverRoom(ctx context.Context, intent decide.Intent) (out stor
 	if key, named := s.Table.Key(identity); s.Record == nil || !named || key != intent.Key {
 		return out, true, nil // the record has moved on
 	}
+	// The read comes after the request has ended: before, it would show what is going.
+	follower, follows := c.Registry.Resource(s.Table.Name).(modules.Follower)
+	if follows && intent.Request != "" {
+		if ended, err := follower.Ended(ctx, intent.Scope, intent.Request); err != nil || !ended {
+			c.doubts.leave(intent.Record)
+			return out, false, nil
+		}
+	}
 	if err := c.observe(ctx, []*decide.Subject{s}); err != nil {
 		return out, false, err
 	}
 	switch {
-	case s.Presence == decide.Unknown, s.Presence == decide.Absent && s.CreatedLast(): // not visible yet (R13)
+	case follows && intent.Request == "" && s.Presence == decide.Present && !intent.Expired: // it may be going
+		c.doubts.leave(intent.Record)
+		return out, false, nil
+	case s.Presence == decide.Unknown, s.Presence == decide.Absent && s.CreatedLast() && !(follows && intent.Request != ""): // not visible yet (R13)
 		return out, false, nil
 	case s.Presence == decide.Absent, s.Presence == decide.Going:
 		out.Result = decide.ResultOK

@@ -5,11 +5,11 @@ LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     parts text;
 BEGIN
-    SELECT string_agg(format('SELECT %L::text, t.id, %s FROM public.%I t', c.relname,
-                             CASE WHEN has_column_privilege(c.oid, 'account', 'SELECT') THEN 't.account' ELSE 'NULL::text' END, c.relname), ' UNION ALL ')
+    SELECT string_agg(format('SELECT %L::text, t.id, %s FROM public.%I t', m.name,
+                             CASE WHEN has_column_privilege(c.oid, 'account', 'SELECT') THEN 't.account' ELSE 'NULL::text' END, m.name), ' UNION ALL ')
     INTO parts
-    FROM iasql_internal.managed_table m JOIN pg_class c ON c.relname = m.name AND c.relnamespace = 'public'::regnamespace
-    WHERE NOT m.settings AND pg_relation_size(c.oid) > 0 AND has_column_privilege(c.oid, 'id', 'SELECT');
+    FROM iasql_internal.managed_table m CROSS JOIN LATERAL (SELECT to_regclass(format('public.%I', m.name)) AS oid) c
+    WHERE CASE WHEN m.settings OR c.oid IS NULL OR pg_relation_size(c.oid) = 0 THEN false ELSE has_column_privilege(c.oid, 'id', 'SELECT') END;
     IF parts IS NOT NULL THEN
         RETURN QUERY EXECUTE parts;
     END IF;

@@ -96,6 +96,17 @@ func TestNoSecondObject(t *testing.T) {
 	w.PSQL(`INSERT INTO example_mail_sender (sender_name) VALUES ('again')`)
 	one("again")
 
+	release = w.fake.Hold("DeleteResource", sender) // of a replacement: what is going looks like any other
+	w.PSQL(allowed + `UPDATE example_mail_sender SET sender_name = 'moved' WHERE sender_name = 'status'`)
+	w.Becomes(20*time.Second, "t", `SELECT bool_or(request IS NOT NULL) FROM iasql_operations WHERE ended IS NULL AND kind = 'delete'`)
+	w.engine.Kill()
+	w.engine = w.Serve()
+	w.PSQL(`UPDATE example_mail_sender SET weight = 4 WHERE sender_name = 'answer'`)
+	w.Becomes(time.Minute, "0", `SELECT count(*) FROM iasql_audit_log a JOIN example_mail_sender s ON s.id = a.record_id WHERE NOT a.settled AND s.sender_name = 'answer'`)
+	release()
+	w.PSQL(`SELECT iasql_sync_now()`) // or the next scheduled cycle
+	one("moved")
+
 	w.fake.Fail("UpdateResource", sender, 1, "Throttling")
 	w.PSQL(`UPDATE example_mail_sender SET daily_quota = 3`)
 	w.Settled()

@@ -74,18 +74,18 @@ func (w *world) edits(t *testing.T) time.Duration {
 		w.Settled()
 	}
 	var took []time.Duration
-	for i := range 15 {
+	for i := range 61 {
 		calls := w.fake.Calls("UpdateResource", sender)
 		w.PSQL(fmt.Sprintf(`UPDATE example_mail_sender SET display_name = 'edit %d %d'`, i, time.Now().UnixNano()))
 		began := time.Now()
 		for w.fake.Calls("UpdateResource", sender) == calls && time.Since(began) < 20*time.Second {
-			time.Sleep(time.Millisecond)
+			time.Sleep(200 * time.Microsecond)
 		}
 		took = append(took, time.Since(began))
 		w.Becomes(20*time.Second, "0", `SELECT count(*) FROM iasql_audit_log WHERE NOT settled`)
 	}
 	slices.Sort(took)
-	return took[len(took)/2].Round(time.Millisecond)
+	return took[len(took)/2].Round(100 * time.Microsecond)
 }
 
 // memory returns the engine's resident memory.

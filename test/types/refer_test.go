@@ -57,6 +57,10 @@ func TestReferences(t *testing.T) {
 	w.Settled()
 	w.is("t", `SELECT c.sender_arn = s.arn FROM example_mail_campaign c JOIN example_mail_sender s ON s.id = c.sender_arn_record WHERE s.sender_name = 'olds'`)
 	w.is("", `SELECT message FROM iasql_problems`)
+	if got := w.Admin(`SELECT count(*) FROM ((TABLE iasql_internal.records EXCEPT SELECT * FROM iasql_internal.filled_records())
+			UNION ALL (SELECT * FROM iasql_internal.filled_records() EXCEPT TABLE iasql_internal.records)) d`); got != "0" {
+		t.Errorf("%s records are in one of the ways to read all of them only", got)
+	}
 
 	// What has gone in the cloud loses its record, and its name stays.
 	if err := w.fake.Remove(w.at, sender, arn); err != nil {

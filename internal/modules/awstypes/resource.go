@@ -197,13 +197,44 @@ func (r *resource) begin(ctx context.Context, client *cloudcontrol.Client, desir
 	if err != nil {
 		return nil, err
 	}
-	if out.ProgressEvent == nil || out.ProgressEvent.RequestToken == nil {
-		return out.ProgressEvent, nil
-	}
-	if err := modules.Note(ctx, *out.ProgressEvent.RequestToken); err != nil {
-		return nil, &modules.Error{Class: modules.MayHaveHappened, Message: err.Error(), Err: err}
+	if err := note(ctx, out.ProgressEvent); err != nil {
+		return nil, err
 	}
 	return out.ProgressEvent, nil
+}
+
+// note notes the request that an event is of.
+func note(ctx context.Context, event *types.ProgressEvent) error {
+	if event == nil || event.RequestToken == nil {
+		return nil
+	}
+	if err := modules.Note(ctx, *event.RequestToken); err != nil {
+		return &modules.Error{Class: modules.MayHaveHappened, Message: err.Error(), Err: err}
+	}
+	return nil
+}
+
+// Ended implements [modules.Follower]. Of a request that AWS has forgotten nothing is under
+// way any more.
+func (r *resource) Ended(ctx context.Context, scope modules.Scope, request string) (bool, error) {
+	client, err := r.client(ctx, scope)
+	if err != nil {
+		return false, err
+	}
+	out, err := client.GetResourceRequestStatus(ctx, &cloudcontrol.GetResourceRequestStatusInput{RequestToken: &request})
+	switch {
+	case aws.HasCode(err, "RequestTokenNotFoundException"):
+		return true, nil
+	case err != nil:
+		return false, err
+	case out.ProgressEvent == nil:
+		return false, nil
+	}
+	switch out.ProgressEvent.OperationStatus {
+	case types.OperationStatusSuccess, types.OperationStatusFailed, types.OperationStatusCancelComplete:
+		return true, nil
+	}
+	return false, nil
 }
 
 // Update implements [modules.Updater].
@@ -285,6 +316,9 @@ func (r *resource) Delete(ctx context.Context, scope modules.Scope, have modules
 		return nil
 	}
 	if err != nil {
+		return err
+	}
+	if err := note(ctx, out.ProgressEvent); err != nil {
 		return err
 	}
 	_, err = r.wait(ctx, client, out.ProgressEvent)
