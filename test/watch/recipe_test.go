@@ -1,7 +1,10 @@
 package watch
 
 import (
+	"bytes"
+	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"sort"
 	"strings"
@@ -16,12 +19,17 @@ import (
 // to where the rules in it say.
 func recorded(t *testing.T, trail *likeness.Trail, modules ...string) *harness.World {
 	t.Helper()
+	return recordedIn(t, []string{"us-east-1"}, trail, modules...)
+}
+
+func recordedIn(t *testing.T, regions []string, trail *likeness.Trail, modules ...string) *harness.World {
+	t.Helper()
 	w := harness.NewWorld(t)
 	l := likeness.Start(t, w.AWS.Endpoint)
 	l.Record(trail)
 	w.Endpoint, w.AWS.Endpoint = l.URL, l.URL
 	w.Serve()
-	w.Install([]string{"us-east-1"}, modules...)
+	w.Install(regions, modules...)
 	return w
 }
 
@@ -30,6 +38,24 @@ func example(w *harness.World, file string) {
 	w.Helper()
 	if out, err := exec.Command("psql", "-X", "-v", "ON_ERROR_STOP=1", "--echo-queries", "-f", "../../examples/"+file, w.UserURL).CombinedOutput(); err != nil {
 		w.Fatalf("%v:\n%s", err, out)
+	}
+}
+
+// recipe runs a recipe of a page of the documentation, as a user does.
+func recipe(w *harness.World, page, name string) {
+	w.Helper()
+	text, err := os.ReadFile("../../docs/" + page)
+	if err != nil {
+		w.Fatal(err)
+	}
+	block := regexp.MustCompile("(?s)```sql recipe=" + name + "\n(.*?)```").FindSubmatch(text)
+	if block == nil {
+		w.Fatalf("%s has no recipe %s", page, name)
+	}
+	cmd := exec.Command("psql", "-X", "-v", "ON_ERROR_STOP=1", "--echo-queries", w.UserURL)
+	cmd.Stdin = bytes.NewReader(block[1])
+	if out, err := cmd.CombinedOutput(); err != nil {
+		w.Fatalf("%s: recipe %s: %v:\n%s", page, name, err, out)
 	}
 }
 
@@ -73,5 +99,33 @@ func TestRecipe(t *testing.T) {
 	}
 	for _, why := range trail.Failures() {
 		t.Error(why)
+	}
+}
+
+// The recipes for all regions and for an organization: what happens in another region comes
+// to the queue as well.
+func TestRecipesBeyond(t *testing.T) {
+	t.Parallel()
+	trail := &likeness.Trail{}
+	w := recordedIn(t, []string{"us-east-1", "eu-west-1"}, trail, "aws_sqs", "aws_eventbridge", "aws_iam", "aws_vpc")
+	example(w, "watch.sql")
+	recipe(w, "watch.md", "regions")
+	recipe(w, "watch.md", "organization")
+	w.PSQL(`UPDATE iasql_settings SET value = '1 day' WHERE name = 'sync_interval'`)
+	w.PSQL(`SELECT iasql_sync_now()`)
+	w.Settled()
+	w.Eventually(30*time.Second, "the queue is read", func() bool { return w.PSQL(`SELECT last_answer IS NOT NULL FROM iasql_event_sources`) == "t" })
+	w.CLI("ec2", "create-vpc", "--cidr-block", "10.77.0.0/16", "--region", "eu-west-1")
+	w.Eventually(30*time.Second, "the other region's VPC is in the table", func() bool {
+		return w.PSQL(`SELECT count(*) FROM vpc WHERE cidr_block = '10.77.0.0/16' AND region = 'eu-west-1'`) == "1"
+	})
+	for _, why := range trail.Failures() {
+		t.Error(why)
+	}
+	if got := w.PSQL(`SELECT all_accounts, region IS NULL FROM aws_event_source`); got != "t|t" {
+		t.Errorf("the source is %s", got)
+	}
+	if got := w.PSQL(`SELECT policy::text FROM event_bus WHERE name = 'default' AND region = 'us-east-1'`); !strings.Contains(got, "o-a1b2c3d4e5") {
+		t.Errorf("the bus's policy is %s", got)
 	}
 }
