@@ -74,9 +74,9 @@ func TestHBA(t *testing.T) {
 
 func TestConnectionsAndSettings(t *testing.T) {
 	t.Parallel()
-	standard := map[string]string{"sync_interval": "1 minute", "max_staleness": "10 minutes", "consistency_window": "60 seconds", "audit_retention": "90 days", "batch_timeout": "1 hour",
+	standard := map[string]string{"sync_interval": "1 minute", "max_staleness": "10 minutes", "watched_staleness": "1 hour", "consistency_window": "60 seconds", "audit_retention": "90 days", "batch_timeout": "1 hour",
 		"max_deletes": "100", "max_delete_ratio": "0.5", "delete_ratio_floor": "5", "read_share": "0.5"}
-	numbers := map[string]float64{"sync_interval": 60, "max_staleness": 600, "consistency_window": 60, "audit_retention": 90 * 86400, "batch_timeout": 3600,
+	numbers := map[string]float64{"sync_interval": 60, "max_staleness": 600, "watched_staleness": 3600, "consistency_window": 60, "audit_retention": 90 * 86400, "batch_timeout": 3600,
 		"max_deletes": 100, "max_delete_ratio": 0.5, "delete_ratio_floor": 5, "read_share": 0.5}
 	with := func(name string, number float64) Check {
 		changed := map[string]float64{}

@@ -200,6 +200,7 @@ type bounds struct {
 var settingBounds = map[string]bounds{
 	"sync_interval":      {true, 10, 3600, "full cycles come so often that they use up the account's rates", "changes made in the cloud are seen late"},
 	"max_staleness":      {true, 60, 3600, "every cycle lists everything, which uses up the account's rates", "changes made in the cloud are seen late"},
+	"watched_staleness":  {true, 600, 6 * 3600, "tables are listed although events tell of their changes", "what events do not tell is seen very late"},
 	"consistency_window": {true, 10, 600, "a read of AWS that lags behind may be taken for a change", "what others change in the cloud is seen late"},
 	"read_share":         {false, 0.1, 0.8, "the engine reads so slowly that changes made in the cloud are seen late", "the engine's reads may use up the account's rates"},
 	"audit_retention":    {true, 7 * 86400, 0, "history is gone within days", ""},

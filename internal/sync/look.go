@@ -142,7 +142,7 @@ func (l *looking) table(ctx context.Context, t *modules.Table) error {
 		whole := false
 		for _, look := range looks {
 			switch {
-			case look.Known:
+			case look.Known, look.Existing && len(look.Records) == 0:
 			case l.direct(t, look, ids):
 				some = append(some, look)
 			default:
@@ -221,7 +221,7 @@ func (l *looking) list(at place, looks []*hint) {
 	wait := listAgain - known.Age
 	for _, look := range looks {
 		switch {
-		case look.Known:
+		case look.Known, look.Existing && len(look.Records) == 0:
 		case listed && known.Age >= 0 && wait > 0 && known.Within == l.c.cadence.within[at.table].digest():
 			again(look, wait)
 		case l.c.kind == store.Full:

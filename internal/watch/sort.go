@@ -25,10 +25,12 @@ type sorter struct {
 	watch  *Watch
 	source source
 	bucket *rate.Limiter
+	// patient: what is too much is waited with, as nothing else is lost by that.
+	patient bool
 }
 
 func newSorter(w *Watch, s source) *sorter {
-	return &sorter{w, s, rate.NewLimiter(eventsPerSecond, eventsAtOnce)}
+	return &sorter{watch: w, source: s, bucket: rate.NewLimiter(eventsPerSecond, eventsAtOnce)}
 }
 
 // kept is an event that is kept, with its hints.
@@ -84,6 +86,9 @@ func (s *sorter) event(ctx context.Context, h *haul, e *events.Event) error {
 	hints := events.Hints(s.watch.Registry, account, e)
 	switch {
 	case len(hints) == 0:
+	case s.patient:
+		h.kept = append(h.kept, kept{account, e, hints})
+		return s.bucket.Wait(ctx)
 	case !s.bucket.Allow():
 		h.dropped++
 	default:

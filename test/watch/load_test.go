@@ -95,7 +95,9 @@ func TestThousandAMinute(t *testing.T) {
 		t.Fatal(err)
 	}
 	took := time.Since(begun)
-	w.Eventually(20*time.Second, "all changes are in the table", func() bool { return w.PSQL(`SELECT count(*) FROM security_group WHERE tags ? 'n'`) == fmt.Sprint(groups) })
+	w.Eventually(20*time.Second, "all changes are in the table", func() bool {
+		return w.PSQL(`SELECT count(*) FROM security_group WHERE tags ? 'n'`) == fmt.Sprint(groups)
+	})
 	var waits []time.Duration
 	for line := range strings.Lines(w.PSQL(`SELECT g.group_id, extract(epoch FROM l.ts) FROM security_group g JOIN iasql_audit_log l ON l.record_id = g.id AND l.table_name = 'security_group' AND l.change_type = 'UPDATE' AND l.actor_session = 'ana@example.com'`)) {
 		id, at, _ := strings.Cut(strings.TrimSpace(line), "|")
