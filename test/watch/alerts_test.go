@@ -23,7 +23,7 @@ const python = "/usr/bin/python3"
 // and of who it was: a table, a topic and a webhook.
 func TestAlerts(t *testing.T) {
 	t.Parallel()
-	w := recorded(t, &likeness.Trail{}, "aws_sqs", "aws_sns", "aws_eventbridge", "aws_security_group")
+	w := likened(t, &likeness.Trail{}, "aws_sqs", "aws_sns", "aws_eventbridge", "aws_security_group")
 	example(w, "watch.sql")
 	admin := *w
 	admin.UserURL = w.AdminURL

@@ -15,14 +15,14 @@ import (
 	"iasql/internal/test/likeness"
 )
 
-// recorded is a world before the likeness of AWS, which records calls and sends their events
+// likened is a world before the likeness of AWS, which records calls and sends their events
 // to where the rules in it say.
-func recorded(t *testing.T, trail *likeness.Trail, modules ...string) *harness.World {
+func likened(t *testing.T, trail *likeness.Trail, modules ...string) *harness.World {
 	t.Helper()
-	return recordedIn(t, []string{"us-east-1"}, trail, modules...)
+	return likenedIn(t, []string{"us-east-1"}, trail, modules...)
 }
 
-func recordedIn(t *testing.T, regions []string, trail *likeness.Trail, modules ...string) *harness.World {
+func likenedIn(t *testing.T, regions []string, trail *likeness.Trail, modules ...string) *harness.World {
 	t.Helper()
 	w := harness.NewWorld(t)
 	l := likeness.Start(t, w.AWS.Endpoint)
@@ -64,7 +64,7 @@ func recipe(w *harness.World, page, name string) {
 func TestRecipe(t *testing.T) {
 	t.Parallel()
 	trail := &likeness.Trail{Delay: 200 * time.Millisecond, Jitter: 300 * time.Millisecond, Double: 0.2}
-	w := recorded(t, trail, "aws_sqs", "aws_eventbridge", "aws_vpc", "aws_security_group", "aws_kms")
+	w := likened(t, trail, "aws_sqs", "aws_eventbridge", "aws_vpc", "aws_security_group", "aws_kms")
 	example(w, "watch.sql")
 	w.PSQL(`UPDATE iasql_settings SET value = '1 day' WHERE name = 'sync_interval'`)
 	w.PSQL(`SELECT iasql_sync_now()`)
@@ -107,7 +107,7 @@ func TestRecipe(t *testing.T) {
 func TestRecipesBeyond(t *testing.T) {
 	t.Parallel()
 	trail := &likeness.Trail{}
-	w := recordedIn(t, []string{"us-east-1", "eu-west-1"}, trail, "aws_sqs", "aws_eventbridge", "aws_iam", "aws_vpc")
+	w := likenedIn(t, []string{"us-east-1", "eu-west-1"}, trail, "aws_sqs", "aws_eventbridge", "aws_iam", "aws_vpc")
 	example(w, "watch.sql")
 	recipe(w, "watch.md", "regions")
 	recipe(w, "watch.md", "organization")
