@@ -39,6 +39,7 @@ func (d *Document) addWatch(arns []string) error {
 			sid = fmt.Sprintf("WatchTrail%d", i+1)
 		}
 		d.Statement = append(d.Statement,
+			Statement{Sid: sid + "Where", Effect: "Allow", Action: []string{"s3:GetBucketLocation"}, Resource: []string{bucket}},
 			Statement{Sid: sid + "List", Effect: "Allow", Action: []string{"s3:ListBucket"}, Resource: []string{bucket},
 				Condition: map[string]map[string]string{"StringLike": {"s3:prefix": prefix + "AWSLogs/*"}}},
 			Statement{Sid: sid + "Read", Effect: "Allow", Action: []string{"s3:GetObject"}, Resource: []string{bucket + "/" + prefix + "AWSLogs/*"}})

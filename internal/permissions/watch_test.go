@@ -17,8 +17,10 @@ func TestWatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `[{"Sid":"WatchQueue","Effect":"Allow","Action":["sqs:DeleteMessage","sqs:GetQueueUrl","sqs:ReceiveMessage","sqs:UntagQueue"],"Resource":["arn:aws:sqs:eu-west-1:123456789012:iasql-events"]},` +
+		`{"Sid":"WatchTrailWhere","Effect":"Allow","Action":["s3:GetBucketLocation"],"Resource":["arn:aws:s3:::trails"]},` +
 		`{"Sid":"WatchTrailList","Effect":"Allow","Action":["s3:ListBucket"],"Resource":["arn:aws:s3:::trails"],"Condition":{"StringLike":{"s3:prefix":"all/AWSLogs/*"}}},` +
 		`{"Sid":"WatchTrailRead","Effect":"Allow","Action":["s3:GetObject"],"Resource":["arn:aws:s3:::trails/all/AWSLogs/*"]},` +
+		`{"Sid":"WatchTrail2Where","Effect":"Allow","Action":["s3:GetBucketLocation"],"Resource":["arn:aws:s3:::others"]},` +
 		`{"Sid":"WatchTrail2List","Effect":"Allow","Action":["s3:ListBucket"],"Resource":["arn:aws:s3:::others"],"Condition":{"StringLike":{"s3:prefix":"AWSLogs/*"}}},` +
 		`{"Sid":"WatchTrail2Read","Effect":"Allow","Action":["s3:GetObject"],"Resource":["arn:aws:s3:::others/AWSLogs/*"]}]`
 	if strings.TrimSpace(got.String()) != want {

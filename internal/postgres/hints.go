@@ -22,7 +22,7 @@ func (d *Database) Hints(ctx context.Context, account string) ([]store.Hint, err
 		       OR coalesce(l.listed = l.tried AND e.at < l.listed - make_interval(secs => `+window+`), false)
 		FROM iasql_internal.hint h JOIN iasql_internal.cloud_event e ON e.account = h.account AND e.id = h.event
 		LEFT JOIN iasql_internal.listing l ON l.account = h.account AND l.table_name = h.table_name AND l.region = h.region
-		WHERE h.account = $1 AND h.due <= clock_timestamp()
+		WHERE h.account = $1 AND (h.due <= clock_timestamp() OR h.due > clock_timestamp() + interval '1 hour') -- the clock was put back
 		ORDER BY h.due, h.id LIMIT $2`, account, store.MaxHints)
 	if err != nil {
 		return nil, err

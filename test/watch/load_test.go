@@ -50,7 +50,7 @@ func TestThousandAMinute(t *testing.T) {
 	w.PSQL(`UPDATE iasql_settings SET value = '1 day' WHERE name = 'sync_interval'`)
 	client := ec2.NewFromConfig(w.AWS.Config("us-east-1"))
 	vpc := w.PSQL(`SELECT vpc_id FROM vpc`)
-	const groups = 200
+	const groups = 120
 	ids := make([]string, groups)
 	g, ctx := errgroup.WithContext(w.Context())
 	g.SetLimit(8)
@@ -142,7 +142,7 @@ func TestHostileQueue(t *testing.T) {
 	before := w.PSQL(`SELECT count(*), md5(string_agg(v::text, '' ORDER BY id)) FROM vpc v`)
 	id := w.PSQL(`SELECT vpc_id FROM vpc`)
 	var bodies []string
-	for i := range 1500 {
+	for i := range 600 {
 		switch i % 6 {
 		case 0:
 			bodies = append(bodies, strings.Repeat("[", 20_000))

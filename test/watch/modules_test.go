@@ -73,6 +73,8 @@ func TestEveryModule(t *testing.T) {
 		modules = append(modules, c.module)
 	}
 	w := recorded(t, &likeness.Trail{Delay: 100 * time.Millisecond, Jitter: 300 * time.Millisecond, Double: 0.2}, modules...)
+	// The engine's heartbeat shows that events come, without anybody's doing anything.
+	w.Eventually(20*time.Second, "the watch is relied on", func() bool { return w.PSQL(`SELECT state, heartbeat_error IS NULL FROM iasql_event_sources`) == "ok|t" })
 	var g errgroup.Group
 	g.SetLimit(3)
 	for _, c := range changes {
