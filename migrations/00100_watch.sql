@@ -109,11 +109,13 @@ CREATE TABLE iasql_internal.hint (
     region      text NOT NULL,
     column_name text,
     value       text,
+    existing    boolean NOT NULL DEFAULT false,
     due         timestamptz DEFAULT now(),
     tries       integer NOT NULL DEFAULT 0,
     FOREIGN KEY (account, event) REFERENCES iasql_internal.cloud_event ON DELETE CASCADE
 );
 COMMENT ON TABLE iasql_internal.hint IS 'Where events say that something has changed: an object by a value of a column, or (column_name NULL) any of a table and region.';
+COMMENT ON COLUMN iasql_internal.hint.existing IS 'Where no record has the value it is one of another table.';
 COMMENT ON COLUMN iasql_internal.hint.due IS 'When it is to be looked into; NULL: it has been.';
 COMMENT ON COLUMN iasql_internal.hint.tries IS 'How often it has been looked into and is to be once more.';
 CREATE INDEX hint_due ON iasql_internal.hint (account, due) WHERE due IS NOT NULL;

@@ -112,7 +112,7 @@ func TestFlags(t *testing.T) {
 	var log *slog.Logger
 	root := engineCommand(&log)
 	root.InitDefaultHelpCmd()
-	without := []string{"help", "no-migrate", "read-only", "assume-role", "json", "only", "account", "regions", "modules", "sample", "deadline"}
+	without := []string{"help", "no-migrate", "read-only", "assume-role", "watch", "json", "only", "account", "regions", "modules", "sample", "deadline"}
 	for _, cmd := range append(root.Commands(), root) {
 		seen := map[string]bool{}
 		cmd.Flags().VisitAll(func(flag *pflag.Flag) {

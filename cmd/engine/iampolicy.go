@@ -29,6 +29,7 @@ func iamPolicyCommand() *cobra.Command {
 	flags.SortFlags = false
 	flags.BoolVar(&c.ReadOnly, "read-only", false, "Only what reads: enough for mode TRACK and for previews.")
 	flags.StringSliceVar(&c.Roles, "assume-role", nil, "`ARN` of a role that aws_account.role_arn names, which the engine's own credentials are to assume.")
+	flags.StringSliceVar(&c.Watch, "watch", nil, "`ARN` of a queue that aws_event_source names, or of a trail's folder (arn:aws:s3:::bucket/prefix): what reading it takes.")
 	return cmd
 }
 

@@ -65,9 +65,10 @@ const minRest = 50 * time.Millisecond
 // done soon. It never returns an error to the queue, whose retries would
 // collide with newer jobs of the same account: it queues another job instead.
 func (e *Engine) workCycle(ctx context.Context, account string, kind store.Kind) error {
-	again, listed := false, false
+	again := false
+	options := postgres.CycleOptions{}
 	for rest := minRest; ; {
-		report, err := e.runCycle(ctx, account, kind, postgres.CycleOptions{})
+		report, err := e.runCycle(ctx, account, kind, options)
 		switch {
 		case ctx.Err() != nil:
 			return nil // the engine stops; the next one looks at everything
@@ -85,11 +86,12 @@ func (e *Engine) workCycle(ctx context.Context, account string, kind store.Kind)
 			return nil
 		}
 		again = false
-		if report.List && !listed { // what events hint at; not again and again without a rest
-			kind, listed = store.Full, true
+		if report.List && !options.Hinted {
+			// It counts as a push cycle: what it does not look at is as it was.
+			kind, options = store.Full, postgres.CycleOptions{Kind: string(store.Push), Hinted: true}
 			continue
 		}
-		listed = false
+		options = postgres.CycleOptions{}
 		pause, waits, err := e.database.NextAttempt(ctx, account)
 		if err != nil {
 			e.log.Error("could not read what is due next", "account", account, "error", err)
@@ -204,6 +206,7 @@ func (e *Engine) acquire(ctx context.Context, account string, kind store.Kind, o
 // batch that the cycle is for is in another phase by now.
 func (e *Engine) newCycle(ctx context.Context, account string, kind store.Kind, options postgres.CycleOptions) (*sync.Engine, error) {
 	cycle := &sync.Engine{Store: e.database, Registry: e.registry, Concurrency: e.options.Concurrency, Tracer: e.options.Tracer}
+	cycle.Hinted = options.Hinted
 	cycle.Sparing, cycle.Only = options.Batch == 0 && (!options.Waited || options.Sparing), options.Only
 	if kind == store.Full && cycle.Sparing && !options.Waited {
 		var err error

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"iasql/internal/events"
 	"iasql/internal/modules"
@@ -137,7 +138,7 @@ type fleet struct {
 
 func (f fleet) Table() *modules.Table { return f.table }
 
-func registry(t *testing.T) *modules.Registry {
+func registry(t testing.TB) *modules.Registry {
 	t.Helper()
 	text := func(name string, identity bool) modules.Column {
 		return modules.Column{Name: name, Type: modules.TypeText, Doc: "x", Identity: identity}
@@ -205,6 +206,7 @@ func FuzzParse(f *testing.F) {
 	f.Add(event("111122223333", "eu-west-1", "ec2.amazonaws.com", "RunBoxes", `{"a": [1, {"b": "\u0000"}]}`, `{"boxesSet": {"items": [{"boxId": "box-1"}]}}`))
 	f.Add([]byte(`{"Type": "Notification", "Message": "{\"detail-type\": 1}"}`))
 	f.Add([]byte(`[[[[[["\\`))
+	tables := registry(f)
 	f.Fuzz(func(t *testing.T, body []byte) {
 		e, err := events.Parse(body)
 		if err != nil {
@@ -213,8 +215,25 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		if hints := events.Hints(registry(t), "main", e); len(hints) > 1000 {
+		for _, text := range []string{e.Actor.ARN, e.Actor.Session, e.Actor.UserAgent, e.Actor.Address, e.Error, e.ID, e.Name} {
+			if strings.ContainsAny(text, "\x00\n") || !utf8.ValidString(text) || len(text) > 4096 {
+				t.Errorf("it keeps %q", text)
+			}
+		}
+		if hints := events.Hints(tables, "main", e); len(hints) > 1000 {
 			t.Errorf("%d hints", len(hints))
+		}
+	})
+}
+
+func FuzzRecords(f *testing.F) {
+	f.Add([]byte(`{"Records": [{"eventType": "AwsApiCall"}, 17, [[]]]}`))
+	f.Add([]byte("\x1f\x8b\x08\x00"))
+	f.Fuzz(func(t *testing.T, file []byte) {
+		skipped := 0
+		err := events.Records(bytes.NewReader(file), func(*events.Event) error { return nil }, func(error) { skipped++ })
+		if skipped > len(file) || err != nil && len(err.Error()) > 1000 {
+			t.Errorf("%d skipped, %v", skipped, err)
 		}
 	})
 }

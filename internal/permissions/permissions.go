@@ -33,6 +33,8 @@ type Statement struct {
 	Effect   string
 	Action   []string
 	Resource any // "*" or a list of ARNs
+	// Condition restricts it (IAM User Guide, "IAM JSON policy elements: Condition").
+	Condition map[string]map[string]string `json:",omitempty"`
 }
 
 // Options say what a document is for.
@@ -41,6 +43,9 @@ type Options struct {
 	ReadOnly bool
 	// Roles are the ARNs of roles that accounts' own role_arn names.
 	Roles []string
+	// Watch are the ARNs of the queues and of the trails' folders that have events of
+	// changes: arn:aws:sqs:eu-west-1:123456789012:events, arn:aws:s3:::bucket/prefix.
+	Watch []string
 }
 
 // Policy returns the document for the modules of these names. A module's reads
@@ -79,7 +84,7 @@ func Policy(modules []string, o Options) (Document, error) {
 	if len(o.Roles) > 0 {
 		doc.Statement = append(doc.Statement, Statement{Sid: "AssumeRole", Effect: "Allow", Action: []string{"sts:AssumeRole"}, Resource: o.Roles})
 	}
-	return doc, nil
+	return doc, doc.addWatch(o.Watch)
 }
 
 // What Cloud Control itself is asked for a resource type (Cloud Control API User Guide,

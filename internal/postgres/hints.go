@@ -17,19 +17,19 @@ import (
 // that may have seen late.
 func (d *Database) Hints(ctx context.Context, account string) ([]store.Hint, error) {
 	rows, err := d.Pool.Query(ctx, `
-		SELECT h.id, h.table_name, h.account, h.region, coalesce(h.column_name, ''), coalesce(h.value, ''), h.tries,
+		SELECT h.id, h.table_name, h.account, h.region, coalesce(h.column_name, ''), coalesce(h.value, ''), h.existing, h.tries,
 		       EXISTS (SELECT FROM iasql_internal.own_request r WHERE r.id = e.request_id)
 		       OR coalesce(l.listed = l.tried AND e.at < l.listed - make_interval(secs => `+window+`), false)
 		FROM iasql_internal.hint h JOIN iasql_internal.cloud_event e ON e.account = h.account AND e.id = h.event
 		LEFT JOIN iasql_internal.listing l ON l.account = h.account AND l.table_name = h.table_name AND l.region = h.region
-		WHERE h.account = $1 AND h.due <= clock_timestamp()
+		WHERE h.account = $1 AND (h.due <= clock_timestamp() OR h.due > clock_timestamp() + interval '1 hour') -- the clock was put back
 		ORDER BY h.due, h.id LIMIT $2`, account, store.MaxHints)
 	if err != nil {
 		return nil, err
 	}
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (store.Hint, error) {
 		var h store.Hint
-		return h, row.Scan(&h.ID, &h.Table, &h.Scope.Account, &h.Scope.Region, &h.Column, &h.Value, &h.Tries, &h.Known)
+		return h, row.Scan(&h.ID, &h.Table, &h.Scope.Account, &h.Scope.Region, &h.Column, &h.Value, &h.Existing, &h.Tries, &h.Known)
 	})
 }
 
@@ -84,13 +84,18 @@ func (d *Database) Named(ctx context.Context, t *modules.Table, scope modules.Sc
 
 // namingColumns returns the columns by which events name objects of a table.
 func namingColumns(t *modules.Table) []string {
-	var list []string
-	for i := range t.Touches {
-		for _, column := range []string{t.Touches[i].Column, t.Identity()[0], modules.ColumnARN} {
-			if t.Column(column) != nil && !slices.Contains(list, column) {
-				list = append(list, column)
-			}
+	if len(t.Touches) == 0 {
+		return nil
+	}
+	list := []string{t.Identity()[0]}
+	add := func(column string) {
+		if column != "" && !slices.Contains(list, column) {
+			list = append(list, column)
 		}
+	}
+	add(t.ARNColumn())
+	for i := range t.Touches {
+		add(t.Touches[i].Column)
 	}
 	return list
 }

@@ -46,6 +46,8 @@ type CycleOptions struct {
 	Waited   bool   // a user waits for its end: it does all there is to do
 	// Sparing: though somebody waits, what is not due is not listed.
 	Sparing bool
+	// Hinted: a full cycle lists nothing but what events hint at.
+	Hinted bool
 	// Only, if not empty, are the tables that a full cycle lists, besides those that
 	// they refer to.
 	Only []string

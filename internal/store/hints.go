@@ -32,6 +32,8 @@ type Hint struct {
 	Table         string
 	Scope         modules.Scope
 	Column, Value string
+	// Existing: where no record has the value it is one of another table.
+	Existing bool
 	// Tries is how often it was looked into before.
 	Tries int
 	// Known: there is nothing to look for. The change was the engine's own, or everything

@@ -68,7 +68,7 @@ func (c *cycle) readListings(ctx context.Context) error {
 			delete(c.cadence.known, at)
 		}
 	}
-	if c.Sparing || len(c.Only) > 0 {
+	if c.Sparing || c.Hinted || len(c.Only) > 0 {
 		c.cadence.due = due
 	}
 	return nil
@@ -99,6 +99,9 @@ func within(t *modules.Table, scope modules.Scope) modules.Scope {
 
 // isDue reports whether a table is to be listed in a scope for its own sake.
 func (c *cycle) isDue(at place) bool {
+	if c.Hinted {
+		return false
+	}
 	if len(c.Only) > 0 {
 		return slices.Contains(c.Only, at.table)
 	}

@@ -33,6 +33,7 @@
 //	prepare.go ─► recover.go ─► look.go ─► list.go ─► the passes
 //
 //	look.go      where events of the cloud hint at changes (a push cycle looks there, too)
+//	named.go     objects that hints name are read directly
 //	cadence.go   which tables are due, and where
 //	list.go      every table, parents first; every scope of it side by side
 //	within.go    tables that are listed within some parents only
@@ -52,7 +53,7 @@
 //
 // Calls run forward in the order
 //
-//	cycle, prepare, recover, look, list, cadence, within, preempt, match, snapshot, claim, observe, decide,
+//	cycle, prepare, recover, look, named, list, cadence, within, preempt, match, snapshot, claim, observe, decide,
 //	follow, pull, plan, guard, apply, call, outcome, settle, subject, doubt, catalog,
 //	report, span, engine
 //

@@ -32,6 +32,8 @@ type Engine struct {
 	Serial bool
 	// Sparing: a full cycle lists only what is due ([store.Settings].MaxStaleness).
 	Sparing bool
+	// Hinted: a full cycle lists nothing but what events hint at.
+	Hinted bool
 	// Rest is how long a full cycle took not long ago, if that was longer than the
 	// interval of the schedule. A sparing cycle leaves the account's rates alone for as
 	// long, but for what is due anyway.

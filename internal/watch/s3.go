@@ -26,7 +26,14 @@ func (f *s3Files) client(ctx context.Context) (*s3.Client, error) {
 			return nil, err
 		}
 		out, err := client.GetBucketLocation(ctx, &s3.GetBucketLocationInput{Bucket: &f.source.Bucket})
-		if err != nil {
+		switch {
+		case modules.NotPermitted(err): // it is where the account is by default, perhaps
+			f.region, err = f.clients.DefaultRegion(ctx, modules.Scope{Account: f.source.Account})
+			if err != nil {
+				return nil, err
+			}
+			return f.clients.S3(ctx, modules.Scope{Account: f.source.Account, Region: f.region})
+		case err != nil:
 			return nil, err
 		}
 		// Buckets of us-east-1 have none (page GetBucketLocation).

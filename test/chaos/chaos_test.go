@@ -43,6 +43,7 @@ func TestChaos(t *testing.T) {
 	}
 	outsider := newOutsider(w)
 	act(func(stop <-chan struct{}) { outsider.act(random(1), stop) })
+	act(func(stop <-chan struct{}) { w.forge(random(7), stop) })
 	killer := newKiller(w)
 	act(func(stop <-chan struct{}) { killer.act(random(2), stop) })
 	act(func(stop <-chan struct{}) { w.breakDatabase(random(3), stop) })
@@ -59,5 +60,6 @@ func TestChaos(t *testing.T) {
 	}
 	w.check(outsider)
 	w.report(outsider, killer)
+	w.reportEvents()
 	killer.check(*length)
 }

@@ -12,6 +12,8 @@
 //     objects are made, changed and deleted in their own time (things_test.go);
 //   - SQL users (users_test.go) and somebody with AWS credentials (outsider_test.go) keep
 //     editing throughout, and write down what they did;
+//   - events tell of what is changed with AWS credentials: some are lost, some come twice, all
+//     late, and somebody forges others (events_test.go);
 //   - others of them edit in batches, whose sessions and commits break off, which are
 //     committed, rolled back and undone while all of that goes on (batches_test.go);
 //   - with -likeness, AWS's likeness is in front of the emulator: things take time,

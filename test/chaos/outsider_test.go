@@ -46,7 +46,7 @@ type outsideQueue struct {
 }
 
 func newOutsider(w *world) *outsider {
-	cfg := w.account.Config("us-east-1")
+	cfg := w.outside.Config("us-east-1")
 	return &outsider{w: w, ec2: ec2.NewFromConfig(cfg), sqs: sqs.NewFromConfig(cfg), dynamo: dynamodb.NewFromConfig(cfg),
 		vpcs: map[string]*outsideVPC{}, queues: map[string]*outsideQueue{}, things: map[string]*outsideThing{}, shared: map[string]map[string]string{}}
 }

@@ -49,6 +49,11 @@ type world struct {
 	cuts     atomic.Int64
 	edits    atomic.Int64
 	closed   closed // batches
+
+	queue     string // of events
+	trail     *likeness.Trail
+	outside   testaws.Account // the account, as the outsider has it
+	forgeries atomic.Int64
 }
 
 // engine is a place where an engine process is kept running.
@@ -125,6 +130,7 @@ func newWorld(t *testing.T) *world {
 			WHEN 'max_staleness' THEN '10 seconds'
 			WHEN 'max_deletes' THEN '10000' WHEN 'max_delete_ratio' THEN '1' ELSE value END`,
 		notes, points)
+	w.watch()
 	return w
 }
 

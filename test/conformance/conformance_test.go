@@ -108,6 +108,7 @@ type suite struct {
 	things          map[string]map[string]*thing // by table and $n
 	dead            map[string]bool              // tables of which a check has failed: what follows would fail too
 	alike           bool                         // before the likeness of AWS
+	heard           *heard
 }
 
 // thing is one object of a table and its record.
@@ -141,8 +142,9 @@ func newSuite(t *testing.T, m Module, alike bool) *suite {
 // inWorld is a suite of no module yet.
 func inWorld(t *testing.T, w *harness.World, calls *calls) *suite {
 	stranger := testaws.NewAccount(t)
+	account, heard := listenIn(t, w.AWS)
 	s := &suite{
-		t: t, cli: &cli{w.AWS, stranger}, calls: calls, user: startPSQL(t, w.UserURL), superuser: startPSQL(t, w.AdminURL),
+		t: t, heard: heard, cli: &cli{account, stranger}, calls: calls, user: startPSQL(t, w.UserURL), superuser: startPSQL(t, w.AdminURL),
 		vars: map[string]string{"account": w.AWS.ID, "stranger": stranger.ID}, things: map[string]map[string]*thing{}, dead: map[string]bool{},
 	}
 	s.sql(`SET statement_timeout = '60s'`)

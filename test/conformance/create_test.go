@@ -69,6 +69,7 @@ func (s *suite) insert(table *Table, o *thing, columns string) {
 // Create by the CLI and see by SQL.
 
 func (s *suite) createByCLI(sub *suite) {
+	sub.heard.reset()
 	sub.each(createByCLI, func(table *Table) { sub.create(table, sub.thing(table, "cli")) })
 	sub.sync()
 }
@@ -79,6 +80,7 @@ func (s *suite) createdByCLI(sub *suite, table *Table) {
 		return
 	}
 	o := sub.thing(table, "cli")
+	sub.hinted(table)
 	sub.there(table, o, o.id)
 	sub.loaded(table, o)
 }

@@ -44,6 +44,7 @@ func (s *suite) deletedBySQL(sub *suite, table *Table) {
 // Delete by the CLI and see by SQL.
 
 func (s *suite) deleteByCLI(sub *suite) {
+	sub.heard.reset()
 	sub.eachReversed(deleteByCLI, func(table *Table) {
 		if table.Skip[createBySQL] == "" {
 			sub.delete(table, sub.thing(table, "sql"))
@@ -58,6 +59,7 @@ func (s *suite) deletedByCLI(sub *suite, table *Table) {
 	if table.Listed != "" {
 		return
 	}
+	sub.hinted(table)
 	sub.gone(table, sub.thing(table, "sql"))
 }
 

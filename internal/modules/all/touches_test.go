@@ -136,12 +136,13 @@ func TestTouchesExist(t *testing.T) {
 // set are what the records of EC2 and S3 have instead of the SDK's members (CloudTrail User
 // Guide, "Example: Amazon EC2 events"; Amazon S3 User Guide, "Amazon S3 CloudTrail events").
 var set = map[string]string{
-	"requestParameters.bucketName":                              "requestParameters.bucket",
-	"requestParameters.instancesSet.instanceId":                 "requestParameters.instanceIds",
-	"requestParameters.resourcesSet.resourceId":                 "requestParameters.resources",
-	"requestParameters.securityGroupRule.securityGroupRuleId":   "requestParameters.securityGroupRules.securityGroupRuleId",
-	"responseElements.instancesSet.instanceId":                  "responseElements.instances.instanceId",
-	"responseElements.securityGroupRuleSet.securityGroupRuleId": "responseElements.securityGroupRules.securityGroupRuleId",
+	"requestParameters.bucketName":                                     "requestParameters.bucket",
+	"requestParameters.instancesSet.instanceId":                        "requestParameters.instanceIds",
+	"requestParameters.resourcesSet.resourceId":                        "requestParameters.resources",
+	"requestParameters.securityGroupRule.securityGroupRuleId":          "requestParameters.securityGroupRules.securityGroupRuleId",
+	"responseElements.instancesSet.instanceId":                         "responseElements.instances.instanceId",
+	"responseElements.revokedSecurityGroupRuleSet.securityGroupRuleId": "responseElements.revokedSecurityGroupRules.securityGroupRuleId",
+	"responseElements.securityGroupRuleSet.securityGroupRuleId":        "responseElements.securityGroupRules.securityGroupRuleId",
 }
 
 // leads reports whether a path leads to a text, or texts, in the input or the answer of an

@@ -52,6 +52,7 @@ func newRule(c *aws.Clients) *declare.Resource {
 		},
 		Touches: modules.Touches("ec2.amazonaws.com",
 			modules.Response("securityGroupRuleSet.securityGroupRuleId", "AuthorizeSecurityGroupIngress", "AuthorizeSecurityGroupEgress"),
+			modules.Response("revokedSecurityGroupRuleSet.securityGroupRuleId", "RevokeSecurityGroupIngress", "RevokeSecurityGroupEgress"),
 			modules.Request("securityGroupRule.securityGroupRuleId", "ModifySecurityGroupRules").Or("requestParameters.securityGroupRules.securityGroupRuleId"),
 			modules.Request("groupId", "AuthorizeSecurityGroupIngress", "AuthorizeSecurityGroupEgress", "RevokeSecurityGroupIngress", "RevokeSecurityGroupEgress", "ModifySecurityGroupRules", "UpdateSecurityGroupRuleDescriptionsIngress", "UpdateSecurityGroupRuleDescriptionsEgress").In("security_group_id"),
 		),

@@ -22,12 +22,15 @@ func (t *Trail) deliver(r record) {
 	if stopped {
 		return
 	}
-	source := "aws." + strings.TrimSuffix(r.text("eventSource"), ".amazonaws.com")
-	event := map[string]any{
-		"version": "0", "id": uuid(), "detail-type": "AWS API Call via CloudTrail", "source": source, "account": r.text("recipientAccountId"),
-		"time": r.text("eventTime"), "region": r.text("awsRegion"), "resources": []any{}, "detail": map[string]any(r),
+	t.put(r.text("recipientAccountId"), r.text("awsRegion"), "default", r.event(), 0)
+}
+
+// event is what EventBridge makes of a record.
+func (r record) event() map[string]any {
+	return map[string]any{
+		"version": "0", "id": uuid(), "detail-type": "AWS API Call via CloudTrail", "source": "aws." + strings.TrimSuffix(r.text("eventSource"), ".amazonaws.com"),
+		"account": r.text("recipientAccountId"), "time": r.text("eventTime"), "region": r.text("awsRegion"), "resources": []any{}, "detail": map[string]any(r),
 	}
-	t.put(r.text("recipientAccountId"), r.text("awsRegion"), "default", event, 0)
 }
 
 // mostBuses is how many buses an event passes: one may send to another, and that to no third

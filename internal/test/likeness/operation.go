@@ -15,7 +15,8 @@ import (
 )
 
 // restCalls are the operations of the APIs that speak REST: the name that they sign with,
-// method, path, operation, and what parameters of the query are called.
+// method, path, operation, and what parameters of the query are called. scripts/restcalls.py
+// writes them.
 //
 //go:embed restcalls.txt
 var restCalls string

@@ -2,6 +2,7 @@ package likeness
 
 import (
 	"cmp"
+	"encoding/json"
 	"math/rand/v2"
 	"net/http"
 	"sync"
@@ -24,6 +25,8 @@ type Trail struct {
 	// Reads has reading calls recorded, too. Only rules in the state
 	// ENABLED_WITH_ALL_CLOUDTRAIL_MANAGEMENT_EVENTS get those.
 	Reads bool
+	// Each is given every record that there is, as EventBridge would send it.
+	Each func(event []byte)
 
 	emulator emulator
 	callers  sync.Map // identities by access key
@@ -104,7 +107,7 @@ func (t *Trail) observe(c faultproxy.Call, a faultproxy.Answer) {
 	for i := range delays {
 		delays[i] = t.Delay + time.Duration(t.random.Float64()*float64(t.Jitter))
 	}
-	if times == 0 && !t.keep {
+	if times == 0 && !t.keep && t.Each == nil {
 		return
 	}
 	t.under.Add(1)
@@ -112,6 +115,13 @@ func (t *Trail) observe(c faultproxy.Call, a faultproxy.Answer) {
 		defer t.under.Done()
 		r := t.record(c, a, operation, request, at)
 		t.remember(r)
+		if t.Each != nil {
+			event, err := json.Marshal(r.event())
+			if err != nil {
+				t.fail(err.Error())
+			}
+			t.Each(event)
+		}
 		for _, delay := range delays {
 			t.under.Add(1)
 			time.AfterFunc(time.Until(at.Add(delay)), func() {
