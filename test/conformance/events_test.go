@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -12,6 +13,9 @@ import (
 	"iasql/internal/test/likeness"
 	"iasql/internal/test/testaws"
 )
+
+// told is the check that events tell of a table's changes.
+const told = "told by events"
 
 // heard is what the events of the CLI's calls say, in the form of CloudTrail's.
 type heard struct {
@@ -60,10 +64,45 @@ func (h *heard) reset() {
 // hinted checks that the events of the step's calls have the engine look at the table.
 func (s *suite) hinted(table *Table) {
 	s.t.Helper()
+	if table.Skip[told] != "" {
+		return
+	}
 	s.heard.trail.Wait()
 	s.heard.lock.Lock()
 	defer s.heard.lock.Unlock()
 	if !slices.ContainsFunc(s.heard.hints, func(h events.Hint) bool { return h.Table == table.Name }) {
 		s.t.Errorf("none of the events tells of %s: %q", table.Name, s.heard.calls)
 	}
+}
+
+// Every command by which the description changes an object is among the calls that its table
+// says touch it.
+func TestCommandsTouch(t *testing.T) {
+	t.Parallel()
+	registry, err := registered()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range described {
+		for _, table := range m.Tables {
+			touches := map[string]bool{}
+			for _, touch := range registry.Table(table.Name).Touches {
+				touches[strings.ToLower(touch.Name)] = true
+			}
+			for _, c := range table.Change {
+				if len(c.CLI) > 0 && table.Skip[c.Column+" by the CLI"] == "" && !slices.ContainsFunc(c.CLI, func(command string) bool { return touches[operationOf(command)] }) {
+					t.Errorf("%s: column %s: no touch is one of %q", table.Name, c.Column, c.CLI)
+				}
+			}
+		}
+	}
+}
+
+// operationOf returns what CloudTrail calls the operation of a command, in small letters.
+func operationOf(command string) string {
+	words := strings.Fields(assignment.ReplaceAllString(command, ""))
+	if len(words) < 2 {
+		return ""
+	}
+	return strings.Replace(strings.ReplaceAll(words[1], "-", ""), "publicaccessblock", "bucketpublicaccessblock", 1) // as S3 calls it
 }
