@@ -4,7 +4,7 @@ methods and paths, as botocore's models have them: scripts/restcalls.py >interna
 
 import botocore.session
 
-SERVICES = ["apigatewayv2", "appsync", "cloudfront", "efs", "eks", "lambda", "opensearch", "route53", "s3"]
+SERVICES = ["apigatewayv2", "appsync", "cloudfront", "efs", "eks", "lambda", "opensearch", "resource-groups", "route53", "s3"]
 READS = ("Get", "List", "Describe", "Head", "BatchGet", "Lookup", "Search", "Select", "Test")
 
 loader = botocore.session.get_session().get_component("data_loader")
