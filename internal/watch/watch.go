@@ -32,6 +32,7 @@ type Watch struct {
 	accounts accounts
 	lock     sync.Mutex
 	reading  map[string]*reader // by account and name
+	none     bool               // there were no sources, and it is known of none
 	ended    sync.WaitGroup
 }
 
@@ -85,10 +86,14 @@ func (w *Watch) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if len(sources) == 0 && w.none {
+		return nil // as the last time
+	}
 	held, err := w.database.hold(ctx, sources)
 	if err != nil {
 		return err
 	}
+	w.none = len(sources) == 0
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	wanted := map[string]source{}

@@ -177,7 +177,7 @@ func testPrometheus(t *testing.T, world *harness.World, engine *harness.Process,
 		}
 		for _, name := range metricName.FindAllString(string(text), -1) {
 			switch name {
-			case "iasql_cloud_throttled_total", "iasql_records_unsettled", "iasql_listings_denied", "iasql_get_errors", "iasql_status", "iasql_listings", "iasql_rollback", "iasql_cycles", "iasql_queue_jobs":
+			case "iasql_cloud_throttled_total", "iasql_records_unsettled", "iasql_listings_denied", "iasql_get_errors", "iasql_status", "iasql_listings", "iasql_rollback", "iasql_cycles", "iasql_queue_jobs", "iasql_event_source_ok", "iasql_event_sources":
 				continue
 			}
 			p.knows(name)

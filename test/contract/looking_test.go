@@ -72,12 +72,12 @@ func TestColumns(t *testing.T) {
 
 // Times have one scheme of names: ts is when an entry was written, since when a state began,
 // started and ended when something ran, last_… and …_at are moments. Whatever scripts have
-// always relied on keeps its name.
+// always relied on keeps its name, and so does what CloudTrail calls event time.
 func TestTimes(t *testing.T) {
 	t.Parallel()
 	w := harness.Start(t, east)
 	scheme := regexp.MustCompile(`^(ts|since|until|started|ended|last_[a-z]+|[a-z_]+_at)$`)
-	kept := []string{"iasql_conflicts.at", "iasql_forgotten.at", "iasql_protection.at"}
+	kept := []string{"iasql_conflicts.at", "iasql_forgotten.at", "iasql_protection.at", "iasql_audit_log.event_time", "iasql_conflicts.event_time"}
 	for _, name := range strings.Fields(w.PSQL(`
 		SELECT c.relname || '.' || a.attname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
 		WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'v') AND c.relname LIKE 'iasql%' AND a.atttypid = 'timestamptz'::regtype AND NOT a.attisdropped
