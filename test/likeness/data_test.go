@@ -1,10 +1,13 @@
 package likeness
 
 import (
+	"context"
 	"encoding/json"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"iasql/internal/test/faultproxy"
 	"iasql/internal/test/likeness"
 )
 
@@ -180,14 +183,24 @@ func TestRuleMeanwhile(t *testing.T) {
 	w.CLI("sqs", "set-queue-attributes", "--queue-url", w.PSQL(`SELECT url FROM queue WHERE name = 'q30'`), "--attributes", "DelaySeconds=100")
 	w.CLI("sqs", "create-queue", "--queue-name", "uninvited")
 	w.PSQL(`UPDATE iasql_settings SET value = '0 seconds' WHERE name = 'consistency_window'`)
+	// What the cycle reads is answered once the rule is there.
+	var listed atomic.Bool
+	rule, ruled := context.WithTimeout(t.Context(), 30*time.Second)
+	defer ruled()
+	l.Proxy.Observe(func(c faultproxy.Call, _ faultproxy.Answer) {
+		if c.Action == "GetQueueAttributes" {
+			listed.Store(true)
+			<-rule.Done()
+		}
+	})
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		_, _ = w.TryPSQL(w.UserURL, `SELECT iasql_sync_now()`)
 	}()
-	before := l.Proxy.Count("GetQueueAttributes")
-	w.Eventually(10*time.Second, "the cycle to list", func() bool { return l.Proxy.Count("GetQueueAttributes") > before })
+	w.Eventually(10*time.Second, "the cycle to list", func() bool { return listed.Load() })
 	w.PSQL(`INSERT INTO iasql_mode (mode) VALUES ('ENFORCE')`)
+	ruled()
 	<-done
 	w.PSQL(`SELECT iasql_sync_now()`)
 	settles(t, w, "the cloud to be as the tables are")
