@@ -59,6 +59,7 @@ pg_port=$(free_port "${IASQL_DEMO_PORT:-5433}")
 aws_port=$(free_port "${IASQL_DEMO_AWS_PORT:-5566}")
 
 logs=$(mktemp -d "${TMPDIR:-/tmp}/iasql-demo.XXXXXX")
+: >"$logs/stdout" # read below, maybe before the engine has opened it
 engine=
 
 show_logs() { cat "$logs/stdout" "$logs/stderr" 2>/dev/null | tail -n 20 >&2 || true; }
