@@ -1,6 +1,9 @@
 package aws
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // What CloudTrail calls services ("eventSource") whose clients have other names in the SDK
 // (CloudTrail User Guide, "CloudTrail record contents"; each service's "Logging API calls
@@ -23,11 +26,12 @@ var eventSources = map[string]string{
 // EventSource returns what CloudTrail calls the service of a client of the SDK, by the name
 // of its package: "cloudwatch" is monitoring.amazonaws.com.
 func EventSource(pkg string) string {
-	pkg = pkg[strings.LastIndexByte(pkg, '/')+1:]
-	if name := eventSources[pkg]; name != "" {
-		pkg = name
-	}
-	return pkg + ".amazonaws.com"
+	return sourceOf(eventSources, pkg[strings.LastIndexByte(pkg, '/')+1:])
+}
+
+// sourceOf returns the name of a service that is called so elsewhere.
+func sourceOf(others map[string]string, name string) string {
+	return cmp.Or(others[name], name) + ".amazonaws.com"
 }
 
 // actionSources are services whose permissions have another prefix than CloudTrail calls
@@ -39,12 +43,7 @@ var actionSources = map[string]string{
 }
 
 // ActionSource returns what CloudTrail calls the service of a permission, by its prefix.
-func ActionSource(prefix string) string {
-	if name := actionSources[prefix]; name != "" {
-		prefix = name
-	}
-	return prefix + ".amazonaws.com"
-}
+func ActionSource(prefix string) string { return sourceOf(actionSources, prefix) }
 
 // eventNames are operations that CloudTrail has other names for (Amazon S3 User Guide,
 // "Amazon S3 CloudTrail events").

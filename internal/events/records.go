@@ -14,7 +14,8 @@ const maxFile = 512 << 20
 
 // Records reads a file that a trail has delivered, compressed or not, and gives each record
 // of a call to each, in their order. What is no such record is left out; skipped is told
-// why, if it is not nil. It keeps one record in memory at a time, and returns each's error as it is.
+// why, if it is not nil. It keeps one record in memory at a time, and returns each's error
+// as it is.
 func Records(r io.Reader, each func(*Event) error, skipped func(error)) error {
 	file := bufio.NewReader(r)
 	if magic, _ := file.Peek(2); len(magic) == 2 && magic[0] == 0x1f && magic[1] == 0x8b {

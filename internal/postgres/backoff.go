@@ -28,8 +28,8 @@ func putBack(clock string) string {
 var dueNow = `(next_attempt_at <= now() OR ` + putBack("now()") + `)`
 
 // NextAttempt returns how long it is until a record of the account that backs off, an
-// intent in doubt, or a hint that is to be looked into, is due, and whether there is one. Records that a batch has
-// staged are that batch's to look after.
+// intent in doubt, or a hint that is to be looked into, is due, and whether there is one.
+// Records that a batch has staged are that batch's to look after.
 func (d *Database) NextAttempt(ctx context.Context, account string) (wait time.Duration, waits bool, err error) {
 	var seconds *float64
 	err = d.Pool.QueryRow(ctx, `

@@ -16,7 +16,8 @@ import (
 // finds such hints looks there first: it reads an object directly whose identity a hint
 // tells. Where one tells no more than a table and a scope, or names what the object is a
 // part of, and where there are many, the table is listed in the scope; that a full cycle
-// does, which users need not wait for. What is read is decided about and pulled as anything else is: a hint itself is believed in nothing (R26), so that one that is late, doubled or
+// does, which users need not wait for. What is read is decided about and pulled as anything
+// else is: a hint itself is believed in nothing (R26), so that one that is late, doubled or
 // forged costs a read and makes nothing wrong.
 //
 // Reads may be late as well. Where one shows no change, the hint is looked into once more.
@@ -50,6 +51,10 @@ type hint struct {
 	store.Look
 	open bool
 }
+
+// idle reports whether there is nothing to look into: it is known already, or about another
+// table.
+func (h *hint) idle() bool { return h.Known || h.Existing && len(h.Records) == 0 }
 
 // named is a value of a column in a place.
 type named struct {
@@ -135,7 +140,7 @@ func (l *looking) table(ctx context.Context, t *modules.Table) error {
 		whole := false
 		for _, look := range looks {
 			switch {
-			case look.Known, look.Existing && len(look.Records) == 0:
+			case look.idle():
 			case l.direct(t, look, ids):
 				some = append(some, look)
 			default:
@@ -199,7 +204,7 @@ func (l *looking) list(at place, looks []*hint) {
 	wait := listAgain - known.Age
 	for _, look := range looks {
 		switch {
-		case look.Known, look.Existing && len(look.Records) == 0:
+		case look.idle():
 		case listed && known.Age >= 0 && wait > 0 && known.Within == l.c.cadence.within[at.table].digest():
 			again(look, wait)
 		case l.c.kind == store.Full:

@@ -171,3 +171,15 @@ func recorded(root, path string) string {
 	}
 	return strings.Join(steps, ".")
 }
+
+// InstanceTouches returns the touches of the tables whose objects are instances of EC2.
+func InstanceTouches() []modules.Touch {
+	return modules.Touches("ec2.amazonaws.com",
+		modules.Response("instancesSet.instanceId", "RunInstances"),
+		modules.Request("instancesSet.instanceId", "TerminateInstances", "StartInstances", "StopInstances", "RebootInstances", "MonitorInstances", "UnmonitorInstances"),
+		modules.Request("instanceId", "ModifyInstanceAttribute", "ResetInstanceAttribute", "ModifyInstanceMetadataOptions", "ModifyInstanceMaintenanceOptions", "ModifyInstancePlacement", "ModifyInstanceCapacityReservationAttributes", "ModifyInstanceCpuOptions", "AssociateIamInstanceProfile", "AssociateAddress", "AttachNetworkInterface", "AttachVolume", "DetachVolume"),
+		modules.Response("iamInstanceProfileAssociation.instanceId", "ReplaceIamInstanceProfileAssociation", "DisassociateIamInstanceProfile"),
+		modules.Request("instanceCreditSpecifications.instanceId", "ModifyInstanceCreditSpecification"),
+		modules.Unnamed("DisassociateAddress", "DetachNetworkInterface", "ModifyNetworkInterfaceAttribute"),
+	)
+}

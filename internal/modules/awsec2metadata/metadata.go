@@ -38,15 +38,8 @@ func newMetadata(c *aws.Clients) *declare.Resource {
 			text("root_device_name", "RootDeviceName", "That device's name, such as /dev/xvda."),
 			text("image_id", "ImageId", "The image it was started from, also where instance.ami names a parameter."),
 		},
+		Touches: declare.InstanceTouches(),
 		// Without instances that are gone, which are listed for an hour more.
-		Touches: modules.Touches("ec2.amazonaws.com",
-			modules.Response("instancesSet.instanceId", "RunInstances"),
-			modules.Request("instancesSet.instanceId", "TerminateInstances", "StartInstances", "StopInstances", "RebootInstances", "MonitorInstances", "UnmonitorInstances"),
-			modules.Request("instanceId", "ModifyInstanceAttribute", "ResetInstanceAttribute", "ModifyInstanceMetadataOptions", "ModifyInstanceMaintenanceOptions", "ModifyInstancePlacement", "ModifyInstanceCapacityReservationAttributes", "ModifyInstanceCpuOptions", "AssociateIamInstanceProfile", "AssociateAddress", "AttachNetworkInterface", "AttachVolume", "DetachVolume"),
-			modules.Response("iamInstanceProfileAssociation.instanceId", "ReplaceIamInstanceProfileAssociation", "DisassociateIamInstanceProfile"),
-			modules.Request("instanceCreditSpecifications.instanceId", "ModifyInstanceCreditSpecification"),
-			modules.Unnamed("DisassociateAddress", "DetachNetworkInterface", "ModifyNetworkInterfaceAttribute"),
-		),
 		List: declare.Pages(ec2.NewDescribeInstancesPaginator, "Reservations[].Instances", declare.With(&ec2.DescribeInstancesInput{
 			MaxResults: awssdk.Int32(aws.PageSize),
 			Filters:    []ec2types.Filter{aws.EC2Filter("instance-state-name", "pending", "running", "shutting-down", "stopping", "stopped")},

@@ -61,7 +61,7 @@ func lifeOf(s *Server, at Scope, t *Type) (changed int, unchanged []string, err 
 		}
 		have := s.Objects(at, t.Name)[id]
 		want := t.view(map[string]any{name: value})
-		if w, ok := want[name]; ok && !includes(have[name], w) {
+		if w, ok := want[name]; ok && !Includes(have[name], w, true) {
 			return changed, unchanged, fmt.Errorf("%s: is %s, was set to %s", name, encode(have[name]), encode(w))
 		}
 		changed++
@@ -73,26 +73,6 @@ func lifeOf(s *Server, at Scope, t *Type) (changed int, unchanged []string, err 
 		return changed, unchanged, err
 	}
 	return changed, unchanged, nil
-}
-
-// includes reports whether a value has everything of another.
-func includes(have, want any) bool {
-	switch want := want.(type) {
-	case map[string]any:
-		object, ok := have.(map[string]any)
-		for name, value := range want {
-			ok = ok && includes(object[name], value)
-		}
-		return ok
-	case []any:
-		list, ok := have.([]any)
-		ok = ok && len(list) == len(want)
-		for i, value := range want {
-			ok = ok && includes(list[i], value)
-		}
-		return ok
-	}
-	return encode(have) == encode(want)
 }
 
 func TestLives(t *testing.T) {
