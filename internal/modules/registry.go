@@ -49,22 +49,25 @@ func (m *Module) Tables() []*Table {
 type Registry struct {
 	extend  sync.Mutex
 	content atomic.Pointer[content]
-	ordered atomic.Pointer[ordering]
+	ordered atomic.Pointer[Ordering]
 }
 
-// ordering are tables in their order, which is asked for again and again.
-type ordering struct {
-	of     *content
-	names  []string
-	tables []*Table
+// Ordering are tables of which every one comes after those that it references (see [Order]).
+// Nobody changes it.
+type Ordering struct {
+	Tables []*Table
+	Rank   map[string]int // places in Tables, by name
+
+	of    *content
+	names []string
 }
 
-// Ordered returns the tables of these names that have a resource, so that every one comes
-// after those it references (see [Order]). The caller must not change what it returns.
-func (r *Registry) Ordered(names []string) []*Table {
+// Ordered returns the tables of these names that have a resource in their order. The last
+// answer is kept, because every cycle asks, mostly for the same.
+func (r *Registry) Ordered(names []string) *Ordering {
 	c := r.content.Load()
 	if known := r.ordered.Load(); known != nil && known.of == c && slices.Equal(known.names, names) {
-		return known.tables
+		return known
 	}
 	var tables []*Table
 	for _, name := range names {
@@ -72,9 +75,12 @@ func (r *Registry) Ordered(names []string) []*Table {
 			tables = append(tables, res.Table())
 		}
 	}
-	tables = Order(tables)
-	r.ordered.Store(&ordering{c, slices.Clone(names), tables})
-	return tables
+	o := &Ordering{Tables: Order(tables), Rank: map[string]int{}, of: c, names: slices.Clone(names)}
+	for i, t := range o.Tables {
+		o.Rank[t.Name] = i
+	}
+	r.ordered.Store(o)
+	return o
 }
 
 // content is what a registry holds; it is not changed any more once it is there.

@@ -10,7 +10,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"iasql/internal/modules"
-	"iasql/internal/store"
 )
 
 // moment is how long a lock may keep the engine from a table without being an
@@ -34,53 +33,31 @@ type tableLock struct {
 // readLocked is the mode that no read passes; the others keep writes out.
 const readLocked = "AccessExclusiveLock"
 
-// lockedOut notes who keeps the engine from which table. It is an error if that is a table
-// without which nothing is done.
-func (d *Database) lockedOut(tables []store.InstalledTable, locks []tableLock) error {
+// lockedOut says of which of the tables the engine is kept, and by whom. It is an error if
+// that is a table without which nothing is done.
+func (d *Database) lockedOut(tables []string, locks []tableLock) (map[string]error, error) {
 	if len(locks) == 0 {
-		return nil
+		return nil, nil
 	}
-	at := make(map[string]*store.InstalledTable, len(tables))
-	for i := range tables {
-		at[tables[i].Name] = &tables[i]
-	}
+	out := map[string]error{}
 	for _, l := range locks {
 		err := d.obstacles.describe(l)
-		t := at[l.table]
-		if defines := d.Registry.Table(l.table); l.mode == readLocked && (t == nil || defines != nil && defines.DefinesRegions) {
-			return err // settings, modes, accounts, regions
+		_, synchronized := slices.BinarySearch(tables, l.table)
+		if defines := d.Registry.Table(l.table); l.mode == readLocked && (!synchronized || defines != nil && defines.DefinesRegions) {
+			return nil, err // settings, modes, accounts, regions
 		}
-		if t != nil && t.Locked == nil {
-			t.Locked = err
+		if synchronized && out[l.table] == nil {
+			out[l.table] = err
 		}
 	}
-	return nil
+	return out, nil
 }
 
-// queueTables queues the read of which tables there are, and of the locks on them, at
-// once.
-func queueTables(batch *pgx.Batch, tables *[]store.InstalledTable, locks *[]tableLock) {
-	batch.Queue(`
-		SELECT array_agg(name), NULL, NULL, NULL, NULL FROM iasql_internal.managed_table WHERE NOT settings -- there may be a thousand
-		UNION ALL
-		SELECT NULL, l."table", l.pid, l.login, l.mode FROM iasql_internal.table_locks() l
-		ORDER BY 2 NULLS FIRST, 3 NULLS FIRST, 5`).Query(func(rows pgx.Rows) error {
-		var names []string
-		var name *string
-		var pid *int32
-		var login, mode *string
-		_, err := pgx.ForEachRow(rows, []any{&names, &name, &pid, &login, &mode}, func() error {
-			if mode == nil {
-				slices.Sort(names)
-				for _, name := range names {
-					*tables = append(*tables, store.InstalledTable{Name: name})
-				}
-				return nil
-			}
-			l := tableLock{table: *name, login: *login, mode: *mode}
-			if pid != nil {
-				l.pid = *pid
-			}
+// queueLocks queues the read of the locks on tables.
+func queueLocks(batch *pgx.Batch, locks *[]tableLock) {
+	batch.Queue(`SELECT l."table", coalesce(l.pid, 0), l.login, l.mode FROM iasql_internal.table_locks() l ORDER BY 1, 2, 4`).Query(func(rows pgx.Rows) error {
+		var l tableLock
+		_, err := pgx.ForEachRow(rows, []any{&l.table, &l.pid, &l.login, &l.mode}, func() error {
 			*locks = append(*locks, l)
 			return nil
 		})

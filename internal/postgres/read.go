@@ -25,7 +25,8 @@ type Database struct {
 	intents intentLog
 	clocks  clocks
 	entries entryCache
-	rules   ruleCache
+	rules   cache[rules]
+	tables  cache[installed]
 	held    held
 	// lockWait is pullLockWait in tests that make many pulls wait.
 	lockWait time.Duration
@@ -79,16 +80,18 @@ func (d *Database) Settings(ctx context.Context, account string) (store.Settings
 		}
 		d.obstacles.note(locks)
 	}
-	return s, d.lockedOut(s.Tables, locks)
+	s.Locked, err = d.lockedOut(s.Tables, locks)
+	return s, err
 }
 
 // settings reads the settings, the rules and the tables, and who has locked those.
 func (d *Database) settings(ctx context.Context, account string) (s store.Settings, locks []tableLock, err error) {
-	s.Imported, s.Watched = map[string]bool{}, map[string]bool{}
+	s.Watched = map[string]bool{}
+	var tables string
 	batch := &pgx.Batch{}
-	// First the version: rules that come up in between are those of a later one.
-	queueVersion(batch, &s.Version)
-	queueTables(batch, &s.Tables, &locks)
+	// First the versions: what comes up in between is of later ones.
+	batch.Queue(`SELECT iasql_internal.rules_version(), iasql_internal.tables_version()`).QueryRow(func(row pgx.Row) error { return row.Scan(&s.Version, &tables) })
+	queueLocks(batch, &locks)
 	batch.Queue(`
 		SELECT (SELECT value FROM public.iasql_settings WHERE name = 'conflict_policy') = 'hold',
 		       (SELECT value FROM public.iasql_settings WHERE name = 'max_deletes')::integer,
@@ -109,18 +112,17 @@ func (d *Database) settings(ctx context.Context, account string) (s store.Settin
 			}
 			return err
 		})
-	batch.Queue(`SELECT table_name FROM iasql_internal.imported WHERE account = $1`, account).
-		Query(func(rows pgx.Rows) error {
-			names, err := pgx.CollectRows(rows, pgx.RowTo[string])
-			for _, name := range names {
-				s.Imported[name] = true
-			}
-			return err
-		})
 	if err := d.Pool.SendBatch(ctx, batch).Close(); err != nil {
 		return s, nil, err
 	}
-	return s, locks, d.rules.read(ctx, d, account, &s)
+	now, err := d.rules.read(ctx, d, account, s.Version, queueRules)
+	if err != nil {
+		return s, nil, err
+	}
+	s.Version, s.Rules, s.Protection, s.Letting, s.AskDrift = now.version, now.content.modes, now.content.protection, now.content.letting, now.content.askDrift
+	there, err := d.tables.read(ctx, d, account, tables, queueInstalled)
+	s.Tables, s.Imported = there.content.tables, there.content.imported
+	return s, locks, err
 }
 
 // duration returns a number of seconds as a duration.

@@ -9,56 +9,57 @@ import (
 	"iasql/internal/decide"
 	"iasql/internal/modes"
 	"iasql/internal/modules"
-	"iasql/internal/store"
 )
 
-// ruleCache keeps the rules as they were read last, by account. While their version is
-// the same, so are they: there may be many thousands, and a cycle begins for every edit.
-type ruleCache struct {
+// cache keeps what was read last, by account. While its version is the same, so is it:
+// there may be many thousands of rules, and a thousand tables, and a cycle begins for
+// every edit.
+type cache[T any] struct {
 	lock      gosync.Mutex
-	byAccount map[string]rules
+	byAccount map[string]versioned[T]
 }
 
-// rules are what people have said about what is theirs. Nobody changes them in place.
+// versioned is a version and what is of it. Nobody changes that in place.
+type versioned[T any] struct {
+	version string
+	content T
+}
+
+// read returns what has the version; if there is something newer by now, that and its
+// version.
+func (c *cache[T]) read(ctx context.Context, d *Database, account, version string, queue func(*pgx.Batch, string, *versioned[T])) (versioned[T], error) {
+	c.lock.Lock()
+	known, ok := c.byAccount[account]
+	c.lock.Unlock()
+	if ok && known.version == version {
+		return known, nil
+	}
+	// Of one snapshot: what is kept under a version must be that version's.
+	known = versioned[T]{}
+	if err := d.snapshot(ctx, func(batch *pgx.Batch) { queue(batch, account, &known) }); err != nil {
+		return known, err
+	}
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	if c.byAccount == nil {
+		c.byAccount = map[string]versioned[T]{}
+	}
+	c.byAccount[account] = known
+	return known, nil
+}
+
+// rules are what people have said about what is theirs.
 type rules struct {
-	version    string
 	modes      modes.Rules
 	protection decide.Protection
 	letting    decide.Letting
 	askDrift   bool
 }
 
-// read fills in the rules of the settings' version; if there are newer ones by now,
-// those and their version.
-func (c *ruleCache) read(ctx context.Context, d *Database, account string, s *store.Settings) error {
-	c.lock.Lock()
-	known, ok := c.byAccount[account]
-	c.lock.Unlock()
-	if !ok || known.version != s.Version {
-		// Of one snapshot: what is kept under a version must be that version's.
-		known = rules{}
-		if err := d.snapshot(ctx, func(batch *pgx.Batch) { known.queue(batch, account) }); err != nil {
-			return err
-		}
-		c.lock.Lock()
-		if c.byAccount == nil {
-			c.byAccount = map[string]rules{}
-		}
-		c.byAccount[account] = known
-		c.lock.Unlock()
-	}
-	s.Version, s.Rules, s.Protection, s.Letting, s.AskDrift = known.version, known.modes, known.protection, known.letting, known.askDrift
-	return nil
-}
-
-// queueVersion queues the read of the rules' version.
-func queueVersion(batch *pgx.Batch, into *string) {
-	batch.Queue(`SELECT iasql_internal.rules_version()`).QueryRow(func(row pgx.Row) error { return row.Scan(into) })
-}
-
-// queue queues the read of the rules.
-func (r *rules) queue(batch *pgx.Batch, account string) {
-	queueVersion(batch, &r.version)
+// queueRules queues the read of the rules.
+func queueRules(batch *pgx.Batch, account string, into *versioned[rules]) {
+	r := &into.content
+	batch.Queue(`SELECT iasql_internal.rules_version()`).QueryRow(func(row pgx.Row) error { return row.Scan(&into.version) })
 	batch.Queue(`SELECT id, coalesce(table_name, ''), coalesce(record_id, 0), coalesce(column_name, ''), mode FROM public.iasql_mode`).
 		Query(func(rows pgx.Rows) error {
 			list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (modes.Rule, error) {

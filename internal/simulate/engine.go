@@ -230,8 +230,8 @@ func (r *run) mutate(ctx context.Context, action string, t *modules.Table, effec
 
 // The methods of store.Store: boundaries around those of database.
 
-// Tables implements store.Store.
-func (r *run) tables() []store.InstalledTable {
+// lockedTables returns the tables that somebody keeps this cycle from: one at most.
+func (r *run) lockedTables() map[string]error {
 	if r.locked == nil {
 		r.locked = new(string)
 		rng := rand.New(rand.NewPCG(r.spec.Seed, 11)) // its own: a lock does not change what else happens
@@ -240,15 +240,10 @@ func (r *run) tables() []store.InstalledTable {
 			r.w.trace("   %s is locked", *r.locked)
 		}
 	}
-	var installed []store.InstalledTable
-	for _, t := range tables {
-		table := store.InstalledTable{Name: t.Name}
-		if t.Name == *r.locked {
-			table.Locked = errLocked
-		}
-		installed = append(installed, table)
+	if *r.locked == "" {
+		return nil
 	}
-	return installed
+	return map[string]error{*r.locked: errLocked}
 }
 
 // touches notes that a cycle reads or writes a table, together with those that it
@@ -269,13 +264,13 @@ func (r *run) Regions(context.Context, string, string) ([]string, error) {
 
 // Settings implements store.Store.
 func (r *run) Settings(context.Context, string) (store.Settings, error) {
-	installed := r.tables()
+	locked := r.lockedTables()
 	if err := r.boundary("Tables"); err != nil {
 		return store.Settings{}, err
 	}
 	err := r.boundary("Settings") // read by a statement of its own
 	s := r.w.db.settings()
-	s.Tables = installed
+	s.Tables, s.Locked = tableNames(), locked
 	r.rules = s.Rules
 	return s, err
 }

@@ -24,6 +24,15 @@ func Regions() []string { return slices.Clone(regions) }
 // Tables returns the tables of the simulated cloud.
 func Tables() []*modules.Table { return slices.Clone(tables) }
 
+// tableNames returns the names of the simulated tables, in order.
+func tableNames() []string {
+	names := make([]string, len(tables))
+	for i, t := range tables {
+		names[i] = t.Name
+	}
+	return names
+}
+
 // Value returns one of the values that people write into a column.
 func Value(column string, pick int) modules.Value { return value(column, pick) }
 
@@ -308,9 +317,7 @@ func (s *Store) Regions(_ context.Context, provider, of string) ([]string, error
 // Settings implements [store.Store].
 func (s *Store) Settings(context.Context, string) (store.Settings, error) {
 	settings := s.w.db.settings()
-	for _, t := range tables {
-		settings.Tables = append(settings.Tables, store.InstalledTable{Name: t.Name})
-	}
+	settings.Tables = tableNames()
 	return settings, nil
 }
 

@@ -8,16 +8,13 @@ import (
 	"iasql/internal/modules"
 )
 
-// InstalledTable is a table as the database has it.
-type InstalledTable struct {
-	Name string
-	// Locked says who keeps the engine from it; nil if nobody does.
-	Locked error
-}
-
 // Settings are what the cycle needs of the module tables, iasql_settings and iasql_mode.
+// Several cycles may have the same slices and maps: nobody changes them.
 type Settings struct {
-	Tables []InstalledTable
+	// Tables are the names of the installed tables, in order.
+	Tables []string
+	// Locked says, by table, who keeps the engine from it; nobody does from the others.
+	Locked map[string]error
 	Rules  modes.Rules
 	// Version changes whenever the rules do.
 	Version           string

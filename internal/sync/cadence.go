@@ -39,14 +39,13 @@ func (c *cycle) readListings(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	due, there, regions := map[place]bool{}, map[place]bool{}, map[string][]string{}
+	due, there := map[place]bool{}, map[place]bool{}
 	for _, t := range slices.Backward(c.catalog.tables) { // children first
-		if _, read := regions[t.Provider]; !read {
-			if regions[t.Provider], err = c.Store.Regions(ctx, t.Provider, c.lease.Account); err != nil {
-				return fmt.Errorf("read regions: %w", err)
-			}
+		scopes, err := c.scopes(ctx, t)
+		if err != nil {
+			return err
 		}
-		for _, scope := range c.scopesIn(t, regions[t.Provider]) {
+		for _, scope := range scopes {
 			at := place{t.Name, scope}
 			there[at] = true
 			if len(c.hinted[at]) > 0 && !due[at] && !c.isDue(at) {

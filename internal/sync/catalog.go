@@ -32,11 +32,15 @@ type catalog struct {
 	above  map[string]bool  // tables that those refer to, be it through others
 }
 
-// newCatalog returns the catalog of tables, which come parents first, without the
-// locked ones and those that refer to them.
-func newCatalog(tables []*modules.Table, locked map[string]error, registry *modules.Registry) catalog {
-	c := catalog{tables: tables, rank: map[string]int{}, locked: map[string]error{}}
-	for again := len(locked) > 0; again; { // until no table is left that refers to one left out
+// newCatalog returns the catalog of tables without the locked ones and those that refer to
+// them.
+func newCatalog(all *modules.Ordering, locked map[string]error, registry *modules.Registry) catalog {
+	c := catalog{tables: all.Tables, rank: all.Rank}
+	if len(locked) == 0 {
+		return c
+	}
+	c.tables, c.locked = slices.Clone(all.Tables), map[string]error{}
+	for again := true; again; { // until no table is left that refers to one left out
 		before := len(c.tables)
 		c.tables = slices.DeleteFunc(c.tables, func(t *modules.Table) bool {
 			err := c.unavailable(t, locked)
@@ -48,10 +52,27 @@ func newCatalog(tables []*modules.Table, locked map[string]error, registry *modu
 		again = len(c.tables) < before
 	}
 	c.above = parentsOf(c.locked, registry)
+	c.rank = make(map[string]int, len(c.tables))
 	for i, t := range c.tables {
 		c.rank[t.Name] = i
 	}
 	return c
+}
+
+// tablesWith returns the tables that have something in a map by table, parents first.
+func tablesWith[T any](c *catalog, byTable map[string]T) []*modules.Table {
+	ranks := make([]int, 0, len(byTable))
+	for name := range byTable {
+		if rank, ok := c.rank[name]; ok {
+			ranks = append(ranks, rank)
+		}
+	}
+	slices.Sort(ranks)
+	tables := make([]*modules.Table, len(ranks))
+	for i, rank := range ranks {
+		tables[i] = c.tables[rank]
+	}
+	return tables
 }
 
 // unavailable returns why a table cannot be read, nil if it can.

@@ -33,7 +33,8 @@ type cycle struct {
 	refused   map[decide.RecordRef]bool // by the intent log: not to be tried again in this cycle
 	waits     []decide.Waiting          // of this pass: replacements that a staged record would have to follow
 	cadence   cadence
-	hinted    map[place][]*hint // what the listing of this cycle is to look into
+	regions   map[string][]string // enabled ones, by provider
+	hinted    map[place][]*hint   // what the listing of this cycle is to look into
 	ignored   ignored
 	memo      modules.Memo // of the listings of this cycle
 	preempt   preemption
@@ -41,7 +42,7 @@ type cycle struct {
 }
 
 func newCycle(e *Engine, lease store.Lease, kind store.Kind) *cycle {
-	c := &cycle{Engine: e, lease: lease, kind: kind, doubts: newDoubts(), destroyed: decide.Tally{}, refused: map[decide.RecordRef]bool{}, hinted: map[place][]*hint{}, preempt: newPreemption()}
+	c := &cycle{Engine: e, lease: lease, kind: kind, doubts: newDoubts(), destroyed: decide.Tally{}, refused: map[decide.RecordRef]bool{}, regions: map[string][]string{}, hinted: map[place][]*hint{}, preempt: newPreemption()}
 	c.preempt.push = c.pushMeanwhile
 	return c
 }

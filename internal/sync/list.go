@@ -140,6 +140,9 @@ func (c *cycle) listTable(ctx context.Context, t *modules.Table, found *findings
 		})
 	}
 	err = g.Wait()
+	if t.DefinesRegions {
+		delete(c.regions, t.Provider)
+	}
 	return complete, err
 }
 
@@ -148,11 +151,25 @@ func (c *cycle) scopes(ctx context.Context, t *modules.Table) ([]modules.Scope, 
 	var regions []string
 	if t.Reach == modules.PerRegion {
 		var err error
-		if regions, err = c.Store.Regions(ctx, t.Provider, c.lease.Account); err != nil {
-			return nil, fmt.Errorf("read regions: %w", err)
+		if regions, err = c.regionsOf(ctx, t.Provider); err != nil {
+			return nil, err
 		}
 	}
 	return c.scopesIn(t, regions), nil
+}
+
+// regionsOf returns the regions of a provider that are enabled, as they were read last:
+// they are read anew when the table that has them has been listed.
+func (c *cycle) regionsOf(ctx context.Context, provider string) ([]string, error) {
+	if regions, read := c.regions[provider]; read {
+		return regions, nil
+	}
+	regions, err := c.Store.Regions(ctx, provider, c.lease.Account)
+	if err != nil {
+		return nil, fmt.Errorf("read regions: %w", err)
+	}
+	c.regions[provider] = regions
+	return regions, nil
 }
 
 // scopesIn returns the scopes of a table in an account that has these regions.

@@ -100,7 +100,6 @@ func (c *cycle) look(ctx context.Context) (_ []decide.Step, err error) {
 // sort puts hints where they belong. Those about what is not looked at here end; those
 // about a locked table wait.
 func (l *looking) sort(ctx context.Context, hints []store.Hint) error {
-	regions := map[string][]string{}
 	for _, h := range hints {
 		look := &hint{Look: store.Look{Hint: h}}
 		l.looks = append(l.looks, look)
@@ -112,14 +111,11 @@ func (l *looking) sort(ctx context.Context, hints []store.Hint) error {
 		case t == nil || !l.c.catalog.has(h.Table):
 			continue
 		}
-		if _, read := regions[t.Provider]; !read {
-			list, err := l.c.Store.Regions(ctx, t.Provider, l.c.lease.Account)
-			if err != nil {
-				return fmt.Errorf("read regions: %w", err)
-			}
-			regions[t.Provider] = list
+		scopes, err := l.c.scopes(ctx, t)
+		if err != nil {
+			return err
 		}
-		if slices.Contains(l.c.scopesIn(t, regions[t.Provider]), h.Scope) && (h.Column == "" || t.Column(h.Column) != nil) {
+		if slices.Contains(scopes, h.Scope) && (h.Column == "" || t.Column(h.Column) != nil) {
 			at := place{h.Table, h.Scope}
 			l.places[at] = append(l.places[at], look)
 		}

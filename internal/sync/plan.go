@@ -54,10 +54,7 @@ func (c *cycle) incomplete(ctx context.Context, pushes []decide.Step) (ready []d
 		}
 	}
 	lacking := map[decide.RecordRef]bool{}
-	for _, t := range c.catalog.tables {
-		if len(parents[t.Name]) == 0 {
-			continue
-		}
+	for _, t := range tablesWith(&c.catalog, parents) {
 		loaded, err := c.Store.Load(ctx, t, parents[t.Name])
 		if err != nil {
 			return nil, nil, fmt.Errorf("load records of %s: %w", t.Name, err)

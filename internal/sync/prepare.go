@@ -3,7 +3,6 @@ package sync
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"iasql/internal/decide"
 	"iasql/internal/modules"
@@ -17,18 +16,7 @@ func (c *cycle) prepare(ctx context.Context) (err error) {
 		return fmt.Errorf("read the installed tables, settings and modes: %w", err)
 	}
 	c.lease.Rules, c.lease.Events = c.settings.Version, c.settings.Events
-	names := make([]string, len(c.settings.Tables))
-	locked := map[string]error{}
-	for i, t := range c.settings.Tables {
-		if names[i] = t.Name; t.Locked != nil {
-			locked[t.Name] = t.Locked
-		}
-	}
-	tables := c.Registry.Ordered(names)
-	if len(locked) > 0 { // which leaves out some
-		tables = slices.Clone(tables)
-	}
-	c.catalog = newCatalog(tables, locked, c.Registry)
+	c.catalog = newCatalog(c.Registry.Ordered(c.settings.Tables), c.settings.Locked, c.Registry)
 	for _, name := range c.catalog.leftOut() {
 		err := c.catalog.locked[name]
 		if c.ReadOnly { // a preview must list everything (R10)

@@ -27,7 +27,7 @@ func (c *cycle) snapshot(ctx context.Context, all bool) (_ []*decide.Subject, er
 		}
 	}
 	var loaded []*decide.Subject
-	for _, t := range c.catalog.tables {
+	for _, t := range tablesWith(&c.catalog, byTable) {
 		for ids := range slices.Chunk(byTable[t.Name], 1000) {
 			found, err := c.Store.Load(ctx, t, ids)
 			if err != nil {

@@ -3,6 +3,8 @@
 -- It is asked for several times in each push cycle, and there may be many thousands of rules, so that they are not read for it. Each
 -- statement that changes rules notes by how much it changes the sum of their hashes: a version that was there before is the same
 -- again. A counter would be one row that transactions of users wait for each other at; rows of their own they only add.
+--
+-- Which tables are installed and imported has a version in the same way: there may be more than a thousand.
 DROP FUNCTION IF EXISTS iasql_internal.protection_version();
 
 CREATE OR REPLACE FUNCTION iasql_internal.rule_hash("table" text, rule jsonb) RETURNS bigint
@@ -10,7 +12,7 @@ LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp
 RETURN hashtextextended(concat("table", ' ', rule - ARRAY['id', 'by', 'at']), 0);
 COMMENT ON FUNCTION iasql_internal.rule_hash(text, jsonb) IS 'What a row adds to the version of the rules.';
 
-CREATE OR REPLACE FUNCTION iasql_internal.note_rules() RETURNS trigger
+CREATE OR REPLACE FUNCTION iasql_internal.note_change() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     change numeric := 0;
@@ -26,27 +28,36 @@ BEGIN
         change := -gone;
     END IF;
     IF change <> 0 THEN
-        INSERT INTO iasql_internal.rules_change (delta) VALUES (change);
+        IF TG_ARGV[0] = 'rules' THEN
+            INSERT INTO iasql_internal.rules_change (delta) VALUES (change);
+        ELSE
+            INSERT INTO iasql_internal.tables_change (delta) VALUES (change);
+        END IF;
     END IF;
     RETURN NULL;
 END
 $$;
-COMMENT ON FUNCTION iasql_internal.note_rules() IS 'Statement trigger of the tables that have rules: notes how their version changes.';
+COMMENT ON FUNCTION iasql_internal.note_change() IS 'Statement trigger of the tables that have rules, and of those that say which tables there are: notes how their version changes.';
 
 -- ALWAYS: in sessions of replication and restoring, too (manual, ALTER TABLE).
 DO $triggers$
 DECLARE
-    rules text;
+    noted record;
 BEGIN
-    FOREACH rules IN ARRAY ARRAY['public.iasql_mode', 'public.iasql_protection', 'public.iasql_ignore', 'iasql_internal.forgotten', 'iasql_internal.adopted'] LOOP
-        EXECUTE format('CREATE OR REPLACE TRIGGER iasql_rules_insert AFTER INSERT ON %s REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION iasql_internal.note_rules()', rules);
-        EXECUTE format('CREATE OR REPLACE TRIGGER iasql_rules_update AFTER UPDATE ON %s REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION iasql_internal.note_rules()', rules);
-        EXECUTE format('CREATE OR REPLACE TRIGGER iasql_rules_delete AFTER DELETE ON %s REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION iasql_internal.note_rules()', rules);
-        EXECUTE format('CREATE OR REPLACE TRIGGER iasql_rules_truncate BEFORE TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION iasql_internal.note_rules()', rules);
-        EXECUTE format('ALTER TABLE %s ENABLE ALWAYS TRIGGER iasql_rules_insert, ENABLE ALWAYS TRIGGER iasql_rules_update, ENABLE ALWAYS TRIGGER iasql_rules_delete, ENABLE ALWAYS TRIGGER iasql_rules_truncate', rules);
+    FOR noted IN
+        SELECT * FROM (VALUES
+            ('public.iasql_mode', 'rules'), ('public.iasql_protection', 'rules'), ('public.iasql_ignore', 'rules'), ('iasql_internal.forgotten', 'rules'), ('iasql_internal.adopted', 'rules'),
+            ('iasql_internal.managed_table', 'tables'), ('iasql_internal.imported', 'tables')) v (of, version)
+    LOOP
+        EXECUTE format('CREATE OR REPLACE TRIGGER iasql_rules_insert AFTER INSERT ON %s REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION iasql_internal.note_change(%L)', noted.of, noted.version);
+        EXECUTE format('CREATE OR REPLACE TRIGGER iasql_rules_update AFTER UPDATE ON %s REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION iasql_internal.note_change(%L)', noted.of, noted.version);
+        EXECUTE format('CREATE OR REPLACE TRIGGER iasql_rules_delete AFTER DELETE ON %s REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION iasql_internal.note_change(%L)', noted.of, noted.version);
+        EXECUTE format('CREATE OR REPLACE TRIGGER iasql_rules_truncate BEFORE TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION iasql_internal.note_change(%L)', noted.of, noted.version);
+        EXECUTE format('ALTER TABLE %s ENABLE ALWAYS TRIGGER iasql_rules_insert, ENABLE ALWAYS TRIGGER iasql_rules_update, ENABLE ALWAYS TRIGGER iasql_rules_delete, ENABLE ALWAYS TRIGGER iasql_rules_truncate', noted.of);
     END LOOP;
 END
 $triggers$;
+DROP FUNCTION IF EXISTS iasql_internal.note_rules();
 
 -- In PL/pgSQL: a function in SQL would be planned anew each time.
 CREATE OR REPLACE FUNCTION iasql_internal.rules_version() RETURNS text
@@ -57,12 +68,25 @@ END
 $$;
 COMMENT ON FUNCTION iasql_internal.rules_version() IS 'Changes whenever the rules do by which the engine decides: modes, what is protected, ignored, forgotten or asked for, and the setting drift.';
 
-CREATE OR REPLACE FUNCTION iasql_internal.fold_rules_changes() RETURNS void
+CREATE OR REPLACE FUNCTION iasql_internal.tables_version() RETURNS text
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN (SELECT coalesce(sum(c.delta), 0) FROM iasql_internal.tables_change c);
+END
+$$;
+COMMENT ON FUNCTION iasql_internal.tables_version() IS 'Changes whenever it does which tables are installed, and which of them were imported.';
+
+DROP FUNCTION IF EXISTS iasql_internal.fold_rules_changes();
+CREATE OR REPLACE FUNCTION iasql_internal.fold_changes() RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 BEGIN ATOMIC
     WITH folded AS (
         DELETE FROM iasql_internal.rules_change c WHERE (SELECT count(*) > 100 FROM iasql_internal.rules_change) RETURNING c.delta
     )
     INSERT INTO iasql_internal.rules_change (delta) SELECT sum(f.delta) FROM folded f HAVING count(*) > 0;
+    WITH folded AS (
+        DELETE FROM iasql_internal.tables_change c WHERE (SELECT count(*) > 100 FROM iasql_internal.tables_change) RETURNING c.delta
+    )
+    INSERT INTO iasql_internal.tables_change (delta) SELECT sum(f.delta) FROM folded f HAVING count(*) > 0;
 END;
-COMMENT ON FUNCTION iasql_internal.fold_rules_changes() IS 'Makes many rows of rules_change one; the version stays.';
+COMMENT ON FUNCTION iasql_internal.fold_changes() IS 'Makes many rows of rules_change and of tables_change one; the versions stay.';

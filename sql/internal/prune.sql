@@ -63,7 +63,7 @@ BEGIN
     GET DIAGNOSTICS n = ROW_COUNT;
     total := total + n;
     full_ := full_ OR n = most;
-    PERFORM iasql_internal.fold_rules_changes();
+    PERFORM iasql_internal.fold_changes();
     UPDATE iasql_internal.pruning p SET last_run = CASE WHEN full_ THEN '-infinity' ELSE clock_timestamp() END;
     RETURN total;
 END

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -19,8 +20,8 @@ var (
 	livesOf = flag.String("lives-of", "", "take these published resource types through their lives, separated by commas")
 )
 
-// TestEveryType installs every published type that can be, and measures what that costs: the
-// installation, the engine's memory, an edit's way to its call, and a quiet cycle.
+// TestEveryType installs every published type that can be, and measures what that costs, within
+// bounds: the installation, the engine's memory, an edit's way to its call, and a quiet minute.
 func TestEveryType(t *testing.T) {
 	if !*every {
 		t.Skip("takes minutes: make types-sweep, which sets -every-type")
@@ -37,18 +38,17 @@ func TestEveryType(t *testing.T) {
 
 	began := time.Now()
 	w.PSQL(`SELECT * FROM iasql_install('AWS::SES')`)
-	t.Logf("one service (%s types): %s", w.PSQL(`SELECT count(*) FROM iasql_modules_installed() WHERE module_name LIKE 'AWS::SES::%'`), time.Since(began).Round(time.Millisecond))
+	within(t, fmt.Sprintf("one service (%s types)", w.PSQL(`SELECT count(*) FROM iasql_modules_installed() WHERE module_name LIKE 'AWS::SES::%'`)), time.Since(began), 3*time.Second)
 	began = time.Now()
 	out, err := w.TryPSQL(w.UserURL, `SELECT count(*) FROM iasql_install('AWS::*')`)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	t.Logf("every type (%s): %s", w.PSQL(`SELECT count(*) FROM iasql_modules_installed() WHERE module_name LIKE '%::%'`), time.Since(began).Round(time.Millisecond))
-	t.Logf("the engine has %s", w.memory())
-	t.Logf("an edit to its call, of every type: p50 %s (%s before)", w.edits(t), before)
+	within(t, fmt.Sprintf("every type (%s)", w.PSQL(`SELECT count(*) FROM iasql_modules_installed() WHERE module_name LIKE '%::%'`)), time.Since(began), 5*time.Minute)
+	within(t, "an edit to its call, of every type: p50", w.edits(t), before*6/5)
 	began = time.Now()
 	w.is("example_mail_sender", `SELECT table_name FROM iasql_status WHERE table_name LIKE 'example%'`)
-	t.Logf("iasql_status: %s", time.Since(began).Round(time.Millisecond))
+	within(t, "iasql_status", time.Since(began), time.Second)
 	calls := total(w.fake.AllCalls())
 	began = time.Now()
 	w.PSQL(`SELECT iasql_sync_now()`)
@@ -56,7 +56,20 @@ func TestEveryType(t *testing.T) {
 	calls = total(w.fake.AllCalls())
 	time.Sleep(time.Minute)
 	t.Logf("a quiet minute: %d calls", total(w.fake.AllCalls())-calls)
+	kilobytes, _, _ := strings.Cut(w.memory(), " ")
+	if n, err := strconv.Atoi(kilobytes); err != nil || n > 250*1024 {
+		t.Errorf("the engine has %s (%v), of 250 MB", w.memory(), err)
+	}
 	t.Logf("the engine has %s", w.memory())
+}
+
+// within fails if something took longer than it may.
+func within(t *testing.T, what string, took, atMost time.Duration) {
+	t.Helper()
+	took = took.Round(100 * time.Microsecond)
+	if t.Logf("%s: %s", what, took); took > atMost {
+		t.Errorf("%s: %s, longer than %s", what, took, atMost)
+	}
 }
 
 func total(calls map[string]int) (n int) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 
 	"iasql/internal/decide"
 	"iasql/internal/modules"
@@ -71,9 +72,9 @@ func (p *player) settings(*rand.Rand) {
 	s, serr := p.s.Settings(p.ctx, simulate.Account)
 	if p.errs(merr, serr) {
 		p.compare("settings", p.policy(model, m), p.policy(subject, s))
-		s.Tables = slices.DeleteFunc(s.Tables, func(t store.InstalledTable) bool { return tableOf(t.Name) == nil })
-		spell := func(t store.InstalledTable) string { return fmt.Sprint(t.Name, " locked: ", t.Locked != nil) }
-		p.compare("tables", list(m.Tables, true, spell), list(s.Tables, true, spell))
+		known := slices.DeleteFunc(slices.Clone(s.Tables), func(name string) bool { return tableOf(name) == nil })
+		p.compare("tables", list(m.Tables, true, strings.Clone), list(known, true, strings.Clone))
+		p.compare("locked tables", len(m.Locked), len(s.Locked))
 		p.version = pair[string]{m.Version, s.Version}
 	}
 }
