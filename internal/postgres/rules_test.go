@@ -107,8 +107,8 @@ func TestTablesVersion(t *testing.T) {
 	if got := version(); got != first {
 		t.Errorf("the version is %s, and was %s", got, first)
 	}
-	step(`UPDATE iasql_internal.managed_table SET name = 'box_' WHERE name = 'box'`)
-	step(`UPDATE iasql_internal.managed_table SET name = 'box' WHERE name = 'box_'`)
+	step(`UPDATE iasql_internal.managed_table SET settings = true WHERE name = 'box'`)
+	step(`UPDATE iasql_internal.managed_table SET settings = false WHERE name = 'box'`)
 	if got := version(); got != first {
 		t.Errorf("the version is %s, and was %s", got, first)
 	}
