@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agnivade/levenshtein"
 	"github.com/jackc/pgx/v5"
 	"golang.org/x/sync/errgroup"
 
@@ -137,14 +138,13 @@ func (e *Engine) askingScope(ctx context.Context) (modules.Scope, error) {
 // that are left out. One that is named itself has to be there, and to be nobody's.
 func (e *Engine) findTypes(ctx context.Context, scope modules.Scope, patterns []string) (names, said []string, err error) {
 	for _, pattern := range patterns {
-		whole := !strings.ContainsAny(pattern, "*?") && strings.Count(pattern, "::") == 2
+		whole := !strings.ContainsAny(pattern, "*?%") && strings.Count(pattern, "::") == 2
 		offers, err := e.types.Find(ctx, scope, pattern)
 		if err != nil {
 			return nil, nil, fmt.Errorf("read the account's resource types: %w", err)
 		}
 		if len(offers) == 0 {
-			return nil, nil, &platform.UserError{Code: "IA009", Message: fmt.Sprintf("the account has no resource type %s", pattern),
-				Hint: "SELECT * FROM iasql_types('AWS::SES::*') lists those of a service."}
+			return nil, nil, &platform.UserError{Code: "IA009", Message: fmt.Sprintf("the account has no resource type %s", pattern), Hint: e.meant(ctx, scope, pattern)}
 		}
 		for _, o := range offers {
 			switch {
@@ -160,6 +160,29 @@ func (e *Engine) findTypes(ctx context.Context, scope modules.Scope, patterns []
 	}
 	slices.Sort(names)
 	return slices.Compact(names), said, nil
+}
+
+// meant says where to look for what somebody has misspelt.
+func (e *Engine) meant(ctx context.Context, scope modules.Scope, pattern string) string {
+	const search = "SELECT * FROM iasql_types('mail') shows which names have a word in them."
+	all, err := e.types.Find(ctx, scope, "*")
+	if err != nil || strings.ContainsAny(pattern, "*?%") {
+		return search
+	}
+	nearest, far := "", len(pattern)/3
+	for _, o := range all {
+		name := o.Name
+		if strings.Count(pattern, "::") == 1 {
+			name = name[:strings.LastIndex(name, "::")]
+		}
+		if d := levenshtein.ComputeDistance(strings.ToLower(pattern), strings.ToLower(name)); d < far {
+			nearest, far = name, d
+		}
+	}
+	if nearest == "" {
+		return search
+	}
+	return fmt.Sprintf("Do you mean %s? %s", nearest, search)
 }
 
 func (e *Engine) moduleOf(table string) string {
@@ -364,8 +387,9 @@ func (e *Engine) offered(ctx context.Context, raw json.RawMessage) (any, error) 
 	if err := json.Unmarshal(raw, &args); err != nil {
 		return nil, err
 	}
-	if e.types == nil || !e.types.Names(args.Pattern) {
-		return nil, &platform.UserError{Code: "IA009", Message: fmt.Sprintf("%q is no pattern of resource types", args.Pattern), Hint: "SELECT * FROM iasql_types('AWS::SES::*') lists those of a service."}
+	if e.types == nil || !e.types.Searches(args.Pattern) {
+		return nil, &platform.UserError{Code: "IA009", Message: fmt.Sprintf("%q is no pattern of resource types", args.Pattern),
+			Hint: "SELECT * FROM iasql_types('AWS::SES::*') lists those of a service, iasql_types('mail') those with a word in the name."}
 	}
 	scope, err := e.askingScope(ctx)
 	if err != nil {

@@ -11,6 +11,9 @@ type Source interface {
 	// Names reports whether a text may name modules of the source, or be a pattern of
 	// such names.
 	Names(pattern string) bool
+	// Searches reports whether a text can be searched for in such names: it may be a part
+	// of one.
+	Searches(pattern string) bool
 	// Find returns what there is in an account that a pattern means, in order.
 	Find(ctx context.Context, scope Scope, pattern string) ([]Offer, error)
 	// Describe reads how a type describes itself now. It fills in Version and Schema.

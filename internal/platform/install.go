@@ -79,7 +79,7 @@ func Installed(ctx context.Context, pool *pgxpool.Pool) (map[string]int, error) 
 func Install(ctx context.Context, pool *pgxpool.Pool, registry *modules.Registry, names []string) (map[string][]string, error) {
 	closure, err := registry.Closure(names...)
 	if err != nil {
-		return nil, &UserError{Code: "IA009", Message: err.Error(), Hint: "SELECT * FROM iasql_modules_list() lists the modules there are."}
+		return nil, &UserError{Code: "IA009", Message: err.Error(), Hint: "SELECT * FROM iasql_modules_list() lists the modules there are, iasql_types('mail') other resource types with a word in the name."}
 	}
 	made := map[string][]string{}
 	err = inDDL(ctx, pool, func(tx pgx.Tx) error {

@@ -206,7 +206,7 @@ func InstalledTypes(ctx context.Context, pool *pgxpool.Pool, pattern string) ([]
 	if strings.Count(pattern, "::") == 1 {
 		pattern += "::*"
 	}
-	like := strings.NewReplacer(`\`, `\\`, "%", `\%`, "_", `\_`, "*", "%", "?", "_").Replace(pattern)
+	like := strings.NewReplacer(`\`, `\\`, "_", `\_`, "*", "%", "?", "_").Replace(pattern)
 	rows, err := pool.Query(ctx, `
 		SELECT m.name FROM iasql_internal.module m JOIN iasql_internal.resource_type t ON t.name = m.name
 		WHERE m.installed IS NOT NULL AND m.name ILIKE $1 ORDER BY m.name`, like)

@@ -93,10 +93,13 @@ BEGIN
                   HINT = CASE WHEN batch IS NOT NULL THEN format('SELECT * FROM iasql_progress shows how far it is, and iasql_batches how it ended. To stop it: CALL iasql_join(%L), then CALL iasql_rollback(true).', batch::text)
                          ELSE 'SELECT * FROM iasql_engines() shows what it is doing.' END;
     END;
-    IF answer.error IS NOT NULL THEN
+    IF coalesce(answer.error ->> 'detail', '') <> '' THEN
+        RAISE EXCEPTION '%', answer.error ->> 'message'
+            USING ERRCODE = coalesce(answer.error ->> 'code', 'IA013'), DETAIL = answer.error ->> 'detail',
+                  HINT = coalesce(answer.error ->> 'hint', 'SELECT * FROM iasql_get_errors() shows what failed.');
+    ELSIF answer.error IS NOT NULL THEN
         RAISE EXCEPTION '%', answer.error ->> 'message'
             USING ERRCODE = coalesce(answer.error ->> 'code', 'IA013'),
-                  DETAIL = coalesce(answer.error ->> 'detail', ''),
                   HINT = coalesce(answer.error ->> 'hint', 'SELECT * FROM iasql_get_errors() shows what failed.');
     END IF;
     RETURN request;

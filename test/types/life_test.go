@@ -1,6 +1,7 @@
 package types
 
 import (
+	"strings"
 	"testing"
 
 	"iasql/internal/test/cloudcontrol"
@@ -16,6 +17,16 @@ func TestLife(t *testing.T) {
 	w.is("Example::Mail::Sender|example_mail_sender|f", `SELECT type_name, table_name, installed FROM iasql_types('Example::Mail::S*')`)
 	w.is("Example::Mail::Sender|example_mail_sender|0", `SELECT * FROM iasql_install('Example::Mail::Sender')`)
 	w.is("t", `SELECT installed FROM iasql_types('Example::Mail::Sender')`)
+	for _, search := range []string{"example::mail::SENDER", "Example::%::send%", "sender", "mail_sender", "*Sender", "Example::Mail::Sen*"} {
+		w.is("example_mail_sender", `SELECT table_name FROM iasql_types('`+search+`')`)
+	}
+	w.refused("Do you mean Example::Mail::Sender?", `SELECT * FROM iasql_install('Example::Mial::Sender')`)
+	w.refused("Do you mean Example::Mail?", `SELECT * FROM iasql_install('Exmple::Mail')`)
+	w.refused("iasql_types('mail') shows", `SELECT * FROM iasql_install('AWS::Elsewhere::Altogether')`)
+	w.refused("is no pattern of resource types", `SELECT * FROM iasql_types('a b')`)
+	if said := w.Refused(`SELECT * FROM iasql_types('a b')`); strings.Contains(said, "DETAIL") {
+		t.Errorf("has a detail, and says nothing there: %s", said)
+	}
 	w.is("", `SELECT * FROM iasql_install('Example::Mail::Sender')`)
 
 	for statement, says := range map[string]string{

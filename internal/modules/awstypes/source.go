@@ -30,17 +30,31 @@ type Source struct {
 }
 
 // named is what names of types and patterns of such look like.
-var named = regexp.MustCompile(`^[A-Za-z0-9*?]+::[A-Za-z0-9*?]+(::[A-Za-z0-9*?]+)?$`)
+var named = regexp.MustCompile(`^[A-Za-z0-9*?%]+::[A-Za-z0-9*?%]+(::[A-Za-z0-9*?%]+)?$`)
 
 // Names implements [modules.Source].
 func (s *Source) Names(pattern string) bool { return named.MatchString(pattern) }
 
-// Matches reports whether a type is meant by a pattern: AWS::SES is every type of SES.
+// searched is what parts of such look like.
+var searched = regexp.MustCompile(`^[A-Za-z0-9_*?%:]+$`)
+
+// Searches implements [modules.Source].
+func (s *Source) Searches(pattern string) bool { return searched.MatchString(pattern) }
+
+// Matches reports whether a type is meant by a pattern: AWS::SES is every type of SES, and
+// what has no :: is looked for anywhere in the name, and in that of the table. Upper and
+// lower case are the same, and % is the same as *.
 func Matches(pattern, typeName string) bool {
-	if strings.Count(pattern, "::") == 1 {
+	pattern = strings.ToLower(strings.ReplaceAll(pattern, "%", "*"))
+	if !strings.Contains(pattern, "::") {
+		pattern = "*" + pattern + "*"
+		if ok, err := path.Match(pattern, cfn.TableName(typeName)); ok && err == nil {
+			return true
+		}
+	} else if strings.Count(pattern, "::") == 1 {
 		pattern += "::*"
 	}
-	ok, err := path.Match(strings.ToLower(pattern), strings.ToLower(typeName))
+	ok, err := path.Match(pattern, strings.ToLower(typeName))
 	return ok && err == nil
 }
 
@@ -50,14 +64,42 @@ func (s *Source) Find(ctx context.Context, scope modules.Scope, pattern string) 
 	if err != nil {
 		return nil, err
 	}
+	prefix := ""
+	if strings.Contains(pattern, "::") {
+		prefix = pattern[:strings.IndexAny(pattern+"*", "*?%")]
+	}
+	out, err := find(ctx, client, pattern, prefix)
+	if err == nil && len(out) == 0 && prefix != "" { // the registry tells upper from lower case
+		out, err = find(ctx, client, pattern, "")
+	}
+	return out, err
+}
+
+// shelf is a part of the registry that is listed by itself: without a ProvisioningType
+// only types that can be updated are (ListTypes, AWS CloudFormation API Reference).
+type shelf struct {
+	visibility   types.Visibility
+	provisioning types.ProvisioningType
+}
+
+var shelves = []shelf{
+	{types.VisibilityPublic, types.ProvisioningTypeFullyMutable},
+	{types.VisibilityPublic, types.ProvisioningTypeImmutable},
+	{types.VisibilityPublic, types.ProvisioningTypeNonProvisionable},
+	{types.VisibilityPrivate, types.ProvisioningTypeFullyMutable},
+	{types.VisibilityPrivate, types.ProvisioningTypeImmutable},
+}
+
+// find lists the types that a pattern means, of those whose names begin with a prefix.
+func find(ctx context.Context, client *cloudformation.Client, pattern, prefix string) ([]modules.Offer, error) {
 	offers := map[string]modules.Offer{}
-	prefix := pattern[:strings.IndexAny(pattern+"*", "*?")]
-	for _, visibility := range []types.Visibility{types.VisibilityPublic, types.VisibilityPrivate} {
-		in := &cloudformation.ListTypesInput{Type: types.RegistryTypeResource, Visibility: visibility, MaxResults: awssdk.Int32(100)}
-		if visibility == types.VisibilityPublic {
-			in.Filters = &types.TypeFilters{TypeNamePrefix: &prefix}
-			if prefix == "" {
-				in.Filters = nil
+	for _, from := range shelves {
+		in := &cloudformation.ListTypesInput{Type: types.RegistryTypeResource, Visibility: from.visibility, ProvisioningType: from.provisioning, MaxResults: awssdk.Int32(100)}
+		if from.visibility == types.VisibilityPublic {
+			// What others publish is of use only where it is activated, and is private then.
+			in.Filters = &types.TypeFilters{Category: types.CategoryAwsTypes}
+			if prefix != "" {
+				in.Filters.TypeNamePrefix = &prefix
 			}
 		}
 		err := aws.Pages(ctx, cloudformation.NewListTypesPaginator(client, in), func(out *cloudformation.ListTypesOutput) error {
@@ -67,7 +109,7 @@ func (s *Source) Find(ctx context.Context, scope modules.Scope, pattern string) 
 					continue
 				}
 				offers[name] = modules.Offer{Name: name, Doc: awssdk.ToString(t.Description), Table: cfn.TableName(name), Native: Native(name),
-					Publisher: publisher(t, visibility), Global: cfn.Global(name)}
+					Publisher: publisher(t, from.visibility), Global: cfn.Global(name)}
 			}
 			return nil
 		})

@@ -226,7 +226,7 @@ func (p *publication) listed(scope Scope, in func(string) string) bool {
 		return false
 	case public && p.Private, !public && !p.Private && !(third && p.Activated):
 		return false
-	case in("ProvisioningType") != "" && in("ProvisioningType") != p.provisioning:
+	case cmp.Or(in("ProvisioningType"), "FULLY_MUTABLE") != p.provisioning: // "The default is FULLY_MUTABLE" (ListTypes)
 		return false
 	case !strings.HasPrefix(p.name, in("Filters.TypeNamePrefix")):
 		return false
