@@ -73,6 +73,30 @@ var reserved = strings.Fields(`
 	unique user using variadic verbose when where window with
 	ctid cmax cmin tableoid xmax xmin`)
 
+// spelt are words that have a capital in them where none begins a word.
+var spelt = []string{"IoT", "FSx", "OAuth", "OTel", "DDoS", "ETag", "IdC", "IdP", "QnA", "B2BI", "KiB", "MiB", "GiB", "TiB"}
+
+// plain spells such words as others are.
+func plain(name string) string {
+	for _, word := range spelt {
+		for from := 0; ; {
+			at := strings.Index(name[from:], word)
+			if at < 0 {
+				break
+			}
+			at += from
+			from = at + len(word)
+			if at > 0 && isUpper(name[at-1]) || from < len(name) && name[from] >= 'a' && name[from] <= 'z' {
+				continue // the letters are of other words
+			}
+			name = name[:at] + word[:1] + strings.ToLower(word[1:]) + name[from:]
+		}
+	}
+	return name
+}
+
+func isUpper(b byte) bool { return b >= 'A' && b <= 'Z' }
+
 // snake returns a name in snake case: words are told apart by capitals, and a row of
 // capitals is one word, also with the s of a plural. Digits belong to the word before them.
 // What is no ASCII letter or digit is an underscore.
@@ -80,7 +104,7 @@ func snake(name string) string {
 	if len(name) > 256 {
 		name = bounded(name, 256)
 	}
-	runes := []rune(name)
+	runes := []rune(plain(name))
 	var b strings.Builder
 	for i, r := range runes {
 		ascii := r < 128 && (unicode.IsLetter(r) || unicode.IsDigit(r))
