@@ -87,7 +87,10 @@ func decideGoing(s *Subject) Decision {
 
 // decideDeposed: the old object of a replacement.
 func decideDeposed(s *Subject, mode modes.Mode) Decision {
-	if s.Claim.By != 0 && s.Presence != Going {
+	switch {
+	case s.Claim.By != 0 && s.Claim.Pending && s.Presence == Present: // that may be deleted before anything is done about it
+		return Decision{Wait: true, State: StateReplacing, Reason: s.Claim.reason()}
+	case s.Claim.By != 0 && !s.Claim.Pending && s.Presence != Going:
 		return Decision{Settle: true, Reason: "a user wants to keep it"}
 	}
 	switch s.Presence {
@@ -122,8 +125,11 @@ func decideDeleted(s *Subject, mode modes.Mode) Decision {
 	if s.Claim.open() {
 		return Decision{Wait: true, State: StateRemoving, Reason: s.Claim.reason()}
 	}
+	if s.Claim.Doubt {
+		return Decision{Wait: true, State: StateWaiting, Reason: "its object may be what a creation has made for another record, which is being found out"}
+	}
 	if s.Claim.By != 0 {
-		return Decision{Settle: true, Reason: fmt.Sprintf("record %d has taken its object over", s.Claim.By)}
+		return Decision{Settle: true, Reason: fmt.Sprintf("its object is that of record %d", s.Claim.By)}
 	}
 	switch s.Presence {
 	case Unknown:

@@ -113,6 +113,9 @@ type Claim struct {
 	// Batch is another batch, which has staged a record that stood for the object, 0
 	// for none: whether it does so again is known when the batch has ended (R21).
 	Batch int64
+	// Doubt: the object that an INSERT has named may be what a creation of another record
+	// has made, of which nobody knows yet what it has made (R6).
+	Doubt bool
 }
 
 // open reports whether it is not certain yet that the other record has the object.

@@ -379,6 +379,50 @@ func TestRegressions(t *testing.T) {
 				{Do: Edit, At: 46, Slot: 2, A: 12, B: 35, C: 29, D: 13},
 			}},
 		}},
+		"an object adopted while another record's creation of it is in doubt, whose fixed values differ": {Seed: 2192511, MaxDeletes: 100, Ratio: 1, Actions: []Action{
+			{Do: Insert, Slot: 2, A: 28, B: 20, C: 5, D: 42},
+			{Do: Cycle, Seed: 5913986447421931845, Faults: 0.3},
+			{Do: Edit, Slot: 1, A: 4, B: 20, C: 15, D: 5},
+			{Do: Adopt, A: 60, B: 57, C: 9, D: 55},
+			{Do: Cycle, Seed: 9325577885165172151, Inject: []Action{
+				{Do: Kill, At: 23},
+			}},
+			{Do: Insert, Slot: 1, Open: true, A: 29, B: 55, C: 17, D: 15},
+			{Do: Cycle, Seed: 8000955377336640650, Faults: 0.3},
+			{Do: CloudRemove, A: 32, B: 1, C: 51, D: 41},
+		}},
+		"the same, deleted in a batch under PAUSE, which is undone": {Seed: 41341, Constrained: true, MaxDeletes: 100, Ratio: 1, Actions: []Action{
+			{Do: Insert, Slot: 2, A: 51, B: 1, C: 40, D: 23},
+			{Do: Cycle, Seed: 7944873904821024892},
+			{Do: Adopt, A: 59, B: 42, C: 21, D: 16},
+			{Do: BatchBegin, Slot: 2},
+			{Do: Rule, A: 25, B: 47, C: 56, D: 50},
+			{Do: BatchBegin},
+			{Do: Edit, A: 35, B: 52, C: 11, D: 10},
+			{Do: Insert, Slot: 2, A: 39, B: 12, C: 37, D: 19},
+			{Do: Remove, A: 11, B: 52, C: 16, D: 54},
+		}},
+		"what a replacement has left to be deleted, taken over and deleted again": {Seed: 5248423, MaxDeletes: 100, Ratio: 0.4, Rows: 3, Events: true, Actions: []Action{
+			{Do: Cycle, Seed: 2554690333041432403},
+			{Do: Edit, Slot: 2, A: 2, B: 29, C: 36},
+			{Do: Cycle, Seed: 5490493172519685757, Inject: []Action{
+				{Do: Remove, At: 29, A: 2, B: 49, C: 38, D: 38},
+				{Do: Adopt, At: 21, Slot: 1, A: 2, B: 46, C: 39, D: 58},
+			}},
+		}},
+		"the same, which is gone, under PAUSE": {Seed: 7013504, Slow: true, MaxDeletes: 100, Ratio: 0.4, Rows: 3, Events: true, Actions: []Action{
+			{Do: Cycle, Seed: 3413504531791500073},
+			{Do: Edit, A: 34, B: 47, C: 27, D: 27},
+			{Do: Cycle, Seed: 6802459175216767375, Stale: 0.5},
+			{Do: Insert, A: 2, C: 54, D: 45},
+			{Do: Rule, A: 52, B: 7, C: 16, D: 26},
+		}},
+		"a paused record whose other values a constraint refuses": {Seed: 7016132, Constrained: true, Slow: true, MaxDeletes: 100, Ratio: 1, Rows: 1, Actions: []Action{
+			{Do: Cycle, Seed: 4499960769687498159},
+			{Do: CloudEdit, Slot: 1, B: 36, C: 62, D: 2},
+			{Do: Rule, B: 19, C: 13, D: 6},
+			{Do: Edit, Slot: 2, B: 48, C: 26, D: 26},
+		}},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
