@@ -45,7 +45,9 @@ func TestDecideUnsettledAdoption(t *testing.T) {
 		if d := Decide(gone(Claim{By: 2}), mode(m)); d.Action != Nothing || !d.Settle {
 			t.Errorf("%s, another's: decided %s, settle %t", m, d.Action, d.Settle)
 		}
-		if d := Decide(gone(Claim{Doubt: true}), mode(m)); d.Action != Nothing || d.Settle || d.State != StateWaiting {
+		doubted := gone(Claim{})
+		doubted.Doubt = true
+		if d := Decide(doubted, mode(m)); d.Action != Nothing || d.Settle || d.State != StateWaiting {
 			t.Errorf("%s, in doubt: decided %s, settle %t, %s", m, d.Action, d.Settle, d.State)
 		}
 	}
@@ -85,5 +87,24 @@ func TestPullRefusedToo(t *testing.T) {
 	}
 	if waits.Code != "" || waits.Message != "not kept" {
 		t.Errorf("the first was changed: %+v", waits)
+	}
+}
+
+// TestDecideDoubtfulAbsence: what somebody has named by its id is not made again, nor
+// said to be missing, while it may be what a creation in doubt has made.
+func TestDecideDoubtfulAbsence(t *testing.T) {
+	again := subject(row(), nil, nil)
+	again.Change = &auditlog.Change{AuditIDs: []int64{7, 8}, Again: true, Base: modules.Row{}}
+	named := subject(row(), nil, nil)
+	named.Change = &auditlog.Change{AuditIDs: []int64{7}, Insert: true, Base: modules.Row{}}
+	for what, s := range map[string]*Subject{"inserted again": again, "adopting": named} {
+		sure := Decide(s, mode(modes.Normal))
+		if sure.Action != Create && sure.State != StateCreatingFailed {
+			t.Errorf("%s: decided %s, %s", what, sure.Action, sure.State)
+		}
+		s.Doubt = true
+		if d := Decide(s, mode(modes.Normal)); d.Action != Nothing || d.State != StateWaiting || d.Review {
+			t.Errorf("%s, in doubt: decided %s, %s", what, d.Action, d.State)
+		}
 	}
 }

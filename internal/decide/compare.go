@@ -48,6 +48,11 @@ func compare(s *Subject, c *modules.Column, m modes.Mode, have, cloud modules.Va
 		return verdictPull, base // there is no way back
 	case c.Replaces(cloud, have) && !c.Identity && s.adopting():
 		return compareAdopted(s, c, have, cloud), base // whoever wins: adopting never replaces
+	case m.DatabaseWins() && !pending && s.recordBeside(c) != nil:
+		if s.RefKeys[s.recordBeside(c).Name] == s.Cloud[c.Name] {
+			return verdictPull, base // it follows the record, which says what it is to be
+		}
+		return verdictSame, base // the record's column is pushed
 	case m.DatabaseWins():
 		return verdictPush, base
 	case !pending:

@@ -38,6 +38,9 @@ type Subject struct {
 	// Deposed: a replacement has put another object in this one's place, and it
 	// has to go.
 	Deposed bool
+	// Doubt: where the object is, nobody knows yet what a creation of another record has
+	// made: the object may be that, and not be visible yet (R6).
+	Doubt bool
 	// Follows: the subject is looked at because a record it references is to be
 	// replaced.
 	Follows bool
@@ -113,9 +116,6 @@ type Claim struct {
 	// Batch is another batch, which has staged a record that stood for the object, 0
 	// for none: whether it does so again is known when the batch has ended (R21).
 	Batch int64
-	// Doubt: the object that an INSERT has named may be what a creation of another record
-	// has made, of which nobody knows yet what it has made (R6).
-	Doubt bool
 }
 
 // open reports whether it is not certain yet that the other record has the object.

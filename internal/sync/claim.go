@@ -85,11 +85,9 @@ func (c *cycle) claimIn(ctx context.Context, scope modules.Scope, subjects []*de
 }
 
 // adopted finds out whose the object is that a record has named which was deleted before
-// it was settled: that of the record it was made for, by its state, or perhaps of one of
-// which nobody knows yet what was made for it. To delete it was never the deleted one's
-// to ask.
+// it was settled: that of the record it was made for, by its state. To delete it was
+// never the deleted one's to ask.
 func (c *cycle) adopted(ctx context.Context, s *decide.Subject, found store.Match, identity modules.Row) error {
-	s.Claim.Doubt = s.Table.AssignedIdentity() && c.doubts.holds(s.Table.Name, s.Scope)
 	for _, id := range found.RememberedBy {
 		if id == s.RecordID {
 			continue

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"iasql/internal/decide"
+	"iasql/internal/modules"
 	"iasql/internal/store"
 )
 
@@ -103,10 +104,23 @@ func (c *cycle) write(ctx context.Context, pulls []pullStep, waiting []store.Set
 			refused = append(refused, store.Settlement{Subject: s, State: s.NotInserted(c.jitter)})
 		case result.Applied:
 			wrote = true
+			if p.decision.Action.Pushes() {
+				pulled(s, p.Row)
+			}
 			c.report.count(func(r *store.Report) { r.Pulled++ })
 		}
 	}
 	return refused, wrote, nil
+}
+
+// pulled notes in the record what was just pulled, so that what is pushed besides is as the
+// row is now: a successor gets what its predecessor has.
+func pulled(s *decide.Subject, row modules.Row) {
+	for name, v := range row {
+		if c := s.Table.Column(name); !c.WriteOnly && !c.Assigned && c.References == nil {
+			s.Record.Row[name] = v
+		}
+	}
 }
 
 // refusal returns the error of a subject that the database refuses. Where there is
