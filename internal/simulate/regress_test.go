@@ -435,6 +435,18 @@ func TestRegressions(t *testing.T) {
 			}},
 			{Do: BatchRollback, Slot: 1, A: 38, Seed: 5941485980046502527},
 		}},
+		"a replacement with what was pulled a moment before, and a late read": {Seed: 21441589, MaxDeletes: 100, Ratio: 1, Rows: 4, Actions: []Action{
+			{Do: Cycle, Seed: 11837494957731211558},
+			{Do: Cycle, Seed: 11765547792039517072, Faults: 0.05, Stale: 0.5, Inject: []Action{
+				{Do: Wake, At: 7},
+				{Do: Edit, At: 19, Slot: 2, A: 14, B: 22, C: 43, D: 33},
+				{Do: Wake, At: 19},
+				{Do: CloudEdit, At: 24, Slot: 2, A: 42, B: 48, C: 51, D: 5},
+				{Do: Wake, At: 24},
+				{Do: Wake, At: 55},
+				{Do: Protect, At: 49, A: 63, B: 25, C: 58, D: 33},
+			}},
+		}},
 		"what a replacement has left to be deleted, taken over and deleted again": {Seed: 5248423, MaxDeletes: 100, Ratio: 0.4, Rows: 3, Events: true, Actions: []Action{
 			{Do: Cycle, Seed: 2554690333041432403},
 			{Do: Edit, Slot: 2, A: 2, B: 29, C: 36},
