@@ -75,6 +75,31 @@ func TestDecideDeposedClaimed(t *testing.T) {
 	}
 }
 
+// TestDecideReplacedWithoutSecret: an object is not given up for one that cannot be made.
+func TestDecideReplacedWithoutSecret(t *testing.T) {
+	box := &modules.Table{Name: "box", Doc: "Boxes.", Creation: modules.ByName, DestroyBeforeCreate: true, Columns: []modules.Column{
+		{Name: "account", Type: modules.TypeText, Doc: "a", Required: true, CreateOnly: true},
+		{Name: "name", Type: modules.TypeText, Doc: "n", Required: true, Identity: true, CreateOnly: true},
+		{Name: "form", Type: modules.TypeText, Doc: "f", CreateOnly: true},
+		{Name: "key", Type: modules.TypeText, Doc: "k", WriteOnly: true, Needed: true},
+	}}
+	values := func(form string, key modules.Value) modules.Row {
+		return modules.Row{"account": modules.Text("acct"), "name": modules.Text("b"), "form": modules.Text(form), "key": key}
+	}
+	for _, m := range []modes.Mode{modes.Normal, modes.Enforce} {
+		s := &Subject{Table: box, RecordID: 1, Record: &Record{ID: 1, Version: "1", Row: values("new", modules.Null)}, Can: modules.Abilities{Create: true, Update: true, Delete: true},
+			Observation: Observation{Presence: Present, Object: values("old", modules.Null), Cloud: values("old", modules.Null)},
+			Change:      &auditlog.Change{AuditIDs: []int64{7}, Base: modules.Row{"form": modules.Text("old")}}}
+		if d := Decide(s, mode(m)); d.Action != Nothing || d.State != StateUpdatingFailed || !d.Review || !strings.Contains(d.Reason, "needs key") {
+			t.Errorf("%s: decided %s, %s: %s", m, d.Action, d.State, d.Reason)
+		}
+		s.Record.Row["key"] = modules.Text("secret")
+		if d := Decide(s, mode(m)); d.Action != Replace {
+			t.Errorf("%s, with the secret: decided %s, %s", m, d.Action, d.Reason)
+		}
+	}
+}
+
 // TestPullRefusedToo: a state that waits says as well what the database refuses, and comes
 // back to it.
 func TestPullRefusedToo(t *testing.T) {
