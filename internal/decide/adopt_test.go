@@ -133,3 +133,33 @@ func TestDecideDoubtfulAbsence(t *testing.T) {
 		}
 	}
 }
+
+// TestDecideNameBesideRecord: a name follows the record beside it in every mode, whatever
+// the row was given when it was inserted; else the name of what was replaced would be pushed
+// for ever.
+func TestDecideNameBesideRecord(t *testing.T) {
+	child := &modules.Table{Name: "child", Doc: "Children.", Creation: modules.ByTag, Columns: []modules.Column{
+		{Name: "account", Type: modules.TypeText, Doc: "a", Required: true, CreateOnly: true},
+		{Name: "child_id", Type: modules.TypeText, Doc: "i", Identity: true, Assigned: true},
+		{Name: "parent", Type: modules.TypeText, Doc: "p"},
+		{Name: "parent_record", Type: modules.TypeBigint, Doc: "r", References: &modules.Reference{Table: "parent", Key: "name", Beside: "parent"}},
+	}}
+	values := func(parent string) modules.Row {
+		return modules.Row{"account": modules.Text("acct"), "child_id": modules.Text("c-1"), "parent": modules.Text(parent), "parent_record": modules.Int(5)}
+	}
+	for what, base := range map[string]*auditlog.Change{
+		"nothing pending": nil,
+		"inserted":        {AuditIDs: []int64{7}, Insert: true, Base: modules.Row{"parent": modules.Null, "parent_record": modules.Null}},
+		"changed":         {AuditIDs: []int64{7}, Base: modules.Row{"parent": modules.Text("older"), "parent_record": modules.Int(4)}},
+	} {
+		for _, m := range []modes.Mode{modes.Normal, modes.Enforce, modes.Track} {
+			s := &Subject{Table: child, RecordID: 1, Record: &Record{ID: 1, Version: "1", Row: values("old")}, Can: modules.Abilities{Create: true, Update: true, Delete: true},
+				RefKeys: modules.Row{"parent_record": modules.Text("new")}, Change: base,
+				State:       &State{Name: StateCreating, Due: true, Binding: Binding{Identity: modules.Row{"account": modules.Text("acct"), "child_id": modules.Text("c-1")}}},
+				Observation: Observation{Presence: Present, Object: values("new"), Cloud: modules.Row{"account": modules.Text("acct"), "child_id": modules.Text("c-1"), "parent": modules.Text("new")}}}
+			if d := Decide(s, mode(m)); len(d.Push) > 0 || d.Pull["parent"] != modules.Text("new") {
+				t.Errorf("%s, %s: push %v, pull %v", what, m, d.Push, d.Pull)
+			}
+		}
+	}
+}

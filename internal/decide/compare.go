@@ -30,6 +30,10 @@ func compare(s *Subject, c *modules.Column, m modes.Mode, have, cloud modules.Va
 		}
 		return verdictPush, base // it still names an object that was replaced
 	}
+	beside := s.recordBeside(c)
+	if beside != nil && !c.Same(have, cloud) && !s.Cloud[c.Name].IsNull() && s.RefKeys[beside.Name] == s.Cloud[c.Name] {
+		return verdictPull, base // a name follows the record, which says what it is to be
+	}
 	written, wrote, stale := s.lastWrite(c, cloud)
 	// Before our write it was what both sides had agreed on, even if the read we
 	// wrote by did not show it.
@@ -48,10 +52,7 @@ func compare(s *Subject, c *modules.Column, m modes.Mode, have, cloud modules.Va
 		return verdictPull, base // there is no way back
 	case c.Replaces(cloud, have) && !c.Identity && s.adopting():
 		return compareAdopted(s, c, have, cloud), base // whoever wins: adopting never replaces
-	case m.DatabaseWins() && !pending && s.recordBeside(c) != nil:
-		if s.RefKeys[s.recordBeside(c).Name] == s.Cloud[c.Name] {
-			return verdictPull, base // it follows the record, which says what it is to be
-		}
+	case m.DatabaseWins() && !pending && beside != nil:
 		return verdictSame, base // the record's column is pushed
 	case m.DatabaseWins():
 		return verdictPush, base
