@@ -30,8 +30,11 @@ func compare(s *Subject, c *modules.Column, m modes.Mode, have, cloud modules.Va
 		}
 		return verdictPush, base // it still names an object that was replaced
 	}
-	beside := s.recordBeside(c)
-	if beside != nil && !c.Same(have, cloud) && !s.Cloud[c.Name].IsNull() && s.RefKeys[beside.Name] == s.Cloud[c.Name] {
+	var beside *modules.Column
+	if !c.Same(have, cloud) {
+		beside = s.recordBeside(c)
+	}
+	if beside != nil && !s.Cloud[c.Name].IsNull() && s.RefKeys[beside.Name] == s.Cloud[c.Name] {
 		return verdictPull, base // a name follows the record, which says what it is to be
 	}
 	written, wrote, stale := s.lastWrite(c, cloud)

@@ -110,7 +110,11 @@ func (db *database) identityTaken(b *batchRow, order []decide.RecordRef, by map[
 		was := db.fill(t, image)
 		if current != nil {
 			was = current.vals.Clone()
-			maps.Copy(was, image)
+			for name, v := range image {
+				if b.phase == "open" || !t.Column(name).Assigned { // what the cloud assigns is not given back
+					was[name] = v
+				}
+			}
 		} else if b.phase != "open" && db.begun(&restoring{at: at, changes: by[at]}) {
 			for i := range t.Columns {
 				if c := &t.Columns[i]; c.Assigned {
