@@ -390,6 +390,7 @@ func (db *database) restore(tx *tx, t *modules.Table, current *row, image module
 		}
 	}
 	if len(change) > 0 {
+		db.stage(tx, t, current.id, current.vals, vals)
 		tx.over[ref(t, current.id)] = vals
 		db.audit(tx, &auditRow{Entry: auditlog.Entry{RecordID: current.id, Type: "UPDATE", Original: masked(t, original)}, table: t, change: change, key: key, scope: t.Scope(current.vals)})
 	}
