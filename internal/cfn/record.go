@@ -77,6 +77,16 @@ func (t *Type) Named(property string) string {
 	return ""
 }
 
+// FixedSecrets returns the columns that are fixed when an object is made and cannot be read.
+func (t *Type) FixedSecrets() (names []string) {
+	for i := range t.columns {
+		if c := &t.columns[i]; c.final {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
 // Migrations returns what brings a table of an earlier revision up to date besides new
 // columns: a property that has to be given can be given by the record that came later.
 func (t *Type) Migrations() map[int]string {

@@ -203,7 +203,7 @@ func (s *Schema) flags(c *column) {
 	switch {
 	case c.Assigned:
 	case c.WriteOnly:
-		c.final = fixed
+		c.final, c.Needed = fixed, required
 		if c.kind != kindText {
 			c.Doc += " JSON, as a text."
 		}

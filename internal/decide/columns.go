@@ -252,6 +252,8 @@ func (cs *columns) concludePush(d Decision) Decision {
 		return d.refuse("column " + d.Push[0] + " of " + s.Table.Name + " cannot be changed from here")
 	case cs.replace && cs.policy.Rules.Of(s.Table.Name, s.RecordID, "").CloudWins():
 		return d.refuse("changing " + d.Push[0] + " replaces the object, and the record is tracked")
+	case cs.replace && s.lacking() != "": // of which the old object might be gone when that shows
+		return d.refuse("changing " + d.Push[0] + " replaces the object, and the new one needs " + s.lacking() + ", which cannot be read from the old one: set it as well")
 	case cs.replace && s.Forming: // what it says so far may not be all
 		return Decision{Pull: d.Pull, Wait: true, State: StateCreating, Reason: "is being made"}
 	case cs.replace:
@@ -263,6 +265,17 @@ func (cs *columns) concludePush(d Decision) Decision {
 		}
 	}
 	return d
+}
+
+// lacking returns a secret without which the record's object cannot be made anew, and that
+// nobody has said again; "" for none.
+func (s *Subject) lacking() string {
+	for i := range s.Table.Columns {
+		if c := &s.Table.Columns[i]; c.Needed && s.Record.Row[c.Name].IsNull() {
+			return c.Name
+		}
+	}
+	return ""
 }
 
 // refuse turns the decision into one that a person has to look at; what was to

@@ -30,6 +30,13 @@ func compare(s *Subject, c *modules.Column, m modes.Mode, have, cloud modules.Va
 		}
 		return verdictPush, base // it still names an object that was replaced
 	}
+	var beside *modules.Column
+	if !c.Same(have, cloud) {
+		beside = s.recordBeside(c)
+	}
+	if beside != nil && !s.Cloud[c.Name].IsNull() && s.RefKeys[beside.Name] == s.Cloud[c.Name] {
+		return verdictPull, base // a name follows the record, which says what it is to be
+	}
 	written, wrote, stale := s.lastWrite(c, cloud)
 	// Before our write it was what both sides had agreed on, even if the read we
 	// wrote by did not show it.
@@ -46,6 +53,10 @@ func compare(s *Subject, c *modules.Column, m modes.Mode, have, cloud modules.Va
 		return verdictPull, base
 	case !pending && c.HasPassed(have, cloud):
 		return verdictPull, base // there is no way back
+	case c.Replaces(cloud, have) && !c.Identity && s.adopting():
+		return compareAdopted(s, c, have, cloud), base // whoever wins: adopting never replaces
+	case m.DatabaseWins() && !pending && beside != nil:
+		return verdictSame, base // the record's column is pushed
 	case m.DatabaseWins():
 		return verdictPush, base
 	case !pending:
@@ -55,7 +66,7 @@ func compare(s *Subject, c *modules.Column, m modes.Mode, have, cloud modules.Va
 	case wrote && c.Same(written.to, cloud):
 		return verdictPush, written.to // our value arrived, and the user moved on
 	case s.adopting():
-		return compareAdopted(s, c, have), base
+		return compareAdopted(s, c, have, cloud), base
 	case s.inserted(), s.bound(), c.Same(cloud, base):
 		return verdictPush, base
 	case s.resolution() == "database":
@@ -86,26 +97,26 @@ func compareStale(c *modules.Column, m modes.Mode, have, cloud, base modules.Val
 // compareAdopted: the INSERT met an object that was there already. What it did
 // not say is taken from the cloud; what it said wins, short of destroying what is
 // there.
-func compareAdopted(s *Subject, c *modules.Column, have modules.Value) verdict {
+func compareAdopted(s *Subject, c *modules.Column, have, cloud modules.Value) verdict {
 	_, said := s.Change.Base[c.Name]
 	switch {
 	case c.Identity: // renamed since it met the object
 		return verdictPush
 	case c.IsDefault(have) && !said:
 		return verdictPull
-	case c.CreateOnly:
+	case c.Replaces(cloud, have):
 		return verdictPullConflict
 	}
 	return verdictPushConflict
 }
 
 // adopting reports whether a pending INSERT met an object this engine did not
-// create for it.
+// create for it, be it that it has created the object for another record.
 func (s *Subject) adopting() bool {
 	if !s.inserted() || s.replacing() || s.bound() && s.Table.AssignedIdentity() {
 		return false
 	}
-	return !slices.ContainsFunc(s.Own, func(i *Intent) bool { return i.Kind == OpCreate && !i.Unsure() })
+	return !slices.ContainsFunc(s.Own, func(i *Intent) bool { return i.Kind == OpCreate && i.Record == s.Ref() && !i.Unsure() })
 }
 
 // written is what this engine last wrote to a column, perhaps.

@@ -81,6 +81,18 @@ func (s *Subject) moved(c *modules.Column) bool {
 	return !recorded && said && !now.IsNull() && s.Table.Column(c.References.Beside).Same(s.Record.Row[c.References.Beside], now) && s.RefKeys[c.Name] != now
 }
 
+// recordBeside returns the column that says by a record what a column is to name; nil if
+// there is none, or it says nothing.
+func (s *Subject) recordBeside(c *modules.Column) *modules.Column {
+	for i := range s.Table.Columns {
+		r := &s.Table.Columns[i]
+		if r.References != nil && r.References.Beside == c.Name && !r.Assigned && !s.Record.Row[r.Name].IsNull() {
+			return r
+		}
+	}
+	return nil
+}
+
 // dangles reports whether a reference names what its record does not stand for any more.
 func (s *Subject) dangles(c *modules.Column) bool {
 	return s.Dangling[c.Name] || s.moved(c)

@@ -87,7 +87,10 @@ func decideGoing(s *Subject) Decision {
 
 // decideDeposed: the old object of a replacement.
 func decideDeposed(s *Subject, mode modes.Mode) Decision {
-	if s.Claim.By != 0 && s.Presence != Going {
+	switch {
+	case s.Claim.By != 0 && s.Claim.Pending && s.Presence == Present: // that may be deleted before anything is done about it
+		return Decision{Wait: true, State: StateReplacing, Reason: s.Claim.reason()}
+	case s.Claim.By != 0 && !s.Claim.Pending && s.Presence != Going:
 		return Decision{Settle: true, Reason: "a user wants to keep it"}
 	}
 	switch s.Presence {
@@ -122,8 +125,11 @@ func decideDeleted(s *Subject, mode modes.Mode) Decision {
 	if s.Claim.open() {
 		return Decision{Wait: true, State: StateRemoving, Reason: s.Claim.reason()}
 	}
+	if s.Doubt && s.Change.Insert {
+		return doubtful()
+	}
 	if s.Claim.By != 0 {
-		return Decision{Settle: true, Reason: fmt.Sprintf("record %d has taken its object over", s.Claim.By)}
+		return Decision{Settle: true, Reason: fmt.Sprintf("its object is that of record %d", s.Claim.By)}
 	}
 	switch s.Presence {
 	case Unknown:
@@ -184,8 +190,24 @@ func decideUnrecorded(s *Subject, p Policy, mode modes.Mode) Decision {
 	return d
 }
 
-// decideAbsent: a record whose object is proven not to exist.
+// doubtful: whose the object is, or whether it is there, depends on what a creation in
+// doubt has made.
+func doubtful() Decision {
+	return Decision{Wait: true, State: StateWaiting, Reason: "its object may be what a creation has made for another record, which is being found out"}
+}
+
+// decideAbsent: a record whose object a read has not found. What somebody has named by its
+// id may be what a creation in doubt has made, and not be visible yet: another is not made.
 func decideAbsent(s *Subject, p Policy, mode modes.Mode) Decision {
+	d := decideGone(s, p, mode)
+	if _, named := s.Identity(); named && s.Doubt && (d.Action == Create || d.State == StateCreatingFailed) {
+		return doubtful()
+	}
+	return d
+}
+
+// decideGone: a record whose object is proven not to exist.
+func decideGone(s *Subject, p Policy, mode modes.Mode) Decision {
 	if s.CreatedLast() { // not visible yet (R13)
 		return Decision{Wait: true, State: StateCreating, Reason: "created, not visible yet"}
 	}

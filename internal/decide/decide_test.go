@@ -342,7 +342,10 @@ func TestDecideConflicts(t *testing.T) {
 func TestDecideAdopts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := changed(subject(genRow(t, "D "), genRow(t, "C "), nil), "insert")
-		m := rapid.SampledFrom([]modes.Mode{modes.Normal, modes.Track}).Draw(t, "mode")
+		m := rapid.SampledFrom([]modes.Mode{modes.Normal, modes.Track, modes.Enforce}).Draw(t, "mode")
+		if rapid.Bool().Draw(t, "made for another record") {
+			s.Own = []*Intent{{IDs: []int64{1}, Kind: OpCreate, Record: RecordRef{"widget", 2}, Key: "w-1", Result: ResultOK}}
+		}
 		if d := Decide(s, mode(m)); d.Action == Create || d.Action == Replace || d.Action == Delete || d.Action == DeleteRecord {
 			t.Fatalf("adoption decided %s", d.Action)
 		}

@@ -146,6 +146,30 @@ func (s *Subject) PullRefused(action Action, err error, jitter Jitter) *State {
 	return s.Remember(st)
 }
 
+// besides is between the reason why a record waits and what the database has refused.
+const besides = "; and "
+
+// Says reports whether the state gives the reason, be it among others.
+func (st *State) Says(reason string) bool {
+	return st.Message == reason || strings.HasPrefix(st.Message, reason+besides)
+}
+
+// PullRefusedToo returns what to remember of a record that waits for a reason of its own,
+// and that the database does not let be as the cloud has it besides. It may not even name
+// its object then, and whoever looks has to know.
+func (s *Subject) PullRefusedToo(waits *State, err error, jitter Jitter) *State {
+	st := *waits
+	refused := s.PullRefused(UpdateRecord, err, jitter)
+	st.Message = message(errors.New(st.Message + besides + refused.Message))
+	if st.Review && st.Code == "" {
+		st.Code = codeDatabase
+	}
+	if st.Backoff == 0 && st.Review {
+		st.Backoff = refused.Backoff
+	}
+	return &st
+}
+
 // NotInserted returns what to remember of a deleted record that could not be
 // brought back: another record has its identity, or a change of one that had it is
 // not settled yet.

@@ -38,6 +38,9 @@ type Subject struct {
 	// Deposed: a replacement has put another object in this one's place, and it
 	// has to go.
 	Deposed bool
+	// Doubt: where the object is, nobody knows yet what a creation of another record has
+	// made: the object may be that, and not be visible yet (R6).
+	Doubt bool
 	// Follows: the subject is looked at because a record it references is to be
 	// replaced.
 	Follows bool

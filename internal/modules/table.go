@@ -109,6 +109,7 @@ type Column struct {
 	Assigned    bool // the cloud decides it: always pulled, never written by users
 	CreateOnly  bool // changing it replaces the object
 	WriteOnly   bool // a secret: kept in the vault until it is pushed; its row shows asterisks, then NULL
+	Needed      bool // a secret without which nothing can be made: what is to be replaced has to be given it again
 	Unordered   bool // a list whose order means nothing
 	EmptyIsNull bool // {} and [] mean the same as NULL (tags)
 	// Exclusive: what is in this list is one object's alone. A replacement that keeps

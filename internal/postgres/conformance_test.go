@@ -31,6 +31,7 @@ import (
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	f := newConforming(t)
+	storetest.RunUndo(t, f.open)
 	storetest.Run(t, f.open)
 }
 

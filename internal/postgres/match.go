@@ -109,16 +109,17 @@ func (m *matching) queueKeys(batch *pgx.Batch) {
 	// tables are empty, and then they are not looked up one by one: EXISTS is asked once
 	// (a One-Time Filter in EXPLAIN).
 	batch.Queue(`
-		SELECT 'logged', l.key, 0 FROM public.iasql_audit_log l WHERE NOT l.settled AND l.table_name = $1 AND l.key = ANY ($2) AND l.account = $3`+logged+`
+		SELECT 'logged', l.key, 0 AS "by" FROM public.iasql_audit_log l WHERE NOT l.settled AND l.table_name = $1 AND l.key = ANY ($2) AND l.account = $3`+logged+`
 		UNION ALL
 		SELECT 'staged', key, min(batch) FROM iasql_internal.staged_key
 		WHERE EXISTS (SELECT FROM iasql_internal.staged_key) AND table_name = $1 AND key = ANY ($2) AND account = $3`+staged+` GROUP BY key
 		UNION ALL
-		SELECT 'remembered', key, 0 FROM iasql_internal.record_state
+		SELECT 'remembered', key, record_id FROM iasql_internal.record_state
 		WHERE EXISTS (SELECT FROM iasql_internal.record_state) AND table_name = $1 AND key = ANY ($2) AND account = $3`+remembered+`
 		UNION ALL
 		SELECT 'deposed', key, 0 FROM iasql_internal.garbage
-		WHERE EXISTS (SELECT FROM iasql_internal.garbage) AND table_name = $1 AND key = ANY ($2) AND account = $3 AND region = $4`,
+		WHERE EXISTS (SELECT FROM iasql_internal.garbage) AND table_name = $1 AND key = ANY ($2) AND account = $3 AND region = $4
+		ORDER BY 3`,
 		m.table.Name, m.keys, m.scope.Account, m.scope.Region).Query(func(rows pgx.Rows) error {
 		var what, key string
 		var by int64
@@ -130,7 +131,7 @@ func (m *matching) queueKeys(batch *pgx.Batch) {
 					match.Deposed = true
 				case match.Record != nil:
 				case what == "remembered":
-					match.Remembered = true
+					match.Remembered, match.RememberedBy = true, append(match.RememberedBy, by)
 				case what == "staged":
 					match.Pending, match.Batch = true, by
 				default:

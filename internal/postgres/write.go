@@ -102,7 +102,7 @@ func (d *Database) fencedBatch(ctx context.Context, lease store.Lease, tables []
 // the records, or somebody may have locked their table: then once more, without
 // the rows at fault.
 func (d *Database) Finish(ctx context.Context, lease store.Lease, outcomes []store.Outcome) error {
-	records := assignedWrites(lease.Batch, outcomes)
+	records := assignedWrites(outcomes)
 	err := d.fencedBatch(ctx, lease, tablesOf(records), func(batch *pgx.Batch) error {
 		for _, w := range records {
 			batch.Queue(w.statement, w.args(w.ids)...)
@@ -219,7 +219,7 @@ func (d *Database) refusesTable(ctx context.Context, t *modules.Table) bool {
 
 // assignedWrites are the writes of what the cloud has assigned, or no longer
 // has.
-func assignedWrites(batch int64, outcomes []store.Outcome) (writes []recordWrite) {
+func assignedWrites(outcomes []store.Outcome) (writes []recordWrite) {
 	var (
 		tables  []*modules.Table
 		created = map[*modules.Table][]store.Outcome{}
@@ -241,7 +241,7 @@ func assignedWrites(batch int64, outcomes []store.Outcome) (writes []recordWrite
 		}
 	}
 	for _, t := range tables {
-		if w := recordCreated(batch, t, created[t]); w != nil {
+		if w := recordCreated(t, created[t]); w != nil {
 			writes = append(writes, *w)
 		}
 		if w := clearAssigned(t, cleared[t]); w != nil {
@@ -271,7 +271,7 @@ func queueGarbage(batch *pgx.Batch, s *decide.Subject) error {
 // recordCreated writes what the cloud assigned to new objects to their
 // records. A record that somebody's open transaction holds is left for the next
 // pass: its state knows the identity.
-func recordCreated(batch int64, t *modules.Table, outcomes []store.Outcome) *recordWrite {
+func recordCreated(t *modules.Table, outcomes []store.Outcome) *recordWrite {
 	var (
 		rows []modules.Row
 		ids  []int64
@@ -309,7 +309,7 @@ func recordCreated(batch int64, t *modules.Table, outcomes []store.Outcome) *rec
 	sh := shapeOf(t)
 	// A user may have adopted the object with another record already: its state
 	// keeps the identity until the next pass finds that out. So it does while a batch
-	// has staged a record that had the identity (R21).
+	// that has not staged this record has staged one that had the identity (R21).
 	same := []string{"o.id <> t.id", "o.account = t.account"}
 	if t.Reach == modules.PerRegion {
 		same = append(same, "o.region = t.region")
@@ -325,20 +325,21 @@ func recordCreated(batch int64, t *modules.Table, outcomes []store.Outcome) *rec
 	// for everyone who holds the row, even FOR KEY SHARE; hence FOR UPDATE.
 	// OFFSET 0 keeps the identity's index in use: as a join, and while the table
 	// has no statistics, every record of the account would be looked at.
-	args = append(args, keys, t.Name, batch)
+	args = append(args, keys, t.Name)
 	n := len(args) + 1
 	region := ""
 	if t.Reach == modules.PerRegion {
 		region = " AND k.region = t.region"
 	}
 	statement := fmt.Sprintf(`
-		WITH free AS MATERIALIZED (SELECT id FROM %s WHERE id = ANY ($1) AND id = ANY ($2) FOR UPDATE SKIP LOCKED)
-		UPDATE %s t SET %s
-		FROM unnest($1::bigint[], %s, $%d::text[]) v (id, %s, key)
-		WHERE t.id = v.id AND t.id IN (SELECT id FROM free) AND NOT EXISTS (SELECT FROM %s o WHERE %s OFFSET 0)
+		WITH free AS MATERIALIZED (SELECT id FROM %[1]s WHERE id = ANY ($1) AND id = ANY ($2) FOR UPDATE SKIP LOCKED)
+		UPDATE %[2]s t SET %[3]s
+		FROM unnest($1::bigint[], %[4]s, $%[5]d::text[]) v (id, %[6]s, key)
+		WHERE t.id = v.id AND t.id IN (SELECT id FROM free) AND NOT EXISTS (SELECT FROM %[1]s o WHERE %[7]s OFFSET 0)
 		  AND NOT EXISTS (SELECT FROM iasql_internal.staged_key k
-		                  WHERE k.key = v.key AND k.table_name = $%d AND k.account = t.account%s AND k.batch <> $%d)`,
-		sh.name, sh.name, strings.Join(sets, ", "), strings.Join(params, ", "), n-2, strings.Join(names, ", "), sh.name, strings.Join(same, " AND "), n-1, region, n)
+		                  WHERE k.key = v.key AND k.table_name = $%[8]d AND k.account = t.account%[9]s
+		                    AND k.batch IS DISTINCT FROM (SELECT s.batch FROM iasql_internal.staged s WHERE s.table_name = $%[8]d AND s.record_id = t.id))`,
+		sh.name, sh.name, strings.Join(sets, ", "), strings.Join(params, ", "), n-1, strings.Join(names, ", "), strings.Join(same, " AND "), n, region)
 	return &recordWrite{t, ids, statement, func(ids []int64) []any { return append([]any{args[0], ids}, args[1:]...) }}
 }
 

@@ -176,16 +176,18 @@ func (c *checker) committed(at decide.RecordRef, a *auditRow) {
 		// Of the objects it ever had, its last one: not what it was only to be
 		// renamed to, which may be somebody else's.
 		var own *object
+		elsewhere := false // it names by its id what is not there: it was moved before anything was done about it
 		for _, s := range c.w.db.load(a.table, []int64{at.ID}) {
 			// A name that was asked for and given up before anything was done
 			// about it is no claim to an object of that name.
 			if identity, ok := s.Identity(); ok && (!s.Change.Insert || a.table.AssignedIdentity()) {
 				key, _ := a.table.Key(identity)
 				own = c.w.cloud.live(a.table, a.table.Scope(identity), key)
+				elsewhere = s.Change.Insert && c.w.cloud.find(a.table, a.table.Scope(identity), key) == nil
 			}
 		}
 		for o := range c.owned[at] {
-			if o.now() != nil && (o == own || o.by == at) && !c.claimed(o, at) {
+			if o.now() != nil && (o == own || o.by == at && !elsewhere) && !c.claimed(o, at) {
 				c.unwanted[o], c.unwantedBy[o] = c.w.now, at
 			}
 		}
@@ -438,7 +440,7 @@ func (c *checker) deleted(p store.Pull, old *row) {
 	if o := c.w.cloud.find(t, scope, key); !r.missing[objectKey{t, scope, key}] && (o == nil || o.now() != nil) {
 		c.w.violate("R5", "%s %d was deleted without a direct read of %s", t.Name, at.ID, key)
 	}
-	if r.failed[objectKey{t, scope, ""}] && p.Subject.Change == nil && p.Subject.State == nil {
+	if r.failed[objectKey{t, scope, ""}] && !r.told[at] && p.Subject.Change == nil && p.Subject.State == nil {
 		c.w.violate("R5", "%s %d was deleted after a failed listing", t.Name, at.ID)
 	}
 	if tracked {

@@ -272,8 +272,11 @@ func (db *database) match(t *modules.Table, scope modules.Scope, objects []modul
 				}
 			}
 			for at, st := range db.states {
-				m.Remembered = m.Remembered || at.Table == t.Name && st.key == key && st.scope.Account == scope.Account && t.Scope(st.Identity).Region == scope.Region
+				if at.Table == t.Name && st.key == key && st.scope.Account == scope.Account && t.Scope(st.Identity).Region == scope.Region {
+					m.Remembered, m.RememberedBy = true, append(m.RememberedBy, at.ID)
+				}
 			}
+			slices.Sort(m.RememberedBy)
 		}
 		for _, d := range db.deposed {
 			m.Deposed = m.Deposed || d.table == t && d.scope == scope && d.key == key

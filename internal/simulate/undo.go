@@ -110,7 +110,11 @@ func (db *database) identityTaken(b *batchRow, order []decide.RecordRef, by map[
 		was := db.fill(t, image)
 		if current != nil {
 			was = current.vals.Clone()
-			maps.Copy(was, image)
+			for name, v := range image {
+				if b.phase == "open" || !t.Column(name).Assigned { // what the cloud assigns is not given back
+					was[name] = v
+				}
+			}
 		} else if b.phase != "open" && db.begun(&restoring{at: at, changes: by[at]}) {
 			for i := range t.Columns {
 				if c := &t.Columns[i]; c.Assigned {
@@ -183,6 +187,8 @@ type restoring struct {
 	// goes: the record is the batch's own. adopted: so it is, and it has met an object
 	// that was there before. deleted: the batch has deleted it.
 	goes, adopted, deleted bool
+	// taken: the object that the deleted record had is another's, which stays.
+	taken bool
 	// from is the record whose object this one takes back, nil for none.
 	from *restoring
 }
@@ -208,6 +214,9 @@ func (db *database) restoreBatch(b *batchRow) {
 		if a.adopted && a.current != nil {
 			db.takenBack(a, list)
 		}
+	}
+	for _, r := range list {
+		r.taken = r.deleted && r.current == nil && db.takenOver(r, list)
 	}
 	tx := &tx{over: map[decide.RecordRef]modules.Row{}, shared: map[decide.RecordRef]bool{}, taken: map[uniqueKey]bool{}, batch: b.id}
 	for _, r := range list {
@@ -253,6 +262,29 @@ func (db *database) takenBack(a *restoring, list []*restoring) {
 	}
 }
 
+// takenOver reports whether another record of the batch, when it is undone, has the
+// identity that a deleted one had.
+func (db *database) takenOver(r *restoring, list []*restoring) bool {
+	t := registry.Table(r.at.Table)
+	was := db.fill(t, r.image)
+	key, named := t.Key(was)
+	for _, o := range list {
+		if !named || o == r || o.at.Table != r.at.Table || o.goes || o.current == nil {
+			continue
+		}
+		will := o.current.vals.Clone()
+		for name, v := range o.image {
+			if !t.Column(name).Assigned {
+				will[name] = v
+			}
+		}
+		if k, ok := t.Key(will); ok && k == key && t.Scope(will) == t.Scope(was) {
+			return true
+		}
+	}
+	return false
+}
+
 // elsewhere reports whether a record that the batch has renamed or moved has an object
 // under its new identity.
 func (db *database) elsewhere(r *restoring) bool {
@@ -272,7 +304,7 @@ func (db *database) elsewhere(r *restoring) bool {
 // restoreRecord writes one record of a batch that is being undone.
 func (db *database) restoreRecord(tx *tx, r *restoring) {
 	t, at := registry.Table(r.at.Table), r.at
-	there := r.deleted && r.current == nil && r.from == nil && !db.begun(r) // its object still is
+	there := r.deleted && r.current == nil && r.from == nil && !db.begun(r) && !r.taken // its object still is
 	if r.from != nil {
 		db.takeBack(tx, t, r)
 	}
@@ -358,6 +390,7 @@ func (db *database) restore(tx *tx, t *modules.Table, current *row, image module
 		}
 	}
 	if len(change) > 0 {
+		db.stage(tx, t, current.id, current.vals, vals)
 		tx.over[ref(t, current.id)] = vals
 		db.audit(tx, &auditRow{Entry: auditlog.Entry{RecordID: current.id, Type: "UPDATE", Original: masked(t, original)}, table: t, change: change, key: key, scope: t.Scope(current.vals)})
 	}

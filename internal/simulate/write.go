@@ -113,7 +113,7 @@ func (db *database) finish(lease store.Lease, outcomes []store.Outcome) error {
 	}
 	for _, o := range outcomes {
 		if o.Result == decide.ResultOK && o.Kind == decide.OpCreate {
-			db.recordCreated(o, lease.Batch)
+			db.recordCreated(o)
 		}
 	}
 	for _, o := range outcomes {
@@ -131,7 +131,7 @@ func (db *database) finish(lease store.Lease, outcomes []store.Outcome) error {
 	return nil
 }
 
-func (db *database) recordCreated(o store.Outcome, batch int64) {
+func (db *database) recordCreated(o store.Outcome) {
 	t := o.Subject.Table
 	if key, ok := t.Key(o.Subject.Object); ok && o.Replaces {
 		known := slices.ContainsFunc(db.deposed, func(g *deposedRow) bool {
@@ -156,7 +156,7 @@ func (db *database) recordCreated(o store.Outcome, batch int64) {
 			vals[c.Name] = v
 		}
 	}
-	if key, ok := t.Key(o.Object); ok && db.keyElsewhere(uniqueKey{t.Name, t.Scope(o.Object), key}, batch) {
+	if key, ok := t.Key(o.Object); ok && db.keyElsewhere(uniqueKey{t.Name, t.Scope(o.Object), key}, db.staged[o.Subject.Ref()].batch) {
 		return // whether the batch's record has the object is known when it has ended
 	}
 	db.assign(t, o.Subject.RecordID, vals)

@@ -70,6 +70,8 @@ type Match struct {
 	// or has a state. Without a record: one had the identity before a pending change,
 	// or has it by its state.
 	Pending, Remembered bool
+	// RememberedBy are, without a record, those that have the identity by their states.
+	RememberedBy []int64
 	// Batch is, without a record, the open batch that has staged one which had the
 	// identity, 0 for none.
 	Batch int64

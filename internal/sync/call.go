@@ -168,6 +168,9 @@ func (r *running) want(ops map[*decide.Op]*running) modules.Row {
 			continue
 		}
 		key := s.RefKeys[col.Name]
+		if key.IsNull() && r.Kind == decide.OpUpdate && ref.Table == s.Table.Name && want[col.Name].Int() == s.RecordID {
+			key = s.Cloud[ref.Key] // itself: its row may not say yet what it is called
+		}
 		for _, before := range r.After {
 			b := ops[before]
 			if b.Kind == decide.OpCreate && b.Subject.Table.Name == ref.Table && b.Subject.RecordID == want[col.Name].Int() {

@@ -59,6 +59,11 @@ func (c *cycle) claimIn(ctx context.Context, scope modules.Scope, subjects []*de
 		if found[i].Batch != c.lease.Batch { // it may be undone
 			s.Claim.Batch = found[i].Batch
 		}
+		if s.Record == nil && s.Change != nil && s.Change.Insert && !s.Deposed {
+			if err := c.adopted(ctx, s, found[i], identities[i]); err != nil {
+				return err
+			}
+		}
 		if found[i].Record == nil || found[i].Record.ID == s.RecordID && !s.Deposed {
 			continue
 		}
@@ -79,6 +84,26 @@ func (c *cycle) claimIn(ctx context.Context, scope modules.Scope, subjects []*de
 	return nil
 }
 
+// adopted finds out whose the object is that a record has named which was deleted before
+// it was settled: that of the record it was made for, by its state. To delete it was
+// never the deleted one's to ask.
+func (c *cycle) adopted(ctx context.Context, s *decide.Subject, found store.Match, identity modules.Row) error {
+	for _, id := range found.RememberedBy {
+		if id == s.RecordID {
+			continue
+		}
+		claim, err := c.claimBy(ctx, s.Table, id, identity)
+		if err != nil {
+			return err
+		}
+		if claim.By != 0 {
+			s.Claim.By = claim.By
+			return nil
+		}
+	}
+	return nil
+}
+
 // claimOf returns the claim of a record, found by its row, to the object of that
 // identity; none if it does not stand for the object.
 func (c *cycle) claimOf(ctx context.Context, t *modules.Table, found store.Match, identity modules.Row) (decide.Claim, error) {
@@ -86,6 +111,12 @@ func (c *cycle) claimOf(ctx context.Context, t *modules.Table, found store.Match
 	if !found.Pending && !found.Remembered {
 		return decide.Claim{By: id}, nil
 	}
+	return c.claimBy(ctx, t, id, identity)
+}
+
+// claimBy returns the claim of a record to the object of that identity; none if it does
+// not stand for the object.
+func (c *cycle) claimBy(ctx context.Context, t *modules.Table, id int64, identity modules.Row) (decide.Claim, error) {
 	loaded, err := c.Store.Load(ctx, t, []int64{id})
 	if err != nil {
 		return decide.Claim{}, fmt.Errorf("load %s %d: %w", t.Name, id, err)
@@ -93,7 +124,7 @@ func (c *cycle) claimOf(ctx context.Context, t *modules.Table, found store.Match
 	want, _ := t.Key(identity)
 	for _, s := range loaded {
 		has, _ := s.Identity()
-		if key, named := t.Key(has); named && key == want {
+		if key, named := t.Key(has); s.Record != nil && named && key == want && t.Scope(has) == t.Scope(identity) {
 			return decide.Claim{By: id, Pending: s.Change != nil}, nil
 		}
 	}

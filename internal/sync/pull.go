@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"iasql/internal/decide"
+	"iasql/internal/modules"
 	"iasql/internal/store"
 )
 
@@ -36,7 +37,7 @@ func (c *cycle) pull(ctx context.Context, steps []decide.Step) (wrote bool, err 
 	}
 	if len(pulls) > 0 {
 		c.order(pulls)
-		refused, applied, err := c.write(ctx, pulls)
+		refused, applied, err := c.write(ctx, pulls, rest)
 		if err != nil {
 			return false, err
 		}
@@ -70,8 +71,9 @@ func (c *cycle) order(pulls []pullStep) {
 }
 
 // write writes records. It returns what is to be remembered of those that the
-// database refuses, and whether any was written.
-func (c *cycle) write(ctx context.Context, pulls []pullStep) (refused []store.Settlement, wrote bool, err error) {
+// database refuses, and whether any was written. What is to be remembered anyhow, because
+// the decision waits, says so as well.
+func (c *cycle) write(ctx context.Context, pulls []pullStep, waiting []store.Settlement) (refused []store.Settlement, wrote bool, err error) {
 	list := make([]store.Pull, len(pulls))
 	for i := range pulls {
 		list[i] = pulls[i].Pull
@@ -87,9 +89,14 @@ func (c *cycle) write(ctx context.Context, pulls []pullStep) (refused []store.Se
 		case result.Err != nil:
 			c.report.fail(s.Ref(), s.Scope, refusal(s, result.Err))
 			// While it backs off it says so already, or something else that is in its
-			// way, and a decision that waits has a state of its own (R12).
-			waits := p.decision.Wait && p.decision.State != ""
-			if s.RecordID != 0 && !waits && s.Due() {
+			// way (R12).
+			if p.decision.Wait && p.decision.State != "" {
+				for n := range waiting {
+					if waiting[n].Subject == s && waiting[n].State != nil {
+						waiting[n].State = s.PullRefusedToo(waiting[n].State, result.Err, c.jitter)
+					}
+				}
+			} else if s.RecordID != 0 && s.Due() {
 				refused = append(refused, store.Settlement{Subject: s, State: s.PullRefused(p.Action, result.Err, c.jitter)})
 			}
 		case !result.Applied && p.Action == decide.InsertRecord && s.RecordID != 0 && s.Due():
@@ -97,10 +104,23 @@ func (c *cycle) write(ctx context.Context, pulls []pullStep) (refused []store.Se
 			refused = append(refused, store.Settlement{Subject: s, State: s.NotInserted(c.jitter)})
 		case result.Applied:
 			wrote = true
+			if p.decision.Action.Pushes() {
+				pulled(s, p.Row)
+			}
 			c.report.count(func(r *store.Report) { r.Pulled++ })
 		}
 	}
 	return refused, wrote, nil
+}
+
+// pulled notes in the record what was just pulled, so that what is pushed besides is as the
+// row is now: a successor gets what its predecessor has.
+func pulled(s *decide.Subject, row modules.Row) {
+	for name, v := range row {
+		if c := s.Table.Column(name); !c.WriteOnly && !c.Assigned && c.References == nil {
+			s.Record.Row[name] = v
+		}
+	}
 }
 
 // refusal returns the error of a subject that the database refuses. Where there is
@@ -117,7 +137,7 @@ func refusal(s *decide.Subject, err error) error {
 func (c *cycle) settlement(s *decide.Subject, d decide.Decision) (store.Settlement, bool) {
 	out := store.Settlement{Subject: s, Settle: d.Settle, Conflicts: d.Conflicts}
 	switch {
-	case d.Wait && d.State != "" && !s.Due() && s.State.Name == d.State && (d.Code == "" || s.State.Message == d.Reason) && !(d.Settle && s.Change != nil):
+	case d.Wait && d.State != "" && !s.Due() && s.State.Name == d.State && (d.Code == "" || s.State.Says(d.Reason)) && !(d.Settle && s.Change != nil):
 		return out, false // it says so already, and its time has not come
 	case d.Wait && d.State != "":
 		out.State = s.Waiting(d, c.jitter)

@@ -18,6 +18,7 @@ func (c *cycle) complete(s *decide.Subject) {
 		s.Scope = s.Table.Scope(s.Change.Last)
 	}
 	s.Own = c.recent.Of(s, identity)
+	s.Doubt = s.Table.AssignedIdentity() && c.doubts.holds(s.Table.Name, s.Scope)
 }
 
 // fillScope gives a row the columns that say where it is.

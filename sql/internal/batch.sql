@@ -326,14 +326,20 @@ BEGIN
             LEFT JOIN jsonb_to_recordset(taken) giver (record_id bigint, "by" bigint, "elsewhere" boolean) ON giver."by" = (i.j ->> 'record_id')::bigint AND NOT giver."elsewhere"
             LEFT JOIN jsonb_to_recordset(taken) back (record_id bigint, "elsewhere" boolean, own jsonb) ON back.record_id = (i.j ->> 'record_id')::bigint;
         END IF;
-        -- The object of what was deleted in the batch and never in the cloud is still there.
+        -- The object of what was deleted in the batch and never in the cloud is still there, unless it is another record's of
+        -- the batch: what a creation in doubt had made, which the deleted record had named first. Then that one keeps it.
         IF images @> '[{"there": true}]' THEN
             EXECUTE format(
                 'SELECT jsonb_agg(CASE WHEN (i.j ->> ''there'')::boolean AND NOT $3 @> jsonb_build_array(jsonb_build_object(''record_id'', i.j -> ''record_id''))
-                                            AND NOT EXISTS (SELECT FROM public.%I t WHERE t.id = (i.j ->> ''record_id'')::bigint)
+                                            AND NOT EXISTS (SELECT FROM public.%1$I t WHERE t.id = (i.j ->> ''record_id'')::bigint)
+                                            AND NOT EXISTS (SELECT FROM jsonb_to_recordset($1) q (record_id bigint, inserted boolean, image jsonb) JOIN public.%1$I o ON o.id = q.record_id
+                                                            CROSS JOIN LATERAL (SELECT to_jsonb(o) || coalesce(q.image, ''{}'') AS row) r
+                                                            WHERE NOT q.inserted AND iasql_internal.key(r.row, $4) = iasql_internal.key(i.j -> ''was'', $4)
+                                                              AND r.row ->> ''account'' IS NOT DISTINCT FROM i.j -> ''was'' ->> ''account''
+                                                              AND (NOT $5 OR r.row ->> ''region'' IS NOT DISTINCT FROM i.j -> ''was'' ->> ''region''))
                                        THEN jsonb_set(i.j, ''{image}'', (i.j -> ''image'') || (SELECT coalesce(jsonb_object_agg(c, i.j -> ''was'' -> c), ''{}'') FROM unnest($2) c WHERE i.j -> ''was'' ? c))
                                        ELSE i.j END)
-                 FROM jsonb_array_elements($1) i (j)', managed.name) INTO images USING images, managed.assigned, coalesce(taken, '[]');
+                 FROM jsonb_array_elements($1) i (j)', managed.name) INTO images USING images, managed.assigned, coalesce(taken, '[]'), managed.identity, managed.regional;
         END IF;
         EXECUTE format(
             'DELETE FROM public.%I t USING jsonb_to_recordset($1) r (record_id bigint, inserted boolean)

@@ -66,8 +66,10 @@ func killPoints() (all []*killPoint) {
 		add(step, "create", "update", "delete", "replacing create", "replacing delete")
 	}
 	// Of what goes on after its answer: its name is being noted, and how far it is is asked.
-	add("request", "create", "replacing create")
-	add("status", "create", "update", "delete", "replacing create", "replacing delete")
+	// (That are things alone, which have names: an old one goes before the new one is made,
+	// by a creation like any other.)
+	add("request", "create")
+	add("status", "create", "update", "delete", "replacing delete")
 	add("settling", "insert", "update", "delete")
 	add("record state", "insert", "update", "delete")
 	add("old object", "insert", "delete")

@@ -4,15 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"log"
 	"maps"
 	"math/rand/v2"
-	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -83,28 +76,7 @@ func startThings(t *testing.T, others string) (*cloudcontrol.Server, string) {
 	}
 	fake := cloudcontrol.Start(t, cloudcontrol.Options{Schemas: schemas, Takes: 250 * time.Millisecond, Lag: 500 * time.Millisecond,
 		Account: func(string) string { return thingsAt.Account }})
-	theirs, mine := proxyTo(t, others), proxyTo(t, fake.URL)
-	service := regexp.MustCompile(`Credential=[^/]+/\d{8}/[^/]+/(cloudcontrolapi|cloudformation)/`)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if service.MatchString(r.Header.Get("Authorization")) {
-			mine.ServeHTTP(w, r)
-		} else {
-			theirs.ServeHTTP(w, r)
-		}
-	}))
-	t.Cleanup(server.Close)
-	return fake, server.URL
-}
-
-func proxyTo(t *testing.T, endpoint string) *httputil.ReverseProxy {
-	u, err := url.Parse(endpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &httputil.ReverseProxy{ErrorLog: log.New(io.Discard, "", 0), Rewrite: func(r *httputil.ProxyRequest) {
-		r.SetURL(u)
-		r.Out.Host = r.In.Host
-	}}
+	return fake, fake.Beside(t, others)
 }
 
 // someKind returns a kind of things.

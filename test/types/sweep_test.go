@@ -273,7 +273,7 @@ func (l *lives) write(f *life, properties map[string]any, setting string) (bool,
 			return false, nil // nobody could tell whether it is another one
 		case !c.Same(before[name], v):
 			changed[name], differs = v, true
-		case c.WriteOnly && !fixedSecret(f, name): // which an update has to say again
+		case c.WriteOnly && (setting == allowed || !fixedSecret(f, name)): // which an update has to say again, and a replacement all of it
 			changed[name] = v
 		}
 	}

@@ -32,6 +32,12 @@ type world struct {
 
 func start(t *testing.T, options cloudcontrol.Options, types ...string) *world {
 	t.Helper()
+	return startBeside(t, options, nil, types...)
+}
+
+// startBeside does the same with modules, if there are any, whose calls go to the emulator.
+func startBeside(t *testing.T, options cloudcontrol.Options, modules []string, types ...string) *world {
+	t.Helper()
 	w := &world{World: harness.NewWorld(t)}
 	if options.Schemas == nil {
 		folder, err := fs.Sub(schemas, "schemas")
@@ -46,8 +52,11 @@ func start(t *testing.T, options cloudcontrol.Options, types ...string) *world {
 	w.fake = cloudcontrol.Start(t, options)
 	w.at = cloudcontrol.Scope{Account: "123456789012", Region: "us-east-1"}
 	w.Endpoint = w.fake.URL
+	if len(modules) > 0 {
+		w.Endpoint = w.fake.Beside(t, w.AWS.Endpoint)
+	}
 	w.engine = w.Serve()
-	w.Install([]string{"us-east-1"})
+	w.Install([]string{"us-east-1"}, modules...)
 	if len(types) > 0 {
 		w.PSQL(`SELECT * FROM iasql_install('` + strings.Join(types, "', '") + `')`)
 	}

@@ -295,10 +295,22 @@ func (r *resource) update(ctx context.Context, client *cloudcontrol.Client, have
 	}
 	out, err := client.UpdateResource(ctx, &cloudcontrol.UpdateResourceInput{TypeName: &r.t.Name, Identifier: &identifier, PatchDocument: &patch})
 	if err != nil {
-		return err
+		return r.misses(err)
 	}
 	_, err = r.wait(ctx, client, out.ProgressEvent)
 	return err
+}
+
+// misses says what can be done where AWS misses what it cannot read itself: it applies a
+// patch to what a read shows, in which what is write-only is missing, and does not take in a
+// patch what is fixed at creation (hashicorp/terraform-provider-awscc, issues 1591 and 2138).
+func (r *resource) misses(err error) error {
+	fixed := r.t.FixedSecrets()
+	if len(fixed) == 0 || modules.ClassOf(err) != modules.Invalid || !strings.Contains(err.Error(), "required key [") {
+		return err
+	}
+	return &modules.Error{Class: modules.Invalid, Code: "Unreadable", Err: err,
+		Message: fmt.Sprintf("%v. AWS changes objects of this type only together with what it cannot read and does not take again (%s): to have it otherwise, delete the record and insert it again", err, strings.Join(fixed, ", "))}
 }
 
 // Delete implements [modules.Deleter].

@@ -194,7 +194,12 @@ func (p *player) matched(on side, t *modules.Table, m store.Match) string {
 	if m.Record != nil {
 		text = "record " + p.record(on, t, m.Record)
 	}
-	return fmt.Sprintf("%s pending=%v remembered=%v deposed=%v staged=%v", text, m.Pending, m.Remembered, m.Deposed, m.Batch != 0)
+	by := make([]string, len(m.RememberedBy))
+	for i, id := range m.RememberedBy {
+		by[i] = p.ofTable(t.Name).spell(on, id)
+	}
+	slices.Sort(by)
+	return fmt.Sprintf("%s pending=%v remembered=%v by %v deposed=%v staged=%v", text, m.Pending, m.Remembered, by, m.Deposed, m.Batch != 0)
 }
 
 func (p *player) columns(on side, table string, columns map[string]decide.ValueChange) string {

@@ -15,6 +15,7 @@
 //	writes.go  and those that write
 //	answer.go  what is compared, and in which form
 //	play.go    plays a script, compares, shrinks
+//	undo.go    one script that hardly ever comes up at random
 //
 // # Normalizations
 //
