@@ -438,7 +438,7 @@ func (c *checker) deleted(p store.Pull, old *row) {
 	if o := c.w.cloud.find(t, scope, key); !r.missing[objectKey{t, scope, key}] && (o == nil || o.now() != nil) {
 		c.w.violate("R5", "%s %d was deleted without a direct read of %s", t.Name, at.ID, key)
 	}
-	if r.failed[objectKey{t, scope, ""}] && p.Subject.Change == nil && p.Subject.State == nil {
+	if r.failed[objectKey{t, scope, ""}] && !r.told[at] && p.Subject.Change == nil && p.Subject.State == nil {
 		c.w.violate("R5", "%s %d was deleted after a failed listing", t.Name, at.ID)
 	}
 	if tracked {

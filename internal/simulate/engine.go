@@ -39,10 +39,11 @@ type run struct {
 	begun   *decide.Intent
 	made    bool // the object of that call was the record's own, not yet seen to agree, when it began
 	// What this cycle saw, for the checker.
-	listing int                // its number among all
-	listed  map[objectKey]bool // complete listings, by table and scope
-	failed  map[objectKey]bool // failed ones
-	missing map[objectKey]bool // objects a direct read did not find
+	listing int                       // its number among all
+	listed  map[objectKey]bool        // complete listings, by table and scope
+	failed  map[objectKey]bool        // failed ones
+	told    map[decide.RecordRef]bool // records that events have named: a direct read decides about them
+	missing map[objectKey]bool        // objects a direct read did not find
 	deletes int
 	wanted  chan struct{}
 	locked  *string // the table that somebody has locked, "" for none; nil: not asked yet
@@ -62,7 +63,7 @@ func (w *world) cycle(spec *Action, depth int) error {
 	r := &run{
 		w: w, spec: spec, rng: rand.New(rand.NewPCG(spec.Seed, 7)), depth: depth, started: w.now,
 		lease:  store.Lease{Account: account, Fence: w.db.fence, Cycle: w.db.fence, Batch: spec.batch, Reviewed: spec.reviewed},
-		listed: map[objectKey]bool{}, failed: map[objectKey]bool{}, missing: map[objectKey]bool{}, wanted: make(chan struct{}, 1),
+		listed: map[objectKey]bool{}, failed: map[objectKey]bool{}, told: map[decide.RecordRef]bool{}, missing: map[objectKey]bool{}, wanted: make(chan struct{}, 1),
 	}
 	w.runs = append(w.runs, r)
 	e := &sync.Engine{Store: r, Registry: registry, Serial: true, Random: r.rng.Float64, ReadOnly: spec.Do == Preview, Preempt: r.wanted}
@@ -461,7 +462,16 @@ func (r *run) write(what string, f func() error) error {
 // Hints implements store.Store.
 func (r *run) Hints(context.Context, string) ([]store.Hint, error) {
 	err := r.boundary("Hints")
-	return r.w.db.hintsDue(), err
+	list := r.w.db.hintsDue()
+	for _, h := range list {
+		if h.Column == "" {
+			continue
+		}
+		for _, n := range r.w.db.having(registry.Table(h.Table), h.Scope, h.Column, []string{h.Value}) {
+			r.told[decide.RecordRef{Table: h.Table, ID: n.Record}] = true
+		}
+	}
+	return list, err
 }
 
 // Looked implements store.Store.
