@@ -17,7 +17,7 @@ import (
 // that may have seen late. (CloudTrail's times are whole seconds, and by another clock.)
 func (d *Database) Hints(ctx context.Context, account string) ([]store.Hint, error) {
 	rows, err := d.Pool.Query(ctx, `
-		SELECT h.id, h.table_name, h.account, h.region, coalesce(h.column_name, ''), coalesce(h.value, ''), h.existing, h.tries,
+		SELECT h.id, h.table_name, h.account, h.region, coalesce(h.column_name, ''), coalesce(h.value, ''), h.existing, h.of_tags, h.tries,
 		       EXISTS (SELECT FROM iasql_internal.own_request r WHERE r.id = e.request_id)
 		       OR coalesce(l.listed = l.tried AND e.at < l.listed - make_interval(secs => `+window+`) - interval '5 seconds', false)
 		FROM iasql_internal.hint h JOIN iasql_internal.cloud_event e ON e.account = h.account AND e.id = h.event
@@ -29,7 +29,7 @@ func (d *Database) Hints(ctx context.Context, account string) ([]store.Hint, err
 	}
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (store.Hint, error) {
 		var h store.Hint
-		return h, row.Scan(&h.ID, &h.Table, &h.Scope.Account, &h.Scope.Region, &h.Column, &h.Value, &h.Existing, &h.Tries, &h.Known)
+		return h, row.Scan(&h.ID, &h.Table, &h.Scope.Account, &h.Scope.Region, &h.Column, &h.Value, &h.Existing, &h.Tags, &h.Tries, &h.Known)
 	})
 }
 
