@@ -182,6 +182,25 @@ func watchEvents(w *harness.World) {
 	w.Eventually(patience, "the watch is relied on", func() bool { return w.PSQL(`SELECT state FROM iasql_event_sources`) == "ok" })
 }
 
+// testDrift checks that the console shows the source of events, and who has changed what.
+func testDrift(w *harness.World, base string) {
+	w.Helper()
+	v := newVisitor(w.T, base)
+	v.signIn(w.UserURL)
+	if page := v.get("/"); !strings.Contains(page, "Events of the cloud") || !strings.Contains(page, "Last event") {
+		w.Errorf("the overview has no source of events: %s", page)
+	}
+	w.CLI("sqs", "create-queue", "--queue-name", "drifted")
+	w.PSQL(`SELECT iasql_sync_now('queue')`)
+	w.Admin(`UPDATE iasql_audit_log SET actor = 'arn:aws:sts::123456789012:assumed-role/Admin/ana@example.com', actor_session = 'ana@example.com', source_address = '192.0.2.10', user_agent = '<b>console</b>'
+		WHERE table_name = 'queue' AND change_type = 'INSERT' AND origin = 'engine' AND change -> 'change' ->> 'name' = 'drifted'`)
+	if page := v.get("/activity?show=drift"); !strings.Contains(page, "ana@example.com") || !strings.Contains(page, "from 192.0.2.10, with &lt;b&gt;console&lt;/b&gt;") {
+		w.Errorf("the drift does not say who it was: %s", page)
+	}
+	w.PSQL(`DELETE FROM queue WHERE name = 'drifted'`)
+	w.Settled()
+}
+
 // testPrometheus has a real Prometheus scrape the engine, and real faults fire the
 // alerts.
 func testPrometheus(t *testing.T, world *harness.World, engine *harness.Process, cloud *faultproxy.Proxy, base string) {
@@ -214,6 +233,7 @@ func testPrometheus(t *testing.T, world *harness.World, engine *harness.Process,
 	w.Admin(`UPDATE iasql_internal.batch SET opened_at = opened_at - interval '2 hours' WHERE closed_at IS NULL`)
 	watchEvents(w)
 	p.knows("iasql_event_source_ok == 1")
+	testDrift(w, base)
 	if p.firing("IasqlWatchSilent") {
 		t.Error("an alert fires of a watch that is well")
 	}
