@@ -107,7 +107,8 @@ var changing = []kind{
 		},
 	},
 	{
-		table: "log_group", module: "aws_cloudwatch", named: "log_group_name", column: "retention_in_days", more: true, half: 2 * time.Second, nearly: 5 * time.Second,
+		table: "log_group", module: "aws_cloudwatch", named: "log_group_name", column: "retention_in_days", more: true,
+		half: 20 * time.Second, nearly: 30 * time.Second, // two calls each, of ten a second, of which the engine takes half
 		make: func(ctx context.Context, w *world, i int, _ string) (string, error) {
 			name := fmt.Sprint("l", i)
 			_, err := cloudwatchlogs.NewFromConfig(w.AWS.Config("us-east-1")).CreateLogGroup(ctx, &cloudwatchlogs.CreateLogGroupInput{LogGroupName: &name})
