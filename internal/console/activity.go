@@ -127,7 +127,7 @@ func (v *visit) auditFeed(tx pgx.Tx, show string, before int64) (f feed, err err
 		f.none = "Every change has reached the cloud."
 	}
 	rows, err := tx.Query(v.ctx(), `
-		SELECT l.id, l.ts, l."user", coalesce(l.table_name, ''), l.record_id, l.change_type, CASE WHEN length(l.change::text) < 20000 THEN l.change END, coalesce(l.message, ''), l.settled
+		SELECT l.id, l.ts, l."user", coalesce(l.table_name, ''), l.record_id, l.change_type, CASE WHEN length(l.change::text) < 20000 THEN l.change END, coalesce(l.message, ''), l.settled, l.actor, l.actor_session, l.source_address, l.user_agent
 		FROM public.iasql_audit_log l WHERE l.id < $1 AND l.id > $3 AND `+condition+` ORDER BY l.id DESC LIMIT $2`, before, feedSize, lowest)
 	if err != nil {
 		return f, err
@@ -137,7 +137,8 @@ func (v *visit) auditFeed(tx pgx.Tx, show string, before int64) (f feed, err err
 	var who, t, kind, message string
 	var details map[string]any
 	var settled bool
-	_, err = pgx.ForEachRow(rows, []any{&f.last, &ts, &who, &t, &id, &kind, &details, &message, &settled}, func() error {
+	var said told
+	_, err = pgx.ForEachRow(rows, []any{&f.last, &ts, &who, &t, &id, &kind, &details, &message, &settled, &said.actor, &said.session, &said.address, &said.agent}, func() error {
 		record := g.Node(g.Text(t))
 		if id != nil && t != "" {
 			record = recordLink(t, *id)
@@ -146,7 +147,7 @@ func (v *visit) auditFeed(tx pgx.Tx, show string, before int64) (f feed, err err
 		if !settled {
 			mark = h.Span(h.Class("state busy"), g.Text("pending"))
 		}
-		f.rows = append(f.rows, h.Tr(h.Td(when(ts)), h.Td(g.Text(who)), h.Td(record), h.Td(h.Strong(g.Text(strings.ReplaceAll(kind, "_", " "))), g.Text(" "), mark, g.If(message != "", h.Span(h.Class("muted"), g.Text(" "+shorten(message, 200)))), changes(details))))
+		f.rows = append(f.rows, h.Tr(h.Td(when(ts)), h.Td(said.by(who)), h.Td(record), h.Td(h.Strong(g.Text(strings.ReplaceAll(kind, "_", " "))), g.Text(" "), mark, g.If(message != "", h.Span(h.Class("muted"), g.Text(" "+shorten(message, 200)))), changes(details))))
 		details = nil
 		return nil
 	})

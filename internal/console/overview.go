@@ -80,6 +80,7 @@ type overviewData struct {
 	whole      bool
 	pending    int64
 	batches    []batchInfo
+	sources    []sourceInfo
 	deniedIn   map[string]bool
 	everything bool // nothing is hidden from the visitor
 }
@@ -143,6 +144,7 @@ func (v *visit) loadOverview(tx pgx.Tx) (d overviewData, err error) {
 		func() error { d.tables, err = loadTables(ctx, tx, true); return err },
 		func() error { d.states, d.whole, err = loadStates(ctx, tx); return err },
 		func() error { d.batches, err = loadBatches(ctx, tx); return err },
+		func() error { d.sources, err = loadSources(ctx, tx); return err },
 		func() error { // what is staged waits for its batch
 			staged := []int64{}
 			for _, b := range openBatches(d.batches) {
@@ -190,6 +192,7 @@ func (c *Console) overview(v *visit) {
 		),
 		h.Div(h.Class("two"), v.nowCard(d), batchCard(d.batches)),
 		modulesCard(d),
+		sourcesCard(d.sources),
 	)
 }
 

@@ -19,7 +19,7 @@ type conflictInfo struct {
 	table                   string
 	column, db, cloud, base *string
 	at                      *time.Time
-	resolved, by            *string
+	resolved, by, actor     *string
 }
 
 type ruleInfo struct {
@@ -151,11 +151,11 @@ func (d *recordData) loadPending(ctx context.Context, tx pgx.Tx) error {
 	return err
 }
 
-const conflictColumns = `SELECT c.id, c.table_name, c.record_id, c.column_name, left(c.database_value::text, 4000), left(c.cloud_value::text, 4000), left(c.base::text, 4000), c.at, c.resolved, c.resolved_by FROM public.iasql_conflicts c `
+const conflictColumns = `SELECT c.id, c.table_name, c.record_id, c.column_name, left(c.database_value::text, 4000), left(c.cloud_value::text, 4000), left(c.base::text, 4000), c.at, c.resolved, c.resolved_by, c.actor FROM public.iasql_conflicts c `
 
 func scanConflict(row pgx.CollectableRow) (conflictInfo, error) {
 	var c conflictInfo
-	return c, row.Scan(&c.id, &c.table, &c.record, &c.column, &c.db, &c.cloud, &c.base, &c.at, &c.resolved, &c.by)
+	return c, row.Scan(&c.id, &c.table, &c.record, &c.column, &c.db, &c.cloud, &c.base, &c.at, &c.resolved, &c.by, &c.actor)
 }
 
 func (d *recordData) loadConflicts(ctx context.Context, tx pgx.Tx) error {
@@ -300,7 +300,7 @@ func (v *visit) conflict(c conflictInfo) g.Node {
 		h.Dl(h.Class("sides"),
 			h.Div(h.Dt(g.Text("Both agreed on")), h.Dd(orNull(c.base))),
 			h.Div(h.Dt(g.Text("In the database")), h.Dd(orNull(c.db))),
-			h.Div(h.Dt(g.Text("In the cloud")), h.Dd(orNull(c.cloud)))),
+			h.Div(h.Dt(g.Text("In the cloud")), h.Dd(orNull(c.cloud), g.If(c.actor != nil, h.P(h.Class("muted small message"), g.Text("by "+deref(c.actor))))))),
 		g.If(c.resolved == nil, g.Group([]g.Node{
 			v.button(resolve(c.id, "database"), "id", number(c.id)),
 			v.button(resolve(c.id, "cloud"), "id", number(c.id))})),

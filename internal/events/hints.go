@@ -27,6 +27,8 @@ type Hint struct {
 	Column, ID string
 	// Known says that the event is about another table where no record has that value.
 	Known bool
+	// Tags says that the call has changed tags and nothing else.
+	Tags bool
 }
 
 // whole is the hint to list the table in the scope.
@@ -65,7 +67,7 @@ func (f *finder) hints(account string, touched []modules.Touching) []Hint {
 	if t.Reach == modules.PerRegion {
 		at.Scope.Region = f.e.Region
 	}
-	names, others := f.first(touched)
+	names, others, tags := f.first(touched)
 	switch {
 	case len(names) == 0 && (others || touched[0].Touch.Known):
 		return nil
@@ -76,6 +78,7 @@ func (f *finder) hints(account string, touched []modules.Touching) []Hint {
 	for i, n := range names {
 		hints[i] = at
 		hints[i].Column, hints[i].ID, hints[i].Known = n.column, n.value, n.known
+		hints[i].Tags = tags
 	}
 	return hints
 }
@@ -92,15 +95,16 @@ type finder struct {
 	left int
 }
 
-// first returns what the first of a table's touches finds that finds anything.
-func (f *finder) first(touches []modules.Touching) (names []name, others bool) {
+// first returns what the first of a table's touches finds that finds anything, and whether
+// those are of tags.
+func (f *finder) first(touches []modules.Touching) (names []name, others, tags bool) {
 	for _, t := range touches {
 		found, elsewhere := f.names(t)
 		if others = others || elsewhere; len(found) > 0 {
-			return found, others
+			return found, others, t.Touch.Tags
 		}
 	}
-	return nil, others
+	return nil, others, false
 }
 
 // names returns what the event names of a table's objects, and whether it names others

@@ -29,13 +29,13 @@ func Records(r io.Reader, each func(*Event) error, skipped func(error)) error {
 	in := &bounded{r: io.LimitReader(file, maxFile), left: MaxMessage}
 	dec := json.NewDecoder(in)
 	if err := enter(dec); err != nil {
-		return fmt.Errorf("the file: %w", err)
+		return fmt.Errorf("the file: %w", malformed(err))
 	}
 	for dec.More() {
 		in.left = 2 * MaxMessage // the decoder reads ahead
 		var raw json.RawMessage
 		if err := dec.Decode(&raw); err != nil {
-			return fmt.Errorf("the file: %w", err)
+			return fmt.Errorf("the file: %w", malformed(err))
 		}
 		e, err := fromFile(raw)
 		if err == nil {
@@ -49,8 +49,10 @@ func Records(r io.Reader, each func(*Event) error, skipped func(error)) error {
 			skipped(err)
 		}
 	}
-	_, err := dec.Token() // the end of the list
-	return err
+	if _, err := dec.Token(); err != nil { // the end of the list
+		return fmt.Errorf("the file: %w", malformed(err))
+	}
+	return nil
 }
 
 // fromFile reads a record of a file.

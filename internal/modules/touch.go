@@ -29,6 +29,8 @@ type Touch struct {
 	Prefix string
 	// After is what stands before the value: "/" of "/hostedzone/Z0123" leaves Z0123.
 	After string
+	// Tags says that the call changes tags and nothing else.
+	Tags bool
 	// Known says that a name which no record has is of another table: nobody lists this
 	// one for it.
 	Known bool

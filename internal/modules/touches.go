@@ -39,6 +39,9 @@ func (c Calls) Beginning(prefix string) Calls { c.touch.Prefix = prefix; return 
 // After says what stands before it; see [Touch.After].
 func (c Calls) After(separator string) Calls { c.touch.After = separator; return c }
 
+// Tags says that they change tags and nothing else.
+func (c Calls) Tags() Calls { c.touch.Tags = true; return c }
+
 // Touches returns the touches by calls of a service: "ec2.amazonaws.com".
 func Touches(source string, calls ...Calls) []Touch {
 	var touches []Touch

@@ -14,12 +14,12 @@ import (
 
 // Hints implements [store.Store]. An event of a call of the engine's own tells nothing new,
 // and neither does one from before the last complete listing of its place, but for what
-// that may have seen late.
+// that may have seen late. (CloudTrail's times are whole seconds, and by another clock.)
 func (d *Database) Hints(ctx context.Context, account string) ([]store.Hint, error) {
 	rows, err := d.Pool.Query(ctx, `
-		SELECT h.id, h.table_name, h.account, h.region, coalesce(h.column_name, ''), coalesce(h.value, ''), h.existing, h.tries,
+		SELECT h.id, h.table_name, h.account, h.region, coalesce(h.column_name, ''), coalesce(h.value, ''), h.existing, h.of_tags, h.tries,
 		       EXISTS (SELECT FROM iasql_internal.own_request r WHERE r.id = e.request_id)
-		       OR coalesce(l.listed = l.tried AND e.at < l.listed - make_interval(secs => `+window+`), false)
+		       OR coalesce(l.listed = l.tried AND e.at < l.listed - make_interval(secs => `+window+`) - interval '5 seconds', false)
 		FROM iasql_internal.hint h JOIN iasql_internal.cloud_event e ON e.account = h.account AND e.id = h.event
 		LEFT JOIN iasql_internal.listing l ON l.account = h.account AND l.table_name = h.table_name AND l.region = h.region
 		WHERE h.account = $1 AND (h.due <= clock_timestamp() OR h.due > clock_timestamp() + interval '1 hour') -- the clock was put back
@@ -29,7 +29,7 @@ func (d *Database) Hints(ctx context.Context, account string) ([]store.Hint, err
 	}
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (store.Hint, error) {
 		var h store.Hint
-		return h, row.Scan(&h.ID, &h.Table, &h.Scope.Account, &h.Scope.Region, &h.Column, &h.Value, &h.Existing, &h.Tries, &h.Known)
+		return h, row.Scan(&h.ID, &h.Table, &h.Scope.Account, &h.Scope.Region, &h.Column, &h.Value, &h.Existing, &h.Tags, &h.Tries, &h.Known)
 	})
 }
 

@@ -35,7 +35,7 @@ func (db *database) hintsDue() []store.Hint {
 	for _, row := range rows[:min(len(rows), store.MaxHints)] {
 		h := row.Hint
 		if l := db.listings[listingKey{h.Table, h.Scope}]; l != nil {
-			h.Known = l.complete && l.listed == l.tried && row.at < l.listed-window
+			h.Known = l.complete && l.listed == l.tried && row.at < l.listed-window-5*time.Second
 		}
 		list = append(list, h)
 	}

@@ -318,6 +318,13 @@ func TestRegressions(t *testing.T) {
 				{Do: Adopt, At: 25, A: 1, B: 46, C: 31, D: 48},
 			}},
 		}},
+		"an event tells of a deletion while a listing fails": {Seed: 538877, MaxDeletes: 100, Ratio: 0.4, Rows: 3, Events: true, Actions: []Action{
+			{Do: Cycle, Seed: 11824369504490383899},
+			{Do: Cycle, Seed: 11181391242515871688, Faults: 0.3, Inject: []Action{
+				{Do: CloudRemove, At: 7, A: 2, B: 22, C: 39, D: 42},
+				{Do: Wake, At: 7},
+			}},
+		}},
 		"a creation made again after somebody has adopted what it made": {Seed: 50372625, MaxDeletes: 100, Ratio: 1, Rows: 4, Actions: []Action{
 			{Do: Cycle, Seed: 1092802513240453555},
 			{Do: Insert, Slot: 1, A: 3, B: 22, C: 54, D: 22},

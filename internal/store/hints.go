@@ -34,6 +34,8 @@ type Hint struct {
 	Column, Value string
 	// Existing: where no record has the value it is one of another table.
 	Existing bool
+	// Tags: nothing but tags was changed.
+	Tags bool
 	// Tries is how often it was looked into before.
 	Tries int
 	// Known: there is nothing to look for. The change was the engine's own, or everything

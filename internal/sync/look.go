@@ -22,7 +22,8 @@ import (
 //
 // Reads may be late as well. Where one shows no change, the hint is looked into once more.
 
-// burst is how many objects of a table in a scope are worth a listing.
+// burst is how many objects of a table in a scope are worth a listing, if they are half of
+// what there is.
 const burst = 50
 
 // After how long a hint is looked into again: once, if it shows no effect yet; and up to
@@ -143,7 +144,7 @@ func (l *looking) table(ctx context.Context, t *modules.Table) error {
 				whole = true
 			}
 		}
-		if whole || len(some) > burst {
+		if whole || len(some) > burst && l.c.cadence.known[at].Objects <= 2*len(some) {
 			l.list(at, looks)
 			continue
 		}

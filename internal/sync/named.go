@@ -24,7 +24,7 @@ func (l *looking) objects(ctx context.Context, t *modules.Table, looks []*hint) 
 	if err != nil {
 		return err
 	}
-	if err := l.c.observe(ctx, subjects); err != nil {
+	if err := l.observe(ctx, subjects, of); err != nil {
 		return err
 	}
 	if err := l.parents(ctx, t, subjects); err != nil {
@@ -51,6 +51,24 @@ func (l *looking) objects(ctx context.Context, t *modules.Table, looks []*hint) 
 	l.c.preempt.touch(pulls)
 	_, err = l.c.pull(ctx, pulls)
 	return err
+}
+
+// observe reads subjects. Of records whose tags alone have changed no more has to be read,
+// where nothing else tells what is left alone.
+func (l *looking) observe(ctx context.Context, subjects []*decide.Subject, of map[*decide.Subject][]*hint) error {
+	var whole, tags []*decide.Subject
+	for _, s := range subjects {
+		more := func(look *hint) bool { return !look.Tags }
+		if s.Record == nil || len(l.c.settings.Letting.Rules) > 0 || slices.ContainsFunc(of[s], more) {
+			whole = append(whole, s)
+		} else {
+			tags = append(tags, s)
+		}
+	}
+	if err := l.c.observe(modules.WithTags(ctx), tags); err != nil {
+		return err
+	}
+	return l.c.observe(ctx, whole)
 }
 
 // subjects returns what hints name of a table: records, and objects that have none. What
@@ -144,7 +162,11 @@ func (l *looking) withRecords(ctx context.Context, t *modules.Table, ids []int64
 	var subjects []*decide.Subject
 	for _, s := range loaded {
 		switch {
-		case s.Change != nil || s.State != nil:
+		case s.Change != nil || s.State != nil && s.Due():
+		case s.State != nil: // which the snapshot looks at when its time has come
+			for _, look := range byID[s.RecordID] {
+				again(look, lookUntilEnd)
+			}
 		case l.c.held(s) || l.c.doubts.about(s.Ref()):
 			for _, look := range byID[s.RecordID] {
 				again(look, time.Minute)

@@ -3,6 +3,7 @@ package watch
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -102,13 +103,19 @@ type accounts struct {
 	clients *aws.Clients
 	lock    sync.Mutex
 	asked   time.Time
+	looked  time.Time // when it was last looked whether there are others
+	list    []string
 	names   map[string]string // by digits
 	known   map[string]string // digits by name
 }
 
 // askAgain is how often the accounts are asked for their digits; of a source's own, which
-// may have got other credentials, too.
-const askAgain = 10 * time.Minute
+// may have got other credentials, too. lookForMore is how often it is looked whether there
+// are others by now, where events of an unknown one come.
+const (
+	askAgain    = 10 * time.Minute
+	lookForMore = 5 * time.Second
+)
 
 // named returns what the database calls the account of an event; "" if the event is none of
 // the source's.
@@ -125,6 +132,18 @@ func (a *accounts) named(ctx context.Context, d database, s *source, digits stri
 	}
 	if !s.AllAccounts {
 		return "", nil
+	}
+	if a.names[digits] == "" && time.Since(a.looked) > lookForMore {
+		a.looked = time.Now()
+		list, err := d.accounts(ctx)
+		if err != nil {
+			return "", err
+		}
+		if !slices.Equal(list, a.list) {
+			if err := a.ask(ctx, d, s); err != nil {
+				return "", err
+			}
+		}
 	}
 	return a.names[digits], nil
 }
@@ -150,6 +169,6 @@ func (a *accounts) ask(ctx context.Context, d database, s *source) error {
 			names[digits] = name
 		}
 	}
-	a.names, a.known, a.asked = names, known, time.Now()
+	a.names, a.known, a.list, a.asked = names, known, list, time.Now()
 	return nil
 }

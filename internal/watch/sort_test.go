@@ -23,7 +23,7 @@ func newTestSorter(t *testing.T, s source) *sorter {
 	}
 	s.Account = "main"
 	w := &Watch{Registry: registry}
-	w.accounts.asked = time.Now()
+	w.accounts.asked, w.accounts.looked = time.Now(), time.Now()
 	w.accounts.known = map[string]string{"main": "111122223333", "other": "444455556666"}
 	w.accounts.names = map[string]string{"111122223333": "main", "444455556666": "other"}
 	return newSorter(w, s)

@@ -46,25 +46,37 @@ COMMENT ON FUNCTION iasql_internal.notify_drift(text, bigint[]) IS 'Sends an eve
 
 -- What the newest event says that names an object by one of these values and that is from between two times: who it was,
 -- and who else. (CloudTrail's times are whole seconds, and by another clock.) An event that has explained a change of the
--- record explains no second one.
+-- record explains no second one. Where none names it, those count that name no object of the table, of the region that
+-- is the value of the column ''; the newest, as there may be many.
 CREATE OR REPLACE FUNCTION iasql_internal.suspect(account text, "table" text, record bigint, columns text[], named text[], since timestamptz, until timestamptz)
 RETURNS TABLE (actor text, actor_session text, source_address text, user_agent text, event_id text, event_time timestamptz, also text[])
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
 BEGIN ATOMIC
-    WITH told AS (
-        SELECT DISTINCT e.id, e.at, e.actor, e.actor_session, e.source_address, e.user_agent
+    WITH hints AS (
+        SELECT h.account, h.event, true AS exact
         FROM unnest(columns, named) n (col, val)
         JOIN iasql_internal.hint h ON h.table_name = suspect."table" AND h.value = n.val AND h.column_name = n.col AND h.account = suspect.account
+        UNION ALL
+        SELECT h.account, h.event, false
+        FROM unnest(columns, named) n (col, val) CROSS JOIN LATERAL (
+            SELECT * FROM iasql_internal.hint h
+            WHERE h.table_name = suspect."table" AND h.account = suspect.account AND h.region = n.val AND h.column_name IS NULL
+            ORDER BY h.id DESC LIMIT 100
+        ) h
+        WHERE n.col = ''
+    ), told AS (
+        SELECT DISTINCT h.exact, e.id, e.at, e.actor, e.actor_session, e.source_address, e.user_agent
+        FROM hints h
         JOIN iasql_internal.cloud_event e ON e.account = h.account AND e.id = h.event
         WHERE e.at BETWEEN suspect.since - interval '5 seconds' AND suspect.until + interval '5 seconds' AND e.actor IS NOT NULL
           AND NOT EXISTS (SELECT FROM iasql_internal.own_request r WHERE r.id = e.request_id)
           AND NOT EXISTS (SELECT FROM public.iasql_audit_log l
                           WHERE l.record_id = suspect.record AND l.table_name = suspect."table" AND l.event_id = e.id)
     ), newest AS (
-        SELECT * FROM told t ORDER BY t.at DESC, t.id LIMIT 1
+        SELECT * FROM told t ORDER BY t.exact DESC, t.at DESC, t.id LIMIT 1
     )
     SELECT n.actor, n.actor_session, n.source_address, n.user_agent, n.id, n.at,
-           (SELECT array_agg(o.actor ORDER BY o.actor) FROM (SELECT DISTINCT t.actor FROM told t WHERE t.actor <> n.actor LIMIT 20) o)
+           (SELECT array_agg(o.actor ORDER BY o.actor) FROM (SELECT DISTINCT t.actor FROM told t WHERE t.actor <> n.actor AND t.exact = n.exact LIMIT 20) o)
     FROM newest n;
 END;
 COMMENT ON FUNCTION iasql_internal.suspect(text, text, bigint, text[], text[], timestamptz, timestamptz) IS 'Who has changed an object between two times, as events say; no row if none does.';
@@ -88,7 +100,7 @@ BEGIN
         FROM public.iasql_audit_log l
         WHERE l.id > after AND l.xid = pg_current_xact_id() AND l.table_name = attribute."table" AND l.origin = 'engine'
     ), known AS MATERIALIZED (
-        SELECT g.*, o.columns, o.named,
+        SELECT g.*, o.columns, o.named, o.region,
                greatest(t.tried, (SELECT max(p.ts) FROM public.iasql_audit_log p
                                   WHERE p.record_id = g.record_id AND p.table_name = attribute."table" AND p.id < g.id AND p.origin = 'engine')) AS since
         FROM logged g JOIN objects o USING (ref)
@@ -97,7 +109,8 @@ BEGIN
         UPDATE public.iasql_audit_log l
         SET since = k.since, actor = w.actor, actor_session = w.actor_session, source_address = w.source_address, user_agent = w.user_agent,
             event_id = w.event_id, event_time = w.event_time, also = w.also
-        FROM known k LEFT JOIN LATERAL iasql_internal.suspect(attribute.account, attribute."table", k.record_id, k.columns, k.named, k.since, k.ts) w ON true
+        FROM known k LEFT JOIN LATERAL iasql_internal.suspect(attribute.account, attribute."table", k.record_id,
+            CASE WHEN k.wanted THEN array_append(k.columns, '') ELSE k.columns END, CASE WHEN k.wanted THEN array_append(k.named, k.region) ELSE k.named END, k.since, k.ts) w ON true
         WHERE l.id = k.id
         RETURNING l.id, k.wanted OR l.actor IS NOT NULL AS drift
     )

@@ -53,8 +53,8 @@ var awsAutoScaling = Module{
 			Delete: run(`autoscaling delete-auto-scaling-group --auto-scaling-group-name $id`),
 			Change: []Change{
 				groupSetting("max_size", `4`, "MaxSize", `--max-size 5`, `5`),
-				groupSetting("desired_capacity", `1`, "DesiredCapacity", `--desired-capacity 0`, `0`),
-				groupSetting("min_size", `1`, "MinSize", `--min-size 0 --desired-capacity 0`, `0`),
+				groupSetting("min_size", `1`, "MinSize", `--min-size 0`, `0`),
+				groupSetting("desired_capacity", `1`, "DesiredCapacity", `--desired-capacity 0`, `0`), // min_size at least, in AWS
 				groupSetting("launch_template_id", `(SELECT id FROM launch_template WHERE launch_template_name = 'two')`, "LaunchTemplate.LaunchTemplateName", `--launch-template LaunchTemplateName=three`,
 					`(SELECT id FROM launch_template WHERE launch_template_name = 'three')`),
 				groupSetting("launch_template_version", `'1'`, "LaunchTemplate.Version", `--launch-template LaunchTemplateName=three,Version=1`, `'1'`),

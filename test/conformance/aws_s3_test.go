@@ -79,6 +79,7 @@ var awsS3 = Module{
 				"bucket_name replaced": "aws: an object stays in its bucket, another is uploaded",
 				"key replaced":         "aws: an object's key is not changed, another is uploaded",
 				told:                   "aws: uploads and deletions are data events, of which rules and trails send none unless they are told to",
+				seen:                   "aws: uploads and deletions are data events, of which rules and trails send none unless they are told to",
 			},
 		},
 	},

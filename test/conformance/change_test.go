@@ -99,7 +99,7 @@ func (s *suite) read(table *Table, o *thing) func(*suite, Change) string {
 // Change by the CLI and see by SQL.
 
 func (s *suite) changeByCLI(sub *suite) {
-	sub.heard.reset()
+	defer sub.listens()()
 	sub.each(createBySQL, func(table *Table) {
 		o := sub.thing(table, "sql")
 		said := map[string]bool{} // one command may change several columns
@@ -110,6 +110,7 @@ func (s *suite) changeByCLI(sub *suite) {
 			}
 		}
 	})
+	sub.sees(createBySQL, "UPDATE")
 	sub.sync()
 }
 
@@ -129,6 +130,7 @@ func (s *suite) changedByCLI(sub *suite, table *Table) {
 	sub.untouched(table, " by the CLI")
 	if slices.ContainsFunc(table.Change, func(c Change) bool { return len(c.CLI) > 0 && table.Skip[c.Column+" by the CLI"] == "" }) {
 		sub.hinted(table)
+		sub.seen(table)
 	}
 	for _, c := range table.Change {
 		sub.t.Run(c.Column, func(t *testing.T) {

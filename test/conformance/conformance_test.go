@@ -41,6 +41,7 @@ func TestMain(m *testing.M) {
 // left to do.
 func TestConformance(t *testing.T) {
 	t.Parallel()
+	t.Cleanup(func() { summarize(t) })
 	for _, m := range described {
 		t.Run(m.Name, func(t *testing.T) {
 			t.Parallel()
@@ -136,6 +137,7 @@ func newSuite(t *testing.T, m Module, alike bool) *suite {
 	// No cycle but those that are asked for.
 	s.admin(`UPDATE iasql_settings SET value = '1 hour' WHERE name = 'sync_interval'`)
 	s.tables = s.describedBySQL(m.Name)
+	s.watched(w.AWS)
 	return s
 }
 

@@ -69,8 +69,9 @@ func (s *suite) insert(table *Table, o *thing, columns string) {
 // Create by the CLI and see by SQL.
 
 func (s *suite) createByCLI(sub *suite) {
-	sub.heard.reset()
+	defer sub.listens()()
 	sub.each(createByCLI, func(table *Table) { sub.create(table, sub.thing(table, "cli")) })
+	sub.sees(createByCLI, "INSERT")
 	sub.sync()
 }
 
@@ -81,6 +82,7 @@ func (s *suite) createdByCLI(sub *suite, table *Table) {
 	}
 	o := sub.thing(table, "cli")
 	sub.hinted(table)
+	sub.seen(table)
 	sub.there(table, o, o.id)
 	sub.loaded(table, o)
 }

@@ -44,12 +44,13 @@ func (s *suite) deletedBySQL(sub *suite, table *Table) {
 // Delete by the CLI and see by SQL.
 
 func (s *suite) deleteByCLI(sub *suite) {
-	sub.heard.reset()
+	defer sub.listens()()
 	sub.eachReversed(deleteByCLI, func(table *Table) {
 		if table.Skip[createBySQL] == "" {
 			sub.delete(table, sub.thing(table, "sql"))
 		}
 	})
+	sub.sees(deleteByCLI, "DELETE")
 	sub.sync()
 }
 
@@ -60,6 +61,7 @@ func (s *suite) deletedByCLI(sub *suite, table *Table) {
 		return
 	}
 	sub.hinted(table)
+	sub.seen(table)
 	sub.gone(table, sub.thing(table, "sql"))
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"iasql/internal/aws"
 	"iasql/internal/events"
@@ -23,6 +24,13 @@ type heard struct {
 	lock  sync.Mutex
 	hints []events.Hint
 	calls []string
+
+	// What is sent to a queue that the engine reads (seen_test.go).
+	send   func(id, event string)
+	sent   map[string]time.Time // by the event's id
+	mark   string               // the newest row of the audit log before the step
+	unseen map[string][]string  // what was not seen, by table
+	on     bool                 // events are sent
 }
 
 var registered = sync.OnceValues(func() (*modules.Registry, error) {
@@ -36,17 +44,24 @@ func listenIn(t *testing.T, account testaws.Account) (testaws.Account, *heard) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &heard{}
+	h := &heard{sent: map[string]time.Time{}}
 	h.trail = &likeness.Trail{Lose: 1, Each: func(event []byte) {
 		e, err := events.Parse(event)
-		h.lock.Lock()
-		defer h.lock.Unlock()
 		if err != nil {
 			t.Errorf("%v: %s", err, event)
 			return
 		}
+		h.lock.Lock()
 		h.calls = append(h.calls, e.Source+" "+e.Name)
 		h.hints = append(h.hints, events.Hints(registry, "default", e)...)
+		send := h.send
+		if !h.on {
+			send = nil
+		}
+		h.lock.Unlock()
+		if send != nil {
+			send(e.ID, string(event))
+		}
 	}}
 	l := likeness.Start(t, account.Endpoint)
 	l.Record(h.trail)
@@ -54,11 +69,22 @@ func listenIn(t *testing.T, account testaws.Account) (testaws.Account, *heard) {
 	return account, h
 }
 
-func (h *heard) reset() {
+// listens forgets what was heard so far, and has what the step's calls tell sent to the
+// queue that the engine reads. It returns what ends that.
+func (s *suite) listens() (end func()) {
+	s.t.Helper()
+	h := s.heard
 	h.trail.Wait()
+	h.mark = s.admin(`SELECT coalesce(max(id), 0) FROM iasql_audit_log`)
 	h.lock.Lock()
 	defer h.lock.Unlock()
-	h.hints, h.calls = nil, nil
+	h.hints, h.calls, h.on = nil, nil, true
+	return func() {
+		h.trail.Wait()
+		h.lock.Lock()
+		defer h.lock.Unlock()
+		h.on = false
+	}
 }
 
 // hinted checks that the events of the step's calls have the engine look at the table.

@@ -11,6 +11,10 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"iasql/internal/test/faultproxy"
 	"iasql/internal/test/harness"
@@ -158,6 +162,45 @@ func answers(p *prometheus, dashboard string) {
 	}
 }
 
+// watchEvents has the engine read a queue, of a region of its own, through which an event has
+// come.
+func watchEvents(w *harness.World) {
+	w.Helper()
+	const region = "us-west-2"
+	client := sqs.NewFromConfig(w.AWS.Config(region))
+	queue, err := client.CreateQueue(w.Context(), &sqs.CreateQueueInput{QueueName: awssdk.String("watch")})
+	if err != nil {
+		w.Fatal(err)
+	}
+	event := fmt.Sprintf(`{"detail-type": "AWS API Call via CloudTrail", "account": "%[1]s", "region": "us-east-1", "detail": {
+		"eventID": "0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0", "eventTime": "%[2]s", "eventType": "AwsApiCall", "eventCategory": "Management", "eventSource": "sqs.amazonaws.com",
+		"eventName": "UntagQueue", "awsRegion": "us-east-1", "recipientAccountId": "%[1]s", "readOnly": false}}`, w.AWS.ID, time.Now().UTC().Format(time.RFC3339))
+	if _, err := client.SendMessage(w.Context(), &sqs.SendMessageInput{QueueUrl: queue.QueueUrl, MessageBody: &event}); err != nil {
+		w.Fatal(err)
+	}
+	w.PSQL(fmt.Sprintf(`INSERT INTO aws_event_source (queue) VALUES ('arn:aws:sqs:%s:%s:watch')`, region, w.AWS.ID))
+	w.Eventually(patience, "the watch is relied on", func() bool { return w.PSQL(`SELECT state FROM iasql_event_sources`) == "ok" })
+}
+
+// testDrift checks that the console shows the source of events, and who has changed what.
+func testDrift(w *harness.World, base string) {
+	w.Helper()
+	v := newVisitor(w.T, base)
+	v.signIn(w.UserURL)
+	if page := v.get("/"); !strings.Contains(page, "Events of the cloud") || !strings.Contains(page, "Last event") {
+		w.Errorf("the overview has no source of events: %s", page)
+	}
+	w.CLI("sqs", "create-queue", "--queue-name", "drifted")
+	w.PSQL(`SELECT iasql_sync_now('queue')`)
+	w.Admin(`UPDATE iasql_audit_log SET actor = 'arn:aws:sts::123456789012:assumed-role/Admin/ana@example.com', actor_session = 'ana@example.com', source_address = '192.0.2.10', user_agent = '<b>console</b>'
+		WHERE table_name = 'queue' AND change_type = 'INSERT' AND origin = 'engine' AND change -> 'change' ->> 'name' = 'drifted'`)
+	if page := v.get("/activity?show=drift"); !strings.Contains(page, "ana@example.com") || !strings.Contains(page, "from 192.0.2.10, with &lt;b&gt;console&lt;/b&gt;") {
+		w.Errorf("the drift does not say who it was: %s", page)
+	}
+	w.PSQL(`DELETE FROM queue WHERE name = 'drifted'`)
+	w.Settled()
+}
+
 // testPrometheus has a real Prometheus scrape the engine, and real faults fire the
 // alerts.
 func testPrometheus(t *testing.T, world *harness.World, engine *harness.Process, cloud *faultproxy.Proxy, base string) {
@@ -188,6 +231,12 @@ func testPrometheus(t *testing.T, world *harness.World, engine *harness.Process,
 	w.PSQL(`DELETE FROM subnet WHERE cidr_block = '172.30.2.0/24'`)
 	w.PSQL(`CALL iasql_begin()`)
 	w.Admin(`UPDATE iasql_internal.batch SET opened_at = opened_at - interval '2 hours' WHERE closed_at IS NULL`)
+	watchEvents(w)
+	p.knows("iasql_event_source_ok == 1")
+	testDrift(w, base)
+	if p.firing("IasqlWatchSilent") {
+		t.Error("an alert fires of a watch that is well")
+	}
 	// The cloud throttles what is about queues, so that their listing gets old.
 	cloud.Set(func(c faultproxy.Call) faultproxy.Fault {
 		if c.Service == "sqs" {
@@ -208,6 +257,8 @@ func testPrometheus(t *testing.T, world *harness.World, engine *harness.Process,
 	})
 	_, _ = w.TryPSQL(w.UserURL, `SELECT iasql_sync_now('queue')`)
 	p.fires("IasqlListingDenied")
+	p.fires("IasqlWatchSilent") // its queue is denied as well
+	w.PSQL(`DELETE FROM aws_event_source`)
 	cloud.Set(func(faultproxy.Call) faultproxy.Fault { return faultproxy.Fault{} })
 	w.Admin(`ALTER TABLE iasql_internal.listing RENAME TO lost`) // a table of the engine's is missing
 	w.Eventually(patience, "alert IasqlCyclesFail fires", func() bool {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -13,7 +12,6 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
-	"golang.org/x/sync/errgroup"
 
 	"iasql/internal/test/faultproxy"
 	"iasql/internal/test/harness"
@@ -40,82 +38,6 @@ func (w *world) read() {
 	w.Eventually(20*time.Second, "the queue is read", func() bool {
 		return w.Admin(`SELECT count(*) FROM iasql_internal.event_source WHERE answered IS NOT NULL AND error IS NULL`) == "1"
 	})
-}
-
-// Changes that come at a rate of a thousand a minute are in the table two seconds after
-// their events are there, half of them, and nearly all after five; each with its author.
-func TestThousandAMinute(t *testing.T) {
-	t.Parallel()
-	w := start(t, "aws_vpc", "aws_security_group")
-	w.PSQL(`UPDATE iasql_settings SET value = '1 day' WHERE name = 'sync_interval'`)
-	client := ec2.NewFromConfig(w.AWS.Config("us-east-1"))
-	vpc := w.PSQL(`SELECT vpc_id FROM vpc`)
-	const groups = 120
-	ids := make([]string, groups)
-	g, ctx := errgroup.WithContext(w.Context())
-	g.SetLimit(8)
-	for i := range ids {
-		g.Go(func() error {
-			out, err := client.CreateSecurityGroup(ctx, &ec2.CreateSecurityGroupInput{GroupName: awssdk.String(fmt.Sprint("g", i)), Description: awssdk.String("g"), VpcId: &vpc})
-			if err == nil {
-				ids[i] = *out.GroupId
-			}
-			return err
-		})
-	}
-	if err := g.Wait(); err != nil {
-		t.Fatal(err)
-	}
-	w.PSQL(`SELECT iasql_sync_now()`)
-	w.read()
-	queue := sqs.NewFromConfig(w.AWS.Config("us-east-1"))
-	sent := map[string]time.Time{}
-	var lock sync.Mutex
-	g, ctx = errgroup.WithContext(w.Context())
-	g.SetLimit(8)
-	every := time.NewTicker(time.Minute / 1000)
-	defer every.Stop()
-	begun := time.Now()
-	for i, id := range ids {
-		<-every.C
-		g.Go(func() error {
-			_, err := client.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{id}, Tags: []ec2types.Tag{{Key: awssdk.String("n"), Value: awssdk.String(fmt.Sprint(i))}}})
-			if err != nil {
-				return err
-			}
-			body := w.event("ec2.amazonaws.com", "CreateTags", fmt.Sprintf(`{"resourcesSet": {"items": [{"resourceId": %q}]}, "tagSet": {"items": [{"key": "n"}]}}`, id), `{"_return": true}`)
-			_, err = queue.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: &w.queue, MessageBody: &body})
-			lock.Lock()
-			sent[id] = time.Now()
-			lock.Unlock()
-			return err
-		})
-	}
-	if err := g.Wait(); err != nil {
-		t.Fatal(err)
-	}
-	took := time.Since(begun)
-	w.Eventually(20*time.Second, "all changes are in the table", func() bool {
-		return w.PSQL(`SELECT count(*) FROM security_group WHERE tags ? 'n'`) == fmt.Sprint(groups)
-	})
-	var waits []time.Duration
-	for line := range strings.Lines(w.PSQL(`SELECT g.group_id, extract(epoch FROM l.ts) FROM security_group g JOIN iasql_audit_log l ON l.record_id = g.id AND l.table_name = 'security_group' AND l.change_type = 'UPDATE' AND l.actor_session = 'ana@example.com'`)) {
-		id, at, _ := strings.Cut(strings.TrimSpace(line), "|")
-		var seconds float64
-		if _, err := fmt.Sscan(at, &seconds); err != nil {
-			t.Fatal(err)
-		}
-		waits = append(waits, time.UnixMicro(int64(seconds*1e6)).Sub(sent[id]))
-	}
-	if len(waits) != groups {
-		t.Fatalf("%d of %d changes have an author", len(waits), groups)
-	}
-	slices.Sort(waits)
-	p50, p99 := waits[groups/2], waits[groups*99/100]
-	t.Logf("%d changes in %s: half after %s, nearly all after %s, the last after %s", groups, took.Round(time.Millisecond), p50, p99, waits[groups-1])
-	if p50 > 2*time.Second || p99 > 5*time.Second {
-		t.Errorf("half of the changes take %s, and nearly all %s", p50, p99)
-	}
 }
 
 // A queue full of hostile messages does no harm: nothing is changed, little is called, and

@@ -12,6 +12,7 @@ import (
 	ebtypes "github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
 	"golang.org/x/sync/errgroup"
 
+	"iasql/internal/test/faultproxy"
 	"iasql/internal/test/harness"
 	"iasql/internal/test/likeness"
 )
@@ -23,7 +24,8 @@ func recorded(t *testing.T, trail *likeness.Trail, modules ...string) *world {
 	w := &world{World: harness.NewWorld(t)}
 	l := likeness.Start(t, w.AWS.Endpoint)
 	l.Record(trail)
-	w.AWS.Endpoint, w.Endpoint = l.URL, l.URL
+	w.Proxy = faultproxy.Start(t, l.URL)
+	w.AWS.Endpoint, w.Endpoint = l.URL, w.Proxy.URL
 	w.makeQueue()
 	client := eventbridge.NewFromConfig(w.AWS.Config("us-east-1"))
 	if _, err := client.PutRule(t.Context(), &eventbridge.PutRuleInput{Name: awssdk.String("watch"), EventPattern: awssdk.String(`{"detail-type": ["AWS API Call via CloudTrail"]}`)}); err != nil {

@@ -2,6 +2,7 @@ package watch
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"regexp"
@@ -13,6 +14,7 @@ import (
 
 	"iasql/internal/test/harness"
 	"iasql/internal/test/likeness"
+	"iasql/internal/test/testaws"
 )
 
 // likened is a world before the likeness of AWS, which records calls and sends their events
@@ -102,6 +104,25 @@ func TestRecipe(t *testing.T) {
 	}
 }
 
+// otherAccount has what happens in another account of the organization come to the queue.
+func otherAccount(w *harness.World) {
+	w.Helper()
+	web := testaws.NewAccount(w.T)
+	web.Endpoint = w.AWS.Endpoint
+	w.PSQL(fmt.Sprintf(`INSERT INTO aws_account (name, access_key_id, secret_access_key) VALUES ('web', '%s', '%s')`, web.AccessKeyID, web.SecretAccessKey))
+	w.Eventually(30*time.Second, "the account's regions are known", func() bool {
+		return w.PSQL(`SELECT count(*) > 1 FROM aws_regions WHERE account = 'web'`) == "t"
+	})
+	w.PSQL(`UPDATE aws_regions SET is_enabled = region IN ('us-east-1', 'eu-west-1') WHERE account = 'web'`)
+	w.PSQL(`SELECT iasql_sync_now()`)
+	recipe(w, "watch.md", "member")
+	web.CLI(w.T, "ec2", "create-vpc", "--cidr-block", "10.78.0.0/16", "--region", "eu-west-1")
+	w.Eventually(30*time.Second, "the other account's VPC is in the table, with its author", func() bool {
+		return w.PSQL(`SELECT count(*) FROM vpc v JOIN iasql_audit_log l ON l.record_id = v.id AND l.table_name = 'vpc' AND l.change_type = 'INSERT'
+			WHERE v.account = 'web' AND v.region = 'eu-west-1' AND v.cidr_block = '10.78.0.0/16' AND l.actor LIKE 'arn:aws:%:`+web.ID+`:%'`) == "1"
+	})
+}
+
 // The recipes for all regions and for an organization: what happens in another region comes
 // to the queue as well.
 func TestRecipesBeyond(t *testing.T) {
@@ -122,6 +143,7 @@ func TestRecipesBeyond(t *testing.T) {
 	for _, why := range trail.Failures() {
 		t.Error(why)
 	}
+	otherAccount(w)
 	if got := w.PSQL(`SELECT all_accounts, region IS NULL FROM aws_event_source`); got != "t|t" {
 		t.Errorf("the source is %s", got)
 	}

@@ -20,14 +20,14 @@ func TestTrail(t *testing.T) {
 	w := &world{World: harness.Start(t, []string{"us-east-1"}, "aws_vpc")}
 	w.PSQL(`UPDATE iasql_settings SET value = '1 day' WHERE name = 'sync_interval'`)
 	client := s3.NewFromConfig(w.AWS.Config("us-east-1"), func(o *s3.Options) { o.UsePathStyle = true })
-	bucket := "trail-" + w.AWS.ID
+	bucket := "our-trails"
 	if _, err := client.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: &bucket}); err != nil {
 		t.Fatal(err)
 	}
 	put := func(name string, content []byte) {
 		t.Helper()
 		now := time.Now().UTC()
-		key := fmt.Sprintf("logs/AWSLogs/%s/CloudTrail/us-east-1/%s%s_CloudTrail_us-east-1_%s_%s.json.gz", w.AWS.ID, now.Format("2006/01/02/"), w.AWS.ID, now.Format("20060102T1504Z"), name)
+		key := fmt.Sprintf("all/AWSLogs/%s/CloudTrail/us-east-1/%s%s_CloudTrail_us-east-1_%s_%s.json.gz", w.AWS.ID, now.Format("2006/01/02/"), w.AWS.ID, now.Format("20060102T1504Z"), name)
 		if _, err := client.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &bucket, Key: &key, Body: bytes.NewReader(content)}); err != nil {
 			t.Fatal(err)
 		}
@@ -53,7 +53,7 @@ func TestTrail(t *testing.T) {
 	}
 	id := w.PSQL(`SELECT vpc_id FROM vpc`)
 	// While a source is there, what is pulled can be attributed afterwards.
-	w.PSQL(fmt.Sprintf(`INSERT INTO aws_event_source (name, bucket, prefix) VALUES ('trail', '%s', 'logs')`, bucket))
+	recipe(w.World, "watch.md", "trail")
 	w.Eventually(20*time.Second, "the trail is read", func() bool {
 		return w.Admin(`SELECT count(*) FROM iasql_internal.event_source WHERE answered IS NOT NULL`) == "1"
 	})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"iasql/internal/test/faultproxy"
 	"iasql/internal/test/harness"
 )
 
@@ -20,6 +21,8 @@ const ana = "arn:aws:sts::%s:assumed-role/Admin/ana@example.com"
 type world struct {
 	*harness.World
 	queue string
+	// Proxy counts the engine's calls, in worlds that have one.
+	Proxy *faultproxy.Proxy
 }
 
 func start(t *testing.T, modules ...string) *world {

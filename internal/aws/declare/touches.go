@@ -30,6 +30,7 @@ func (b *binding) touches(declared []modules.Touch, kind string) []modules.Touch
 					touches[at].At = append(touches[at].At, path)
 				}
 			}
+			touches[at].Tags = touches[at].Tags && t.Tags
 			return
 		}
 		touches = append(touches, t)
@@ -116,7 +117,7 @@ func (b *binding) tagged(kind string) []modules.Touch {
 	if g.kind != "" {
 		var touches []modules.Touch
 		for _, name := range []string{"CreateTags", "DeleteTags"} {
-			touches = append(touches, modules.Touch{Name: name, At: []string{"requestParameters.resourcesSet.resourceId"}, Column: g.owner, Prefix: ec2Prefixes[g.kind]})
+			touches = append(touches, modules.Touch{Name: name, Tags: true, At: []string{"requestParameters.resourcesSet.resourceId"}, Column: g.owner, Prefix: ec2Prefixes[g.kind]})
 		}
 		return touches
 	}
@@ -126,6 +127,7 @@ func (b *binding) tagged(kind string) []modules.Touch {
 			continue
 		}
 		t := b.names(op)
+		t.Tags = true
 		if len(t.At) > 0 && (t.Column == modules.ColumnARN || b.description.Identity()[0] == modules.ColumnARN || strings.HasSuffix(t.Column, "_arn") || strings.HasSuffix(b.description.Identity()[0], "_arn")) {
 			t.Prefix = kind
 		}

@@ -51,7 +51,9 @@ func newQueue(c *aws.Clients) *declare.Resource {
 		Checks: []string{`fifo_queue = (name LIKE '%.fifo')`},
 
 		Touches: modules.Touches("sqs.amazonaws.com",
-			modules.Request("queueUrl", "AddPermission", "RemovePermission").In("url"),
+			// Queues have URLs of several forms, of which who calls takes one.
+			modules.Request("queueUrl", "AddPermission", "RemovePermission", "SetQueueAttributes", "DeleteQueue").After("/"),
+			modules.Request("queueUrl", "TagQueue", "UntagQueue").After("/").Tags(),
 		),
 		List: declare.Pages(sqs.NewListQueuesPaginator, "QueueUrls", declare.With(&sqs.ListQueuesInput{MaxResults: awssdk.Int32(pageSize)}),
 			declare.Convert(func(url string) sqs.GetQueueUrlOutput { return sqs.GetQueueUrlOutput{QueueUrl: &url} })),
