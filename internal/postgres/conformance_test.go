@@ -32,6 +32,7 @@ func TestConformance(t *testing.T) {
 	t.Parallel()
 	f := newConforming(t)
 	storetest.RunUndo(t, f.open)
+	storetest.RunFlood(t, f.open)
 	storetest.Run(t, f.open)
 }
 

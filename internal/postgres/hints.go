@@ -17,24 +17,31 @@ import (
 // that may have seen late. (CloudTrail's times are whole seconds, and by another clock.)
 func (d *Database) Hints(ctx context.Context, account string) ([]store.Hint, error) {
 	rows, err := d.Pool.Query(ctx, `
-		SELECT h.id, h.table_name, h.account, h.region, coalesce(h.column_name, ''), coalesce(h.value, ''), h.existing, h.of_tags, h.tries,
+		WITH due AS (
+			SELECT * FROM iasql_internal.hint h
+			WHERE h.account = $1 AND (h.due <= clock_timestamp() OR h.due > clock_timestamp() + interval '1 hour') -- the clock was put back
+			ORDER BY h.due, h.id LIMIT $3
+		), counted AS (
+			SELECT d.*, count(*) OVER place AS waiting, max(d.id) OVER place AS newest, (row_number() OVER (place ORDER BY d.due, d.id) - 1) / $4 AS turn
+			FROM due d WINDOW place AS (PARTITION BY d.table_name, d.region)
+		)
+		SELECT h.id, h.table_name, h.account, h.region, coalesce(h.column_name, ''), coalesce(h.value, ''), h.existing, h.of_tags, h.tries, h.waiting, h.newest,
 		       EXISTS (SELECT FROM iasql_internal.own_request r WHERE r.id = e.request_id)
 		       OR coalesce(l.listed = l.tried AND e.at < l.listed - make_interval(secs => `+window+`) - interval '5 seconds', false)
-		FROM iasql_internal.hint h JOIN iasql_internal.cloud_event e ON e.account = h.account AND e.id = h.event
+		FROM counted h JOIN iasql_internal.cloud_event e ON e.account = h.account AND e.id = h.event
 		LEFT JOIN iasql_internal.listing l ON l.account = h.account AND l.table_name = h.table_name AND l.region = h.region
-		WHERE h.account = $1 AND (h.due <= clock_timestamp() OR h.due > clock_timestamp() + interval '1 hour') -- the clock was put back
-		ORDER BY h.due, h.id LIMIT $2`, account, store.MaxHints)
+		ORDER BY h.turn, h.due, h.id LIMIT $2`, account, store.MaxHints, store.MaxHintsDue, store.HintsInTurn)
 	if err != nil {
 		return nil, err
 	}
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (store.Hint, error) {
 		var h store.Hint
-		return h, row.Scan(&h.ID, &h.Table, &h.Scope.Account, &h.Scope.Region, &h.Column, &h.Value, &h.Existing, &h.Tags, &h.Tries, &h.Known)
+		return h, row.Scan(&h.ID, &h.Table, &h.Scope.Account, &h.Scope.Region, &h.Column, &h.Value, &h.Existing, &h.Tags, &h.Tries, &h.Due, &h.Newest, &h.Known)
 	})
 }
 
 // Looked implements [store.Store].
-func (d *Database) Looked(ctx context.Context, lease store.Lease, looked []store.Look) error {
+func (d *Database) Looked(ctx context.Context, lease store.Lease, looked []store.Look, listed []store.ListedPlace) error {
 	var ids, hints, records []int64
 	var again []*float64
 	for _, look := range looked {
@@ -58,6 +65,12 @@ func (d *Database) Looked(ctx context.Context, lease store.Lease, looked []store
 		batch.Queue(`
 			UPDATE iasql_internal.hint h SET due = clock_timestamp() + make_interval(secs => v.again), tries = h.tries + 1
 			FROM unnest($1::bigint[], $2::double precision[]) v (id, again) WHERE h.id = v.id`, ids, again)
+		for _, l := range listed {
+			batch.Queue(`
+				UPDATE iasql_internal.hint h SET due = NULL
+				WHERE h.account = $1 AND h.table_name = $2 AND h.region = $3 AND h.id <= $4 AND h.tries = 0 AND h.due <= clock_timestamp()`,
+				lease.Account, l.Table, l.Scope.Region, l.UpTo)
+		}
 		return nil
 	})
 }

@@ -470,8 +470,8 @@ func (r *run) Hints(context.Context, string) ([]store.Hint, error) {
 }
 
 // Looked implements store.Store.
-func (r *run) Looked(_ context.Context, lease store.Lease, looked []store.Look) error {
-	return r.write("Looked", func() error { return r.w.db.looked(lease, looked) })
+func (r *run) Looked(_ context.Context, lease store.Lease, looked []store.Look, listed []store.ListedPlace) error {
+	return r.write("Looked", func() error { return r.w.db.looked(lease, looked, listed) })
 }
 
 // Named implements store.Store.

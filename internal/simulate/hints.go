@@ -31,9 +31,23 @@ func (db *database) tell(h store.Hint, at, due time.Duration) {
 func (db *database) hintsDue() []store.Hint {
 	rows := slices.DeleteFunc(slices.Clone(db.hints), func(h *hintRow) bool { return h.due > db.w.now })
 	slices.SortFunc(rows, func(a, b *hintRow) int { return cmp.Or(cmp.Compare(a.due, b.due), cmp.Compare(a.ID, b.ID)) })
+	rows = rows[:min(len(rows), store.MaxHintsDue)]
+	type place struct {
+		table string
+		scope modules.Scope
+	}
+	counts, newest, turn := map[place]int{}, map[place]int64{}, map[int64]int{}
+	for _, row := range rows {
+		at := place{row.Table, row.Scope}
+		turn[row.ID] = counts[at] / store.HintsInTurn
+		counts[at]++
+		newest[at] = max(newest[at], row.ID)
+	}
+	slices.SortStableFunc(rows, func(a, b *hintRow) int { return cmp.Compare(turn[a.ID], turn[b.ID]) })
 	var list []store.Hint
 	for _, row := range rows[:min(len(rows), store.MaxHints)] {
 		h := row.Hint
+		h.Due, h.Newest = counts[place{h.Table, h.Scope}], newest[place{h.Table, h.Scope}]
 		if l := db.listings[listingKey{h.Table, h.Scope}]; l != nil {
 			h.Known = l.complete && l.listed == l.tried && row.at < l.listed-window-5*time.Second
 		}
@@ -42,7 +56,7 @@ func (db *database) hintsDue() []store.Hint {
 	return list
 }
 
-func (db *database) looked(lease store.Lease, looked []store.Look) error {
+func (db *database) looked(lease store.Lease, looked []store.Look, listed []store.ListedPlace) error {
 	if lease.Fence != db.fence {
 		return store.ErrLeaseLost
 	}
@@ -56,6 +70,11 @@ func (db *database) looked(lease store.Lease, looked []store.Look) error {
 		if look.Again == 0 {
 			db.hints = slices.DeleteFunc(db.hints, func(h *hintRow) bool { return h.ID == look.ID })
 		}
+	}
+	for _, l := range listed {
+		db.hints = slices.DeleteFunc(db.hints, func(h *hintRow) bool {
+			return h.Table == l.Table && h.Scope == l.Scope && h.ID <= l.UpTo && h.Tries == 0 && h.due <= db.w.now
+		})
 	}
 	return nil
 }

@@ -439,8 +439,8 @@ func (s *Store) Hints(_ context.Context, of string) ([]store.Hint, error) {
 }
 
 // Looked implements [store.Store].
-func (s *Store) Looked(_ context.Context, lease store.Lease, looked []store.Look) error {
-	return s.w.db.looked(lease, looked)
+func (s *Store) Looked(_ context.Context, lease store.Lease, looked []store.Look, listed []store.ListedPlace) error {
+	return s.w.db.looked(lease, looked, listed)
 }
 
 // Named implements [store.Store].

@@ -144,7 +144,9 @@ func (l *looking) table(ctx context.Context, t *modules.Table) error {
 				whole = true
 			}
 		}
-		if whole || len(some) > burst && l.c.cadence.known[at].Objects <= 2*len(some) {
+		// Of more than are looked into at once nobody looks into each.
+		flood := len(some) > 0 && looks[0].Due > len(looks)
+		if whole || flood || len(some) > burst && l.c.cadence.known[at].Objects <= 2*len(some) {
 			l.list(at, looks)
 			continue
 		}
@@ -216,6 +218,7 @@ func (l *looking) list(at place, looks []*hint) {
 // endHinted ends the hints that the listing of this cycle was to look into.
 func (c *cycle) endHinted(ctx context.Context) error {
 	var looked []store.Look
+	var listed []store.ListedPlace
 	for at, looks := range c.hinted {
 		ended := slices.ContainsFunc(c.cadence.ended, func(e store.Listing) bool { return e.Table == at.table && e.Scope == at.scope })
 		for _, look := range looks {
@@ -224,11 +227,14 @@ func (c *cycle) endHinted(ctx context.Context) error {
 			}
 			looked = append(looked, look.Look)
 		}
+		if ended && looks[0].Due > len(looks) {
+			listed = append(listed, store.ListedPlace{Table: at.table, Scope: at.scope, UpTo: looks[0].Newest})
+		}
 	}
 	if len(looked) == 0 {
 		return nil
 	}
-	if err := c.Store.Looked(ctx, c.lease, looked); err != nil {
+	if err := c.Store.Looked(ctx, c.lease, looked, listed); err != nil {
 		return fmt.Errorf("note what was looked into: %w", err)
 	}
 	return nil
@@ -267,7 +273,7 @@ func (l *looking) end(ctx context.Context) error {
 	if len(looked) == 0 {
 		return nil
 	}
-	if err := c.Store.Looked(ctx, c.lease, looked); err != nil {
+	if err := c.Store.Looked(ctx, c.lease, looked, nil); err != nil {
 		return fmt.Errorf("note what was looked into: %w", err)
 	}
 	return nil

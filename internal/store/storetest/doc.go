@@ -16,6 +16,7 @@
 //	answer.go  what is compared, and in which form
 //	play.go    plays a script, compares, shrinks
 //	undo.go    one script that hardly ever comes up at random
+//	flood.go   more hints than are looked into at once
 //
 // # Normalizations
 //

@@ -57,9 +57,9 @@ func (p *player) hints(rng *rand.Rand) {
 	}
 }
 
-// spellHint spells a hint without its id.
+// spellHint spells a hint without ids.
 func spellHint(h store.Hint) string {
-	h.ID = 0
+	h.ID, h.Newest = 0, 0
 	return fmt.Sprintf("%+v", h)
 }
 
@@ -105,6 +105,12 @@ func (p *player) looked(rng *rand.Rand) {
 			theirs = append(theirs, store.Look{Hint: s[i], Again: again, Records: mapped})
 		}
 	}
-	p.does("%sLooked %d of %d", what, len(ours), len(m))
-	p.errs(p.m.Looked(p.ctx, l.m, ours), p.s.Looked(p.ctx, l.s, theirs))
+	var ourPlaces, theirPlaces []store.ListedPlace
+	if len(m) > 0 && chance(rng, 0.3) {
+		i := rng.IntN(len(m))
+		ourPlaces = append(ourPlaces, store.ListedPlace{Table: m[i].Table, Scope: m[i].Scope, UpTo: m[i].Newest})
+		theirPlaces = append(theirPlaces, store.ListedPlace{Table: s[i].Table, Scope: s[i].Scope, UpTo: s[i].Newest})
+	}
+	p.does("%sLooked %d of %d, %d listed", what, len(ours), len(m), len(ourPlaces))
+	p.errs(p.m.Looked(p.ctx, l.m, ours, ourPlaces), p.s.Looked(p.ctx, l.s, theirs, theirPlaces))
 }

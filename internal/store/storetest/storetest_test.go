@@ -20,6 +20,7 @@ func TestModel(t *testing.T) {
 	t.Parallel()
 	Run(t, func(testing.TB) Store { return Model() })
 	RunUndo(t, func(testing.TB) Store { return Model() })
+	RunFlood(t, func(testing.TB) Store { return Model() })
 }
 
 // flawed is a store with a defect: each of the methods that it has takes the place
