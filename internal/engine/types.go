@@ -165,8 +165,11 @@ func (e *Engine) findTypes(ctx context.Context, scope modules.Scope, patterns []
 // meant says where to look for what somebody has misspelt.
 func (e *Engine) meant(ctx context.Context, scope modules.Scope, pattern string) string {
 	const search = "SELECT * FROM iasql_types('mail') shows which names have a word in them."
+	if strings.ContainsAny(pattern, "*?%") {
+		return search
+	}
 	all, err := e.types.Find(ctx, scope, "*")
-	if err != nil || strings.ContainsAny(pattern, "*?%") {
+	if err != nil {
 		return search
 	}
 	nearest, far := "", len(pattern)/3

@@ -11,10 +11,13 @@ type installed struct {
 	imported map[string]bool
 }
 
+// installedTables reads the names of the installed synchronized tables, in order.
+const installedTables = `SELECT name FROM iasql_internal.managed_table WHERE NOT settings ORDER BY name COLLATE "C"`
+
 // queueInstalled queues the read of which tables there are.
 func queueInstalled(batch *pgx.Batch, account string, into *versioned[installed]) {
 	batch.Queue(`SELECT iasql_internal.tables_version()`).QueryRow(func(row pgx.Row) error { return row.Scan(&into.version) })
-	batch.Queue(`SELECT name FROM iasql_internal.managed_table WHERE NOT settings ORDER BY name COLLATE "C"`).Query(func(rows pgx.Rows) (err error) {
+	batch.Queue(installedTables).Query(func(rows pgx.Rows) (err error) {
 		into.content.tables, err = pgx.CollectRows(rows, pgx.RowTo[string])
 		return err
 	})

@@ -36,15 +36,6 @@ type Database struct {
 
 var _ store.Store = (*Database)(nil)
 
-// installed returns the names of the installed synchronized tables.
-func (d *Database) installed(ctx context.Context) ([]string, error) {
-	rows, err := d.Pool.Query(ctx, `SELECT name FROM iasql_internal.managed_table WHERE NOT settings ORDER BY name`)
-	if err != nil {
-		return nil, err
-	}
-	return pgx.CollectRows(rows, pgx.RowTo[string])
-}
-
 // Regions implements [store.Store].
 func (d *Database) Regions(ctx context.Context, provider, account string) ([]string, error) {
 	for _, m := range d.Registry.Modules() {
@@ -422,7 +413,11 @@ func (d *Database) Found(ctx context.Context, t *modules.Table, ids []int64) ([]
 
 // Dependents implements [store.Store].
 func (d *Database) Dependents(ctx context.Context, table string, ids []int64) ([]decide.RecordRef, error) {
-	installed, err := d.installed(ctx)
+	rows, err := d.Pool.Query(ctx, installedTables)
+	if err != nil {
+		return nil, err
+	}
+	installed, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil {
 		return nil, err
 	}
@@ -441,7 +436,7 @@ func (d *Database) Dependents(ctx context.Context, table string, ids []int64) ([
 	if len(parts) == 0 {
 		return nil, nil
 	}
-	rows, err := d.Pool.Query(ctx, strings.Join(parts, " UNION ")+" ORDER BY 1, 2", ids)
+	rows, err = d.Pool.Query(ctx, strings.Join(parts, " UNION ")+" ORDER BY 1, 2", ids)
 	if err != nil {
 		return nil, err
 	}

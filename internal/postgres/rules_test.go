@@ -2,7 +2,6 @@ package postgres_test
 
 import (
 	"strconv"
-	"strings"
 	"testing"
 
 	"iasql/internal/decide"
@@ -18,32 +17,30 @@ func TestRulesVersion(t *testing.T) {
 	version := func() string { return b.query(`SELECT iasql_internal.rules_version()`) }
 	first := version()
 	seen := map[string]string{first: "the beginning"}
-	step := func(again bool, statements ...string) {
+	step := func(again bool, statement string) {
 		t.Helper()
 		before := version()
-		for _, statement := range statements {
-			b.exec(statement)
-		}
+		b.exec(statement)
 		settings, err := b.db.Settings(t.Context(), "main")
 		if err != nil {
 			t.Fatal(err)
 		}
 		now := version()
 		if settings.Version != now {
-			t.Errorf("after %q the settings are of version %s, the rules of %s", statements, settings.Version, now)
+			t.Errorf("after %q the settings are of version %s, the rules of %s", statement, settings.Version, now)
 		}
 		if of, known := seen[now]; known != again {
-			t.Errorf("after %q the version is %s (%s), and was %s", statements, now, of, before)
+			t.Errorf("after %q the version is %s (%s), and was %s", statement, now, of, before)
 		}
-		seen[now] = statements[len(statements)-1]
+		seen[now] = statement
 		if got, want := len(settings.Protection), b.query(`SELECT count(*) FROM iasql_protection`); want != strconv.Itoa(got) {
-			t.Errorf("after %q %d things are protected instead of %s", statements, got, want)
+			t.Errorf("after %q %d things are protected instead of %s", statement, got, want)
 		}
 		if got, want := len(settings.Letting.Rules), b.query(`SELECT count(*) FROM iasql_ignore`); want != strconv.Itoa(got) {
-			t.Errorf("after %q %d rules let things be instead of %s", statements, got, want)
+			t.Errorf("after %q %d rules let things be instead of %s", statement, got, want)
 		}
 		if got, want := settings.AskDrift, b.query(`SELECT value = 'ask' FROM iasql_settings WHERE name = 'drift'`) == "true"; got != want {
-			t.Errorf("after %q drift is asked about: %v", statements, got)
+			t.Errorf("after %q drift is asked about: %v", statement, got)
 		}
 	}
 	step(false, `INSERT INTO iasql_mode (mode) VALUES ('TRACK')`)
@@ -71,56 +68,6 @@ func TestRulesVersion(t *testing.T) {
 	step(true, `DELETE FROM iasql_protection`)
 	if got := version(); got != first {
 		t.Errorf("without rules the version is %s, and was %s", got, first)
-	}
-}
-
-// Settings tell of the tables that are installed and imported now, whoever changed that
-// and by which statement, though they are kept from cycle to cycle.
-func TestTablesVersion(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	version := func() string { return b.query(`SELECT iasql_internal.tables_version()`) }
-	first := version()
-	step := func(statements ...string) {
-		t.Helper()
-		before := version()
-		for _, statement := range statements {
-			b.exec(statement)
-		}
-		settings, err := b.db.Settings(t.Context(), "main")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if version() == before {
-			t.Errorf("after %q the version is the same", statements)
-		}
-		if got, want := strings.Join(settings.Tables, " "), b.query(`SELECT string_agg(name, ' ' ORDER BY name COLLATE "C") FROM iasql_internal.managed_table WHERE NOT settings`); got != want {
-			t.Errorf("after %q the tables are %s instead of %s", statements, got, want)
-		}
-		if got, want := strconv.Itoa(len(settings.Imported)), b.query(`SELECT count(*) FROM iasql_internal.imported WHERE account = 'main'`); got != want {
-			t.Errorf("after %q %s tables are imported instead of %s", statements, got, want)
-		}
-	}
-	step(`INSERT INTO iasql_internal.imported (account, table_name) VALUES ('main', 'box')`)
-	step(`UPDATE iasql_internal.imported SET table_name = (SELECT min(name) FROM iasql_internal.managed_table WHERE name <> 'box' AND NOT settings)`)
-	step(`SET session_replication_role = replica; DELETE FROM iasql_internal.imported; RESET session_replication_role`)
-	if got := version(); got != first {
-		t.Errorf("the version is %s, and was %s", got, first)
-	}
-	step(`UPDATE iasql_internal.managed_table SET settings = true WHERE name = 'box'`)
-	step(`UPDATE iasql_internal.managed_table SET settings = false WHERE name = 'box'`)
-	if got := version(); got != first {
-		t.Errorf("the version is %s, and was %s", got, first)
-	}
-	step(`INSERT INTO iasql_internal.imported (account, table_name) VALUES ('main', 'box'), ('main', (SELECT min(name) FROM iasql_internal.managed_table WHERE name <> 'box' AND NOT settings))`)
-	step(`TRUNCATE iasql_internal.imported`)
-	for range 60 {
-		b.exec(`INSERT INTO iasql_internal.imported (account, table_name) VALUES ('main', 'box')`)
-		b.exec(`DELETE FROM iasql_internal.imported`)
-	}
-	b.exec(`SELECT iasql_internal.prune()`)
-	if got := version() + " of " + b.query(`SELECT count(*) FROM iasql_internal.tables_change`); got != first+" of 1" {
-		t.Errorf("after pruning the version is %s, and was %s", got, first)
 	}
 }
 

@@ -57,8 +57,8 @@ func (l *looking) objects(ctx context.Context, t *modules.Table, looks []*hint) 
 // where nothing else tells what is left alone.
 func (l *looking) observe(ctx context.Context, subjects []*decide.Subject, of map[*decide.Subject][]*hint) error {
 	var whole, tags []*decide.Subject
+	more := func(look *hint) bool { return !look.Tags }
 	for _, s := range subjects {
-		more := func(look *hint) bool { return !look.Tags }
 		if s.Record == nil || len(l.c.settings.Letting.Rules) > 0 || slices.ContainsFunc(of[s], more) {
 			whole = append(whole, s)
 		} else {

@@ -49,11 +49,11 @@ BEGIN
             ('public.iasql_mode', 'rules'), ('public.iasql_protection', 'rules'), ('public.iasql_ignore', 'rules'), ('iasql_internal.forgotten', 'rules'), ('iasql_internal.adopted', 'rules'),
             ('iasql_internal.managed_table', 'tables'), ('iasql_internal.imported', 'tables')) v (of, version)
     LOOP
-        EXECUTE format('CREATE OR REPLACE TRIGGER iasql_rules_insert AFTER INSERT ON %s REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION iasql_internal.note_change(%L)', noted.of, noted.version);
-        EXECUTE format('CREATE OR REPLACE TRIGGER iasql_rules_update AFTER UPDATE ON %s REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION iasql_internal.note_change(%L)', noted.of, noted.version);
-        EXECUTE format('CREATE OR REPLACE TRIGGER iasql_rules_delete AFTER DELETE ON %s REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION iasql_internal.note_change(%L)', noted.of, noted.version);
-        EXECUTE format('CREATE OR REPLACE TRIGGER iasql_rules_truncate BEFORE TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION iasql_internal.note_change(%L)', noted.of, noted.version);
-        EXECUTE format('ALTER TABLE %s ENABLE ALWAYS TRIGGER iasql_rules_insert, ENABLE ALWAYS TRIGGER iasql_rules_update, ENABLE ALWAYS TRIGGER iasql_rules_delete, ENABLE ALWAYS TRIGGER iasql_rules_truncate', noted.of);
+        EXECUTE format('CREATE OR REPLACE TRIGGER iasql_%2$s_insert AFTER INSERT ON %1$s REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION iasql_internal.note_change(%2$L)', noted.of, noted.version);
+        EXECUTE format('CREATE OR REPLACE TRIGGER iasql_%2$s_update AFTER UPDATE ON %1$s REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION iasql_internal.note_change(%2$L)', noted.of, noted.version);
+        EXECUTE format('CREATE OR REPLACE TRIGGER iasql_%2$s_delete AFTER DELETE ON %1$s REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION iasql_internal.note_change(%2$L)', noted.of, noted.version);
+        EXECUTE format('CREATE OR REPLACE TRIGGER iasql_%2$s_truncate BEFORE TRUNCATE ON %1$s FOR EACH STATEMENT EXECUTE FUNCTION iasql_internal.note_change(%2$L)', noted.of, noted.version);
+        EXECUTE format('ALTER TABLE %1$s ENABLE ALWAYS TRIGGER iasql_%2$s_insert, ENABLE ALWAYS TRIGGER iasql_%2$s_update, ENABLE ALWAYS TRIGGER iasql_%2$s_delete, ENABLE ALWAYS TRIGGER iasql_%2$s_truncate', noted.of, noted.version);
     END LOOP;
 END
 $triggers$;
