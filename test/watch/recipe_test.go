@@ -116,6 +116,7 @@ func otherAccount(w *harness.World) {
 	w.PSQL(`UPDATE aws_regions SET is_enabled = region IN ('us-east-1', 'eu-west-1') WHERE account = 'web'`)
 	w.PSQL(`SELECT iasql_sync_now()`)
 	recipe(w, "watch.md", "member")
+	time.Sleep(likeness.RulesTakeEffect)
 	web.CLI(w.T, "ec2", "create-vpc", "--cidr-block", "10.78.0.0/16", "--region", "eu-west-1")
 	w.Eventually(30*time.Second, "the other account's VPC is in the table, with its author", func() bool {
 		return w.PSQL(`SELECT count(*) FROM vpc v JOIN iasql_audit_log l ON l.record_id = v.id AND l.table_name = 'vpc' AND l.change_type = 'INSERT'

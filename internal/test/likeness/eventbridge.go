@@ -213,13 +213,15 @@ type cachedRules struct {
 	rules []busRule
 }
 
-const rulesStay = 500 * time.Millisecond
+// RulesTakeEffect is how long a new rule or target may have no effect ("Allow a short period
+// of time for changes to take effect": EventBridge API Reference, PutRule and PutTargets).
+const RulesTakeEffect = 500 * time.Millisecond
 
 func (c *ruleCache) of(t *Trail, account, region, bus string) ([]busRule, error) {
 	key := account + " " + region + " " + bus
 	c.lock.Lock()
 	defer c.lock.Unlock()
-	if known, ok := c.known[key]; ok && time.Since(known.at) < rulesStay {
+	if known, ok := c.known[key]; ok && time.Since(known.at) < RulesTakeEffect {
 		return known.rules, nil
 	}
 	rules, err := t.lookUp(account, region, bus)
