@@ -157,6 +157,15 @@ END
 $$;
 COMMENT ON FUNCTION iasql_internal.attribute(text, text, bigint, text[], text[], text[], text[]) IS 'Adds to what the transaction has pulled who has changed it in the cloud, as far as events have told.';
 
+-- A row of the audit log has the id of a parent's record where the name has what the cloud calls the parent: that is not
+-- compared.
+CREATE OR REPLACE FUNCTION iasql_internal.has_name("row" jsonb, column_name text, value text, identity text[]) RETURNS boolean
+LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp
+RETURN CASE WHEN column_name <> '*' THEN "row" ->> column_name = value
+       ELSE NOT EXISTS (SELECT FROM jsonb_array_elements_text(value::jsonb) WITH ORDINALITY v (value, place)
+                        WHERE jsonb_typeof("row" -> identity[v.place::integer]) = 'string' AND "row" ->> identity[v.place::integer] <> v.value) END;
+COMMENT ON FUNCTION iasql_internal.has_name(jsonb, text, text, text[]) IS 'Whether an object whose row this is was named by a value of a column, or (*) by those of its identity, a JSON array.';
+
 -- Events that come after the pull. What they name is in the record now, or was in what was inserted or deleted. One
 -- change after the other, as each takes the event that explains it.
 CREATE OR REPLACE FUNCTION iasql_internal.attribute_late(account text, hints bigint[], records bigint[]) RETURNS void
@@ -179,7 +188,7 @@ BEGIN
         CROSS JOIN LATERAL (SELECT iasql_internal.is_drift(l, m.assigned) AS drift) d
         WHERE l.account = attribute_late.account AND l.actor IS NULL AND l.since IS NOT NULL AND l.ts >= (SELECT min(t.at) FROM told t) - interval '5 seconds'
           AND (l.record_id = t.record
-               OR l.change_type IN ('INSERT', 'DELETE') AND coalesce(l.change -> 'change', l.change -> 'original') ->> t.column_name = t.value)
+               OR l.change_type IN ('INSERT', 'DELETE') AND iasql_internal.has_name(coalesce(l.change -> 'change', l.change -> 'original'), t.column_name, t.value, m.identity))
         GROUP BY l.id, m.assigned, d.drift
         ORDER BY d.drift DESC, l.ts, l.id
     LOOP
