@@ -1,12 +1,18 @@
 package postgres_test
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
+	"slices"
+	"strconv"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"iasql/internal/modules"
+	"iasql/internal/store"
 )
 
 // attribution plays what events say and what is pulled of one box, at seconds of a minute
@@ -188,5 +194,48 @@ func TestAttribution(t *testing.T) {
 				t.Errorf("by %s, want %s", fmt.Sprint(got), fmt.Sprint(test.want))
 			}
 		})
+	}
+}
+
+// TestNamedWhole: records are found by all of their identity, and so is who has changed them,
+// also of those that are gone.
+func TestNamedWhole(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.exec(`INSERT INTO public.box (label, open) VALUES ('x', true)`)
+	b.mustCycle(store.Push)
+	b.mustCycle(store.Push)
+	box := b.query(`SELECT box_id FROM public.box`)
+	for _, sheet := range []string{"a", `"b`, "d"} {
+		b.cloud.sheets[box+"/"+sheet] = true
+	}
+	b.mustCycle(store.Full)
+	name := func(values ...string) string {
+		text, _ := sheetTable.IdentityText(func(*modules.Column) modules.Value {
+			value := values[0]
+			values = values[1:]
+			return modules.Text(value)
+		})
+		return text
+	}
+	found, err := b.db.Named(t.Context(), sheetTable, modules.Scope{Account: "main"}, modules.ColumnIdentity, []string{name(box, "a"), name(box, `"b`), name("box-9", "a"), name(box, "c")})
+	var want []store.Named
+	for _, sheet := range []string{"a", `"b`} {
+		id, _ := strconv.ParseInt(b.query(`SELECT id FROM public.sheet WHERE name = $1`, sheet), 10, 64)
+		want = append(want, store.Named{Value: name(box, sheet), Record: id})
+	}
+	slices.SortFunc(want, func(a, b store.Named) int { return cmp.Compare(a.Record, b.Record) })
+	if err != nil || !slices.Equal(found, want) {
+		t.Errorf("got %v, %v, want %v", found, err, want)
+	}
+	for row, has := range map[string]bool{
+		`{"box_id": "box-1", "name": "a"}`: true,
+		`{"box_id": 17, "name": "a"}`:      true, // the id of a record
+		`{"box_id": "box-1", "name": "b"}`: false,
+		`{"box_id": "box-2", "name": "a"}`: false,
+	} {
+		if got := b.query(`SELECT iasql_internal.has_name($1, '*', $2, '{box_id,name}')`, row, name("box-1", "a")); got != fmt.Sprint(has) {
+			t.Errorf("%s: %s", row, got)
+		}
 	}
 }
