@@ -170,9 +170,7 @@ func (c *checker) committed(at decide.RecordRef, a *auditRow) {
 	}
 	switch a.Type {
 	case "DELETE":
-		for i := range a.table.Columns {
-			delete(c.wishes, columnRef{at, a.table.Columns[i].Name})
-		}
+		c.wishNothing(a.table, at)
 		// Of the objects it ever had, its last one: not what it was only to be
 		// renamed to, which may be somebody else's.
 		var own *object
@@ -214,6 +212,14 @@ func (c *checker) committed(at decide.RecordRef, a *auditRow) {
 				c.wanted(o)
 			}
 		}
+	}
+}
+
+// wishNothing forgets what users wanted of a record that is gone. Whoever inserts one
+// under its id says anew what is wanted, and a column that is left out is no word.
+func (c *checker) wishNothing(t *modules.Table, at decide.RecordRef) {
+	for i := range t.Columns {
+		delete(c.wishes, columnRef{at, t.Columns[i].Name})
 	}
 }
 
@@ -411,11 +417,13 @@ func (c *checker) standsFor(at decide.RecordRef, o *object) bool {
 	return !ok || key == o.key
 }
 
-// deleted: the engine deleted a record.
+// deleted: the engine deleted a record. What users wanted of it goes with it: whether
+// it may go with a user's change pending is looked at here.
 func (c *checker) deleted(p store.Pull, old *row) {
 	if c == nil {
 		return
 	}
+	defer c.wishNothing(p.Subject.Table, p.Subject.Ref())
 	t, at, r := p.Subject.Table, p.Subject.Ref(), c.run()
 	tracked := c.track(r, at, "")
 	if c.paused(r, at, "") {
