@@ -62,6 +62,23 @@ func OwnerDeleted(s *Subject, scope modules.Scope, key modules.Row, log Intents,
 	return false
 }
 
+// WholeDeleted reports whether the record was a part of another whose object this engine
+// has deleted a moment ago: its own may have gone along with that.
+func WholeDeleted(s *Subject, log Intents) bool {
+	for i := range s.Table.Columns {
+		ref := s.Table.Columns[i].References
+		if ref == nil || ref.Part == modules.NotPart || ref.ByKey {
+			continue
+		}
+		if id := s.row()[s.Table.Columns[i].Name]; !id.IsNull() {
+			if ofRecord, _ := log.find(RecordRef{ref.Table, id.Int()}, objectRef{}); deletedLast(ofRecord) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // row is what the record holds, or held when it was deleted.
 func (s *Subject) row() modules.Row {
 	switch {

@@ -140,6 +140,9 @@ func decideDeleted(s *Subject, mode modes.Mode) Decision {
 		if s.CreatedLast() && !s.Unnameable && !s.Cascaded { // not visible yet (R13)
 			return Decision{Wait: true, State: StateRemoving, Reason: "created a moment ago, not visible yet"}
 		}
+		if s.Found && !s.deletedLast() && !s.Unnameable && !s.Cascaded { // a later listing would bring it back
+			return Decision{Wait: true, State: StateRemoving, Reason: foundLately}
+		}
 		return Decision{Settle: true, Reason: "is gone"}
 	}
 	if mode.CloudWins() {
@@ -196,6 +199,10 @@ func doubtful() Decision {
 	return Decision{Wait: true, State: StateWaiting, Reason: "its object may be what a creation has made for another record, which is being found out"}
 }
 
+// foundLately is the reason to wait of a record whose object was found in the cloud within
+// the consistency window, and that a read does not show (R13).
+const foundLately = "found in the cloud a moment ago, and not visible now"
+
 // decideAbsent: a record whose object a read has not found. What somebody has named by its
 // id may be what a creation in doubt has made, and not be visible yet: another is not made.
 func decideAbsent(s *Subject, p Policy, mode modes.Mode) Decision {
@@ -223,8 +230,8 @@ func decideGone(s *Subject, p Policy, mode modes.Mode) Decision {
 				Reason: "the cloud has no object with the identity given by the INSERT; delete the row, or insert it without " + s.Table.Identity()[0]}
 		}
 		return createOrRefuse(s, StateCreating, "inserted here")
-	case s.Found && (mode.DatabaseWins() || s.resolution() == "database"):
-		return Decision{Wait: true, State: StateCheckPresentFailed, Reason: "found in the cloud a moment ago, and not visible now"}
+	case s.Found && (mode.DatabaseWins() || s.resolution() == "database" || s.Change != nil && s.Change.Again && !s.bound()):
+		return Decision{Wait: true, State: StateCheckPresentFailed, Reason: foundLately}
 	case mode.DatabaseWins():
 		return createOrRefuse(s, StateCreating, "ENFORCE: gone from the cloud")
 	case s.Change != nil && s.Change.Again && !s.bound():

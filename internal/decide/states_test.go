@@ -85,6 +85,46 @@ func TestDecideFoundLately(t *testing.T) {
 	}
 }
 
+// TestDecideFoundLatelyDeleted: a user has deleted what was found in the cloud a moment ago.
+// That a read does not show it ends nothing, also if a user has inserted it again (R13).
+func TestDecideFoundLatelyDeleted(t *testing.T) {
+	deleted := func() *Subject { return changed(subject(nil, nil, nil), "delete") }
+	again := func() *Subject {
+		s := changed(subject(row(), nil, nil), "")
+		s.Change.Again, s.Change.Base = true, row()
+		return s
+	}
+	for what, c := range map[string]struct {
+		subject func() *Subject
+		want    Decision // once the consistency window has passed
+	}{
+		"deleted":                    {deleted, Decision{Settle: true}},
+		"deleted and inserted again": {again, Decision{Action: Create}},
+	} {
+		s := c.subject()
+		s.Presence = Absent
+		if d := Decide(s, mode(modes.Normal)); d.Action != c.want.Action || d.Settle != c.want.Settle {
+			t.Errorf("%s, after the window: %+v", what, d)
+		}
+		s.Found = true
+		if d := Decide(s, mode(modes.Normal)); d.Action != Nothing || d.Settle || !d.Wait || d.State == "" {
+			t.Errorf("%s, within the window: %+v", what, d)
+		}
+	}
+	for why, gone := range map[string]func(*Subject){
+		"this engine has deleted it":        func(s *Subject) { s.Own = []*Intent{{Kind: OpDelete, Result: ResultOK}} },
+		"it went along with its whole":      func(s *Subject) { s.Cascaded = true },
+		"what its name was made of is gone": func(s *Subject) { s.Unnameable = true },
+	} {
+		s := deleted()
+		s.Presence, s.Found = Absent, true
+		gone(s)
+		if d := Decide(s, mode(modes.Normal)); !d.Settle {
+			t.Errorf("%s: %+v", why, d)
+		}
+	}
+}
+
 // TestNameStillTaken: the answer that the predecessor's name is taken heals, and asks
 // nobody (R17).
 func TestNameStillTaken(t *testing.T) {

@@ -471,52 +471,6 @@ func (c *checker) resolved(at decide.RecordRef, how string) bool {
 	return false
 }
 
-// settled: the engine marked audit rows as dealt with; left are the record's
-// others.
-func (c *checker) settled(t *modules.Table, at decide.RecordRef, now, left []*auditRow) {
-	if c == nil {
-		return
-	}
-	r := c.w.db.rows[t.Name][at.ID]
-	if r == nil {
-		if last := now[len(now)-1]; last.Type == "DELETE" && len(left) == 0 && !c.track(c.run(), at, "") {
-			for o := range c.owned[at] {
-				if o.now() != nil && !o.held(c.recent(), func(r modules.Row) bool { return r == nil }) && !c.claimed(o, at) && !c.isDeposed(o) && c.unwantedBy[o] == at {
-					c.w.violate("R2", "%s %d: a deletion was settled and its object %s exists", t.Name, at.ID, o.key)
-				}
-			}
-		}
-		return
-	}
-	for _, a := range now {
-		for n := range a.change {
-			col := t.Column(n)
-			w, ok := c.wishes[columnRef{at, n}]
-			if c.track(c.run(), at, n) {
-				delete(c.wishes, columnRef{at, n}) // decided against
-			}
-			if !ok || w.value != r.vals[n] && !col.WriteOnly || col.Assigned || col.Local || n == modules.ColumnAccount || c.track(c.run(), at, n) {
-				continue
-			}
-			if col.WriteOnly && w.value.IsNull() || c.overtaken(left, n) || c.conflicted(at, n, w.value) && c.resolved(at, "cloud") {
-				continue
-			}
-			if !c.arrived(at, col, w.value, min(c.recent(), w.at-lag), w.only) {
-				c.w.violate("R2", "%s %d: a user's %s = %q was settled and never reached the cloud", t.Name, at.ID, n, w.value)
-			}
-		}
-	}
-}
-
-func (c *checker) overtaken(left []*auditRow, column string) bool {
-	for _, a := range left {
-		if _, ok := a.change[column]; ok || a.Type == "DELETE" {
-			return true
-		}
-	}
-	return false
-}
-
 func (c *checker) isDeposed(o *object) bool {
 	for _, g := range c.w.db.deposed {
 		if g.table == o.table && g.key == o.key && g.scope == o.scope {

@@ -146,14 +146,16 @@ func (c *cycle) observed(ctx context.Context, scope modules.Scope, subjects []*d
 	return c.foundLately(ctx, t, absent)
 }
 
-// foundLately says of records whose objects were not found which were made for
-// objects that had been, a moment ago. Where the cloud chooses the identity, a
-// creation would make another.
+// foundLately says of records whose objects were not found which had them found a
+// moment ago. Where the cloud chooses the identity, a creation would make another; and
+// a deletion would be taken for done, of what is there.
 func (c *cycle) foundLately(ctx context.Context, t *modules.Table, absent []*decide.Subject) error {
+	var asked []*decide.Subject
 	var ids []int64
 	for _, s := range absent {
-		if s.Record != nil && !s.Deposed && t.AssignedIdentity() {
-			ids = append(ids, s.RecordID)
+		deleted := s.Record == nil && s.Change != nil && !decide.WholeDeleted(s, c.recent)
+		if !s.Deposed && (deleted || s.Record != nil && t.AssignedIdentity()) {
+			asked, ids = append(asked, s), append(ids, s.RecordID)
 		}
 	}
 	if len(ids) == 0 {
@@ -163,7 +165,7 @@ func (c *cycle) foundLately(ctx context.Context, t *modules.Table, absent []*dec
 	if err != nil {
 		return fmt.Errorf("read which records of %s were found lately: %w", t.Name, err)
 	}
-	for _, s := range absent {
+	for _, s := range asked {
 		_, s.Found = slices.BinarySearch(found, s.RecordID)
 	}
 	return nil
