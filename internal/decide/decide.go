@@ -2,6 +2,7 @@ package decide
 
 import (
 	"fmt"
+	"slices"
 
 	"iasql/internal/modes"
 	"iasql/internal/modules"
@@ -60,21 +61,36 @@ func decideFailed(s *Subject) Decision {
 	return d
 }
 
+// What a state says of an object that a read has shown as going.
+const (
+	isGoing    = "the object is being deleted"
+	oldIsGoing = "the old object is being deleted"
+)
+
+// wasGoing reports whether the last read has shown the object as going, as the state says,
+// and the next, which did not find it, may be from before it was there: it was made or
+// found within the consistency window (R13). Its deletion takes time, and is not done
+// because of that (R17).
+func (s *Subject) wasGoing(says string) bool {
+	made := func(i *Intent) bool { return i.Kind == OpCreate }
+	return s.State != nil && s.State.Says(says) && (s.Found || slices.ContainsFunc(s.Own, made))
+}
+
 // decideGoing: a record whose object is being deleted, or was deleted a moment ago
 // by this engine and still shows (R13). Its name is taken until it is proven absent
 // (R17): a successor is not called for before that, and the record is not deleted.
 func decideGoing(s *Subject) Decision {
 	switch {
 	case s.replacing():
-		return Decision{Wait: true, State: StateReplacing, Reason: "the old object is being deleted"}
+		return Decision{Wait: true, State: StateReplacing, Reason: oldIsGoing}
 	case s.inserted():
 		return Decision{Wait: true, State: StateCreating, Reason: "an object of that name is being deleted"}
 	case s.Change != nil, s.State != nil, s.Presence == Present:
-		return Decision{Wait: true, State: StateUpdating, Reason: "the object is being deleted"}
+		return Decision{Wait: true, State: StateUpdating, Reason: isGoing}
 	}
 	// Nothing is asked for: the record goes when the object has gone, and until
 	// then shows what the cloud says of it.
-	d := Decision{Pull: modules.Row{}, Wait: true, Reason: "the object is being deleted"}
+	d := Decision{Pull: modules.Row{}, Wait: true, Reason: isGoing}
 	for i := range s.Table.Columns {
 		c := &s.Table.Columns[i]
 		cloud, known := s.Object[c.Name]
@@ -95,7 +111,7 @@ func decideDeposed(s *Subject, mode modes.Mode) Decision {
 	}
 	switch s.Presence {
 	case Going: // whoever asks for one of that name gets another
-		return Decision{Wait: true, State: StateReplacing, Reason: "the old object is being deleted"}
+		return Decision{Wait: true, State: StateReplacing, Reason: oldIsGoing}
 	case Present:
 		if s.deletedLast() {
 			return Decision{Wait: true, State: StateReplacing, Reason: "deletion under way"}
@@ -107,6 +123,9 @@ func decideDeposed(s *Subject, mode modes.Mode) Decision {
 	case Absent:
 		if s.CreatedLast() { // not visible yet (R13)
 			return Decision{Wait: true, State: StateReplacing, Reason: "created a moment ago, not visible yet"}
+		}
+		if s.wasGoing(oldIsGoing) {
+			return Decision{Wait: true, State: StateReplacing, Reason: oldIsGoing}
 		}
 		return Decision{Settle: true}
 	}
@@ -135,13 +154,16 @@ func decideDeleted(s *Subject, mode modes.Mode) Decision {
 	case Unknown:
 		return Decision{Wait: true, State: StateCheckAbsentFailed, Reason: "the cloud could not be read"}
 	case Going:
-		return Decision{Wait: true, State: StateRemoving, Reason: "the object is being deleted"}
+		return Decision{Wait: true, State: StateRemoving, Reason: isGoing}
 	case Absent:
 		if s.CreatedLast() && !s.Unnameable && !s.Cascaded { // not visible yet (R13)
 			return Decision{Wait: true, State: StateRemoving, Reason: "created a moment ago, not visible yet"}
 		}
 		if s.Found && !s.deletedLast() && !s.Unnameable && !s.Cascaded { // a later listing would bring it back
 			return Decision{Wait: true, State: StateRemoving, Reason: foundLately}
+		}
+		if s.wasGoing(isGoing) && !s.Unnameable && !s.Cascaded {
+			return Decision{Wait: true, State: StateRemoving, Reason: isGoing}
 		}
 		return Decision{Settle: true, Reason: "is gone"}
 	}

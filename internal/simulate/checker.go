@@ -185,7 +185,7 @@ func (c *checker) committed(at decide.RecordRef, a *auditRow) {
 			}
 		}
 		for o := range c.owned[at] {
-			if o.now() != nil && (o == own || o.by == at && !elsewhere) && !c.claimed(o, at) {
+			if o.now() != nil && (o == own || o.by == at && !elsewhere) && !c.claimed(o, at) && !c.goingBefore(at, o) {
 				c.unwanted[o], c.unwantedBy[o] = c.w.now, at
 			}
 		}
@@ -488,7 +488,11 @@ func (c *checker) deposedSettled(g *deposedRow) {
 	if o == nil {
 		return
 	}
-	if !c.claimed(o, decide.RecordRef{}) && !o.held(c.recent(), func(r modules.Row) bool { return r == nil }) {
+	since := c.recent()
+	if g.Says("the old object is being deleted") && o.by.ID != 0 && going(o.now()) {
+		since = c.w.now // see lastUnseen
+	}
+	if !c.claimed(o, decide.RecordRef{}) && !o.held(since, func(r modules.Row) bool { return r == nil }) {
 		c.w.violate("R14", "%s: the replaced object %s was forgotten while it exists", g.table.Name, g.key)
 	}
 	// Somebody made it a moment ago, and a read was from before that: from now on

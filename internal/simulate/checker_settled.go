@@ -49,9 +49,14 @@ func (c *checker) settled(t *modules.Table, at decide.RecordRef, now, left []*au
 // lastUnseen is the instant from which on a read that did not find the object counts as
 // proof that a deletion of the record is done. Reads may be late, and one of them is
 // proof (R5); but none from before the engine found the object itself (R13), unless it
-// has had it deleted since.
+// has had it deleted since. What it knows to be going is not gone before it is (R17),
+// though there was a time, within the window, when it was not there.
 func (c *checker) lastUnseen(at decide.RecordRef, o *object) time.Duration {
 	since := c.recent()
+	st := c.w.db.states[at]
+	if st != nil && st.Says("the object is being deleted") && (st.key == "" || st.key == o.key) && o.by == at && going(o.now()) {
+		return c.w.now
+	}
 	if found, ok := c.w.db.foundAt(at); ok && found > c.w.now-window && found < c.w.now && !going(o.now()) {
 		since = max(since, found)
 	}
@@ -65,4 +70,25 @@ func (c *checker) overtaken(left []*auditRow, column string) bool {
 		}
 	}
 	return false
+}
+
+// goingBefore reports whether the object was going before the oldest of the record's
+// changes that are not settled, which inserts it: the deletion that asked for that has
+// been settled since, and a later one is about what has come of the INSERT. An object
+// whose name it asks for while that is going is none of it.
+func (c *checker) goingBefore(at decide.RecordRef, o *object) bool {
+	pending := c.w.db.pending[at]
+	if len(pending) == 0 || pending[0].Type != "INSERT" || !going(o.now()) {
+		return false
+	}
+	since := o.w.now
+	for i := len(o.hist) - 1; i >= 0; i-- {
+		if v := o.hist[i]; v.at <= o.w.now {
+			if !going(v.row) {
+				break
+			}
+			since = v.at
+		}
+	}
+	return since <= pending[0].at
 }

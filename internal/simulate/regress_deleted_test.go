@@ -32,6 +32,39 @@ func TestRegressionsOfDeletions(t *testing.T) {
 			{Do: Remove, Slot: 1, A: 2, B: 6, C: 40, D: 18},
 			{Do: Cycle, Push: true, Seed: 18435648030606889531, Faults: 0.15, Stale: 0.5},
 		}},
+		"a deletion that takes time, and a late read from before the object was made": {Seed: 91229548, Slow: true, MaxDeletes: 100, Ratio: 1, Actions: []Action{
+			{Do: Insert, A: 62, B: 49, C: 21, D: 35},
+			{Do: Cycle, Seed: 2882185319512087572},
+			{Do: Remove, Slot: 2, A: 30, B: 7, C: 58, D: 34},
+			{Do: Cycle, Push: true, Seed: 9503468616757066228},
+			{Do: Cycle, Seed: 7423166587996157751, Stale: 0.5},
+		}},
+		"the same, inserted again in a batch that is undone": {Seed: 91209280, Slow: true, MaxDeletes: 100, Ratio: 1, Rows: 4, Events: true, Actions: []Action{
+			{Do: Cycle, Seed: 12622080650989145186},
+			{Do: Edit, Slot: 2, A: 2, B: 5, C: 18, D: 55},
+			{Do: Commit, Slot: 2, A: 26, B: 13, C: 23, D: 1},
+			{Do: Cycle, Push: true, Seed: 6649923797647812737, Inject: []Action{
+				{Do: Remove, At: 10, Slot: 2, Open: true, A: 2, B: 53, C: 11, D: 12},
+				{Do: Insert, At: 7, Slot: 2, A: 2, B: 23, C: 51, D: 22},
+				{Do: Commit, At: 30, Slot: 2, A: 2, B: 23, C: 46, D: 1},
+				{Do: CloudEdit, At: 27, Slot: 2, A: 2, B: 15, C: 45, D: 50},
+			}},
+			{Do: BatchBegin, Slot: 2},
+			{Do: Cycle, Seed: 4300156609821656888, Stale: 0.5},
+			{Do: Reinsert, Slot: 2, A: 2, B: 14, C: 42, D: 39},
+			{Do: BatchCommit, Slot: 2, A: 7, Seed: 17840513622088707993},
+			{Do: BatchRollback, Slot: 2, A: 2, Seed: 2005600657941257646},
+		}},
+		"a name asked for and given up while its object is going, whose deletion counts as done": {Seed: 42, Slow: true, MaxDeletes: 100, Ratio: 1, Actions: []Action{
+			{Do: Insert, A: 2, B: 42, C: 9},
+			{Do: Cycle, Push: true, Seed: 294},
+			{Do: Remove, A: 2, C: 3, D: 42},
+			{Do: Cycle, Push: true, Seed: 546, Stale: 0.5},
+			{Do: Wait, For: 100000000000},
+			{Do: Reinsert, A: 2, C: 2, D: 2},
+			{Do: Remove, A: 2, C: 3, D: 4},
+			{Do: Cycle, Push: true, Seed: 714},
+		}},
 	} {
 		replay(t, what, s)
 	}
