@@ -379,7 +379,11 @@ func (c *checker) inserted(p store.Pull, id int64, vals modules.Row) {
 	if at, ok := c.replaced[o]; ok && !o.held(at-o.lag(), func(r modules.Row) bool { return r == nil }) && !c.everTracked(t) && p.Subject.Change == nil {
 		c.w.violate("R14", "%s: %s was replaced and came back as record %d", t.Name, key, id)
 	}
-	if c.claimed(o, ref(t, id)) {
+	// A record that a user has deleted, and TRACK brings back, has its own object again:
+	// another that says so beside its row had lost it to this one before.
+	row := c.w.db.byKey(t, o.scope, key)
+	back := p.Subject.Change != nil && !p.Subject.Change.Insert && (row == nil || row.id == id)
+	if c.claimed(o, ref(t, id)) && !back {
 		c.w.violate("identity", "%s: record %d was inserted for %s, which has a record", t.Name, id, key)
 	}
 	if o.now() != nil && o.by.ID != 0 && o.by != ref(t, id) && !c.track(c.run(), o.by, "") && c.w.db.rows[t.Name][o.by.ID] != nil && c.standsFor(o.by, o) {

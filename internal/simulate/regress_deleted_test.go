@@ -65,6 +65,26 @@ func TestRegressionsOfDeletions(t *testing.T) {
 			{Do: Remove, A: 2, C: 3, D: 4},
 			{Do: Cycle, Push: true, Seed: 714},
 		}},
+		"what names itself, deleted in a batch in vain, which is undone": {Seed: 92231989, MaxDeletes: 1, Ratio: 1, Rows: 5, Events: true, Actions: []Action{
+			{Do: Cycle, Seed: 2139533887217763330},
+			{Do: Insert, A: 1, B: 60, C: 57, D: 63},
+			{Do: BatchBegin},
+			{Do: Cycle, Seed: 7582933662370227393},
+			{Do: Remove, A: 1, B: 63, C: 16, D: 33},
+			{Do: BatchCommit, A: 3, Seed: 7731360031618375645, Faults: 0.15},
+			{Do: BatchRollback, A: 34, Seed: 752326052663711653},
+		}},
+		"what a creation in doubt has made, adopted, and deleted in a batch, which TRACK gives back": {Seed: 92054476, Slow: true, MaxDeletes: 100, Ratio: 1, Events: true, Actions: []Action{
+			{Do: Insert, Slot: 2, A: 3, B: 29, C: 49, D: 51},
+			{Do: Cycle, Push: true, Seed: 12147577444315406713},
+			{Do: BatchBegin, Slot: 1},
+			{Do: Cycle, Seed: 9647440810652322484, Inject: []Action{
+				{Do: Adopt, At: 3, A: 3, B: 7, C: 42, D: 5},
+			}},
+			{Do: BatchBegin, Slot: 2, A: 3, B: 61, C: 54, D: 52, Seed: 3621840639769044076},
+			{Do: Remove, Slot: 2, A: 3, B: 53, C: 42, D: 24},
+			{Do: Rule, Slot: 2, A: 3, B: 26, C: 1, D: 57},
+		}},
 	} {
 		replay(t, what, s)
 	}
