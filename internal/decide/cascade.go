@@ -62,21 +62,31 @@ func OwnerDeleted(s *Subject, scope modules.Scope, key modules.Row, log Intents,
 	return false
 }
 
-// WholeDeleted reports whether the record was a part of another whose object this engine
-// has deleted a moment ago: its own may have gone along with that.
-func WholeDeleted(s *Subject, log Intents) bool {
+// Part is a subject, and a record that its own is or was a part of.
+type Part struct {
+	Subject *Subject
+	Of      RecordRef
+}
+
+// Parts returns what the subject's record is a part of, or was when it was deleted.
+func Parts(s *Subject) (parts []Part) {
 	for i := range s.Table.Columns {
 		ref := s.Table.Columns[i].References
 		if ref == nil || ref.Part == modules.NotPart || ref.ByKey {
 			continue
 		}
 		if id := s.row()[s.Table.Columns[i].Name]; !id.IsNull() {
-			if ofRecord, _ := log.find(RecordRef{ref.Table, id.Int()}, objectRef{}); deletedLast(ofRecord) {
-				return true
-			}
+			parts = append(parts, Part{s, RecordRef{ref.Table, id.Int()}})
 		}
 	}
-	return false
+	return parts
+}
+
+// DeletedLast reports whether the newest thing that these calls did to the existence of a
+// record's object was to delete it.
+func DeletedLast(record RecordRef, log Intents) bool {
+	ofRecord, _ := log.find(record, objectRef{})
+	return deletedLast(ofRecord)
 }
 
 // row is what the record holds, or held when it was deleted.
