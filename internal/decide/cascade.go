@@ -49,7 +49,7 @@ func OwnerDeleted(s *Subject, scope modules.Scope, key modules.Row, log Intents,
 			continue
 		}
 		if names := owner.Identity(); len(names) != 1 || names[0] != col.References.Key {
-			if ofRecord, _ := log.find(RecordRef{owner.Name, s.row()[col.Name].Int()}, objectRef{}); deletedLast(ofRecord) {
+			if DeletedLast(RecordRef{owner.Name, s.row()[col.Name].Int()}, log) {
 				return true
 			}
 			continue

@@ -156,14 +156,8 @@ func decideDeleted(s *Subject, mode modes.Mode) Decision {
 	case Going:
 		return Decision{Wait: true, State: StateRemoving, Reason: isGoing}
 	case Absent:
-		if s.CreatedLast() && !s.Unnameable && !s.Cascaded { // not visible yet (R13)
-			return Decision{Wait: true, State: StateRemoving, Reason: "created a moment ago, not visible yet"}
-		}
-		if s.Found && !s.deletedLast() && !s.Unnameable && !s.Cascaded { // a later listing would bring it back
-			return Decision{Wait: true, State: StateRemoving, Reason: foundLately}
-		}
-		if s.wasGoing(isGoing) && !s.Unnameable && !s.Cascaded {
-			return Decision{Wait: true, State: StateRemoving, Reason: isGoing}
+		if why := s.unproven(); why != "" {
+			return Decision{Wait: true, State: StateRemoving, Reason: why}
 		}
 		return Decision{Settle: true, Reason: "is gone"}
 	}
@@ -187,6 +181,21 @@ func decideDeleted(s *Subject, mode modes.Mode) Decision {
 			Reason: "objects of " + s.Table.Name + " cannot be deleted from here"}
 	}
 	return Decision{Action: Delete, State: StateRemoving, Reason: "deleted here"}
+}
+
+// unproven says why a read that did not find the object of a deleted record does not prove
+// that it is gone, "" if it does.
+func (s *Subject) unproven() string {
+	switch {
+	case s.Unnameable, s.Cascaded:
+	case s.CreatedLast(): // not visible yet (R13)
+		return "created a moment ago, not visible yet"
+	case s.Found && !s.deletedLast(): // a later listing would bring it back
+		return foundLately
+	case s.wasGoing(isGoing):
+		return isGoing
+	}
+	return ""
 }
 
 // decideUnrecorded: an object without a record, and nobody deleted one.
