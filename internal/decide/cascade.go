@@ -49,7 +49,7 @@ func OwnerDeleted(s *Subject, scope modules.Scope, key modules.Row, log Intents,
 			continue
 		}
 		if names := owner.Identity(); len(names) != 1 || names[0] != col.References.Key {
-			if ofRecord, _ := log.find(RecordRef{owner.Name, s.row()[col.Name].Int()}, objectRef{}); deletedLast(ofRecord) {
+			if DeletedLast(RecordRef{owner.Name, s.row()[col.Name].Int()}, log) {
 				return true
 			}
 			continue
@@ -60,6 +60,33 @@ func OwnerDeleted(s *Subject, scope modules.Scope, key modules.Row, log Intents,
 		}
 	}
 	return false
+}
+
+// Part is a subject, and a record that its own is or was a part of.
+type Part struct {
+	Subject *Subject
+	Of      RecordRef
+}
+
+// Parts returns what the subject's record is a part of, or was when it was deleted.
+func Parts(s *Subject) (parts []Part) {
+	for i := range s.Table.Columns {
+		ref := s.Table.Columns[i].References
+		if ref == nil || ref.Part == modules.NotPart || ref.ByKey {
+			continue
+		}
+		if id := s.row()[s.Table.Columns[i].Name]; !id.IsNull() {
+			parts = append(parts, Part{s, RecordRef{ref.Table, id.Int()}})
+		}
+	}
+	return parts
+}
+
+// DeletedLast reports whether the newest thing that these calls did to the existence of a
+// record's object was to delete it.
+func DeletedLast(record RecordRef, log Intents) bool {
+	ofRecord, _ := log.find(record, objectRef{})
+	return deletedLast(ofRecord)
 }
 
 // row is what the record holds, or held when it was deleted.

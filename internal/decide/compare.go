@@ -25,8 +25,8 @@ const (
 func compare(s *Subject, c *modules.Column, m modes.Mode, have, cloud modules.Value, hold bool) (verdict, modules.Value) {
 	base, pending := s.pendingBase(c, have)
 	if s.dangles(c) && !m.CloudWins() {
-		if !s.Follows && s.RefKeys[c.Name] == s.Cloud[c.Name] {
-			return verdictSame, base // deleted since the record was read
+		if !s.Follows && s.sameName(c) {
+			return verdictSame, base // deleted since the record was read, or inserted again
 		}
 		return verdictPush, base // it still names an object that was replaced
 	}

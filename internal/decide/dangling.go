@@ -99,9 +99,17 @@ func (s *Subject) dangles(c *modules.Column) bool {
 }
 
 // sameName reports whether a reference would be pushed as the very name that the
-// object has in it.
+// object has in it. What a record that names itself is called its object says, if its row
+// does not yet.
 func (s *Subject) sameName(c *modules.Column) bool {
-	return c.References != nil && !c.References.ByKey && !s.Cloud[c.Name].IsNull() && s.RefKeys[c.Name] == s.Cloud[c.Name]
+	if c.References == nil || c.References.ByKey || s.Cloud[c.Name].IsNull() {
+		return false
+	}
+	key := s.RefKeys[c.Name]
+	if have := s.Record.Row[c.Name]; key.IsNull() && c.References.Table == s.Table.Name && !have.IsNull() && have.Int() == s.RecordID {
+		key = s.Cloud[c.References.Key]
+	}
+	return key == s.Cloud[c.Name]
 }
 
 // parentless reports whether the object cannot have a record yet, because one

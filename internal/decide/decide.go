@@ -2,6 +2,7 @@ package decide
 
 import (
 	"fmt"
+	"slices"
 
 	"iasql/internal/modes"
 	"iasql/internal/modules"
@@ -60,21 +61,36 @@ func decideFailed(s *Subject) Decision {
 	return d
 }
 
+// What a state says of an object that a read has shown as going.
+const (
+	isGoing    = "the object is being deleted"
+	oldIsGoing = "the old object is being deleted"
+)
+
+// wasGoing reports whether the last read has shown the object as going, as the state says,
+// and the next, which did not find it, may be from before it was there: it was made or
+// found within the consistency window (R13). Its deletion takes time, and is not done
+// because of that (R17).
+func (s *Subject) wasGoing(says string) bool {
+	made := func(i *Intent) bool { return i.Kind == OpCreate }
+	return s.State != nil && s.State.Says(says) && (s.Found || slices.ContainsFunc(s.Own, made))
+}
+
 // decideGoing: a record whose object is being deleted, or was deleted a moment ago
 // by this engine and still shows (R13). Its name is taken until it is proven absent
 // (R17): a successor is not called for before that, and the record is not deleted.
 func decideGoing(s *Subject) Decision {
 	switch {
 	case s.replacing():
-		return Decision{Wait: true, State: StateReplacing, Reason: "the old object is being deleted"}
+		return Decision{Wait: true, State: StateReplacing, Reason: oldIsGoing}
 	case s.inserted():
 		return Decision{Wait: true, State: StateCreating, Reason: "an object of that name is being deleted"}
 	case s.Change != nil, s.State != nil, s.Presence == Present:
-		return Decision{Wait: true, State: StateUpdating, Reason: "the object is being deleted"}
+		return Decision{Wait: true, State: StateUpdating, Reason: isGoing}
 	}
 	// Nothing is asked for: the record goes when the object has gone, and until
 	// then shows what the cloud says of it.
-	d := Decision{Pull: modules.Row{}, Wait: true, Reason: "the object is being deleted"}
+	d := Decision{Pull: modules.Row{}, Wait: true, Reason: isGoing}
 	for i := range s.Table.Columns {
 		c := &s.Table.Columns[i]
 		cloud, known := s.Object[c.Name]
@@ -95,7 +111,7 @@ func decideDeposed(s *Subject, mode modes.Mode) Decision {
 	}
 	switch s.Presence {
 	case Going: // whoever asks for one of that name gets another
-		return Decision{Wait: true, State: StateReplacing, Reason: "the old object is being deleted"}
+		return Decision{Wait: true, State: StateReplacing, Reason: oldIsGoing}
 	case Present:
 		if s.deletedLast() {
 			return Decision{Wait: true, State: StateReplacing, Reason: "deletion under way"}
@@ -107,6 +123,9 @@ func decideDeposed(s *Subject, mode modes.Mode) Decision {
 	case Absent:
 		if s.CreatedLast() { // not visible yet (R13)
 			return Decision{Wait: true, State: StateReplacing, Reason: "created a moment ago, not visible yet"}
+		}
+		if s.wasGoing(oldIsGoing) {
+			return Decision{Wait: true, State: StateReplacing, Reason: oldIsGoing}
 		}
 		return Decision{Settle: true}
 	}
@@ -135,10 +154,10 @@ func decideDeleted(s *Subject, mode modes.Mode) Decision {
 	case Unknown:
 		return Decision{Wait: true, State: StateCheckAbsentFailed, Reason: "the cloud could not be read"}
 	case Going:
-		return Decision{Wait: true, State: StateRemoving, Reason: "the object is being deleted"}
+		return Decision{Wait: true, State: StateRemoving, Reason: isGoing}
 	case Absent:
-		if s.CreatedLast() && !s.Unnameable && !s.Cascaded { // not visible yet (R13)
-			return Decision{Wait: true, State: StateRemoving, Reason: "created a moment ago, not visible yet"}
+		if why := s.unproven(); why != "" {
+			return Decision{Wait: true, State: StateRemoving, Reason: why}
 		}
 		return Decision{Settle: true, Reason: "is gone"}
 	}
@@ -162,6 +181,21 @@ func decideDeleted(s *Subject, mode modes.Mode) Decision {
 			Reason: "objects of " + s.Table.Name + " cannot be deleted from here"}
 	}
 	return Decision{Action: Delete, State: StateRemoving, Reason: "deleted here"}
+}
+
+// unproven says why a read that did not find the object of a deleted record does not prove
+// that it is gone, "" if it does.
+func (s *Subject) unproven() string {
+	switch {
+	case s.Unnameable, s.Cascaded:
+	case s.CreatedLast(): // not visible yet (R13)
+		return "created a moment ago, not visible yet"
+	case s.Found && !s.deletedLast(): // a later listing would bring it back
+		return foundLately
+	case s.wasGoing(isGoing):
+		return isGoing
+	}
+	return ""
 }
 
 // decideUnrecorded: an object without a record, and nobody deleted one.
@@ -196,6 +230,10 @@ func doubtful() Decision {
 	return Decision{Wait: true, State: StateWaiting, Reason: "its object may be what a creation has made for another record, which is being found out"}
 }
 
+// foundLately is the reason to wait of a record whose object was found in the cloud within
+// the consistency window, and that a read does not show (R13).
+const foundLately = "found in the cloud a moment ago, and not visible now"
+
 // decideAbsent: a record whose object a read has not found. What somebody has named by its
 // id may be what a creation in doubt has made, and not be visible yet: another is not made.
 func decideAbsent(s *Subject, p Policy, mode modes.Mode) Decision {
@@ -223,8 +261,8 @@ func decideGone(s *Subject, p Policy, mode modes.Mode) Decision {
 				Reason: "the cloud has no object with the identity given by the INSERT; delete the row, or insert it without " + s.Table.Identity()[0]}
 		}
 		return createOrRefuse(s, StateCreating, "inserted here")
-	case s.Found && (mode.DatabaseWins() || s.resolution() == "database"):
-		return Decision{Wait: true, State: StateCheckPresentFailed, Reason: "found in the cloud a moment ago, and not visible now"}
+	case s.Found && (mode.DatabaseWins() || s.resolution() == "database" || s.Change != nil && s.Change.Again && !s.bound()):
+		return Decision{Wait: true, State: StateCheckPresentFailed, Reason: foundLately}
 	case mode.DatabaseWins():
 		return createOrRefuse(s, StateCreating, "ENFORCE: gone from the cloud")
 	case s.Change != nil && s.Change.Again && !s.bound():

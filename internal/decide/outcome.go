@@ -192,7 +192,7 @@ func (s *Subject) Waiting(d Decision, jitter Jitter) *State {
 	if !d.Review {
 		st.Backoff = jitter.backoff(st.Attempts, s.Fault)
 	}
-	if s.Presence == Going || s.Forming {
+	if s.Presence == Going || s.Forming || d.Reason == isGoing || d.Reason == oldIsGoing {
 		st.Backoff = min(st.Backoff, goingBackoff)
 	}
 	return s.Remember(st)

@@ -85,6 +85,88 @@ func TestDecideFoundLately(t *testing.T) {
 	}
 }
 
+// TestDecideFoundLatelyDeleted: a user has deleted what was found in the cloud a moment ago.
+// That a read does not show it ends nothing, also if a user has inserted it again (R13).
+func TestDecideFoundLatelyDeleted(t *testing.T) {
+	deleted := func() *Subject { return changed(subject(nil, nil, nil), "delete") }
+	again := func() *Subject {
+		s := changed(subject(row(), nil, nil), "")
+		s.Change.Again, s.Change.Base = true, row()
+		return s
+	}
+	for what, c := range map[string]struct {
+		subject func() *Subject
+		want    Decision // once the consistency window has passed
+	}{
+		"deleted":                    {deleted, Decision{Settle: true}},
+		"deleted and inserted again": {again, Decision{Action: Create}},
+	} {
+		s := c.subject()
+		s.Presence = Absent
+		if d := Decide(s, mode(modes.Normal)); d.Action != c.want.Action || d.Settle != c.want.Settle {
+			t.Errorf("%s, after the window: %+v", what, d)
+		}
+		s.Found = true
+		if d := Decide(s, mode(modes.Normal)); d.Action != Nothing || d.Settle || !d.Wait || d.State == "" {
+			t.Errorf("%s, within the window: %+v", what, d)
+		}
+	}
+	for why, gone := range map[string]func(*Subject){
+		"this engine has deleted it":        func(s *Subject) { s.Own = []*Intent{{Kind: OpDelete, Result: ResultOK}} },
+		"it went along with its whole":      func(s *Subject) { s.Cascaded = true },
+		"what its name was made of is gone": func(s *Subject) { s.Unnameable = true },
+	} {
+		s := deleted()
+		s.Presence, s.Found = Absent, true
+		gone(s)
+		if d := Decide(s, mode(modes.Normal)); !d.Settle {
+			t.Errorf("%s: %+v", why, d)
+		}
+	}
+}
+
+// TestDecideWasGoing: what a read has shown as going is not gone because the next, which may
+// be from before it was made or found, does not find it (R17).
+func TestDecideWasGoing(t *testing.T) {
+	deleted := func() *Subject { return changed(subject(nil, row(), nil), "delete") }
+	deposed := func() *Subject {
+		s := subject(nil, row(), nil)
+		s.Deposed, s.State = true, &State{Name: StateReplacing, Due: true, Binding: Binding{Identity: row()}}
+		return s
+	}
+	created, removed := &Intent{IDs: []int64{1}, Kind: OpCreate, Result: ResultOK}, &Intent{IDs: []int64{2}, Kind: OpDelete, Result: ResultOK}
+	for what, c := range map[string]struct {
+		subject func() *Subject
+		own     []*Intent
+		found   bool
+		waits   bool
+	}{
+		"deleted, made a moment ago":      {deleted, []*Intent{created, removed}, false, true},
+		"deleted, found a moment ago":     {deleted, []*Intent{removed}, true, true},
+		"deleted, there for long":         {deleted, []*Intent{removed}, false, false},
+		"replaced, made a moment ago":     {deposed, []*Intent{created, removed}, false, true},
+		"replaced, there for long":        {deposed, []*Intent{removed}, false, false},
+		"deleted, nothing of it is known": {deleted, nil, false, false},
+	} {
+		s := c.subject()
+		s.Presence, s.Own, s.Found = Going, c.own, c.found
+		d := Decide(s, mode(modes.Normal))
+		s.Presence, s.Object, s.Cloud = Absent, nil, nil
+		if fresh := Decide(s, mode(modes.Normal)); !fresh.Settle {
+			t.Errorf("%s, of which no read has shown that it is going: %+v", what, fresh)
+		}
+		s.State = s.Waiting(d, func() float64 { return 1 })
+		s.State.Due = true
+		d = Decide(s, mode(modes.Normal))
+		if d.Settle == c.waits || d.Wait != c.waits || d.Action != Nothing {
+			t.Errorf("%s: %+v", what, d)
+		}
+		if c.waits && s.Waiting(d, func() float64 { return 1 }).Backoff > goingBackoff {
+			t.Errorf("%s: it is looked at too late", what)
+		}
+	}
+}
+
 // TestNameStillTaken: the answer that the predecessor's name is taken heals, and asks
 // nobody (R17).
 func TestNameStillTaken(t *testing.T) {

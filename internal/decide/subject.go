@@ -95,8 +95,9 @@ type Observation struct {
 	Forming bool
 	// Failure says why the cloud could not make the object, or "".
 	Failure string
-	// Found: the record was made for an object that was found in the cloud within the
-	// consistency window. That a read does not find it proves nothing (R13).
+	// Found: within the consistency window the record was made for an object that was
+	// found in the cloud, or its INSERT was settled, whose object had been read then. That
+	// a read does not find it proves nothing (R13).
 	Found bool
 	// Unnameable: the identity names a record that is gone, so that there is no
 	// name by which the object could be read.

@@ -407,7 +407,7 @@ func (r *real) Pass(ctx context.Context, d time.Duration) error {
 		UPDATE iasql_internal.listing SET tried = tried - interval '? seconds', changed = changed - interval '? seconds', listed = listed - interval '? seconds';
 		UPDATE iasql_internal.hint SET due = due - interval '? seconds';
 		UPDATE iasql_internal.cloud_event SET at = at - interval '? seconds';
-		UPDATE public.iasql_audit_log SET ts = ts - interval '? seconds';
+		UPDATE public.iasql_audit_log SET ts = ts - interval '? seconds', settled_at = settled_at - interval '? seconds';
 		UPDATE iasql_internal.garbage SET next_attempt_at = next_attempt_at - interval '? seconds';
 		UPDATE public.iasql_operations SET started = started - interval '? seconds', ended = ended - interval '? seconds';
 		UPDATE iasql_internal.lease SET elapsed = elapsed + ?`, "?", seconds))

@@ -402,8 +402,8 @@ func (d *Database) scanDeposed(rows pgx.Rows) (subjects []*decide.Subject, err e
 func (d *Database) Found(ctx context.Context, t *modules.Table, ids []int64) ([]int64, error) {
 	rows, err := d.Pool.Query(ctx, `
 		SELECT DISTINCT record_id FROM public.iasql_audit_log
-		WHERE record_id = ANY ($2) AND table_name = $1 AND change_type = 'INSERT' AND origin = 'engine'
-		  AND ts > clock_timestamp() - make_interval(secs => `+window+`)
+		WHERE record_id = ANY ($2) AND table_name = $1 AND change_type = 'INSERT' AND settled
+		  AND settled_at > clock_timestamp() - make_interval(secs => `+window+`)
 		ORDER BY 1`, t.Name, ids)
 	if err != nil {
 		return nil, err

@@ -170,9 +170,7 @@ func (c *checker) committed(at decide.RecordRef, a *auditRow) {
 	}
 	switch a.Type {
 	case "DELETE":
-		for i := range a.table.Columns {
-			delete(c.wishes, columnRef{at, a.table.Columns[i].Name})
-		}
+		c.wishNothing(a.table, at)
 		// Of the objects it ever had, its last one: not what it was only to be
 		// renamed to, which may be somebody else's.
 		var own *object
@@ -187,7 +185,7 @@ func (c *checker) committed(at decide.RecordRef, a *auditRow) {
 			}
 		}
 		for o := range c.owned[at] {
-			if o.now() != nil && (o == own || o.by == at && !elsewhere) && !c.claimed(o, at) {
+			if o.now() != nil && (o == own || o.by == at && !elsewhere) && !c.claimed(o, at) && !c.goingBefore(at, o) {
 				c.unwanted[o], c.unwantedBy[o] = c.w.now, at
 			}
 		}
@@ -214,6 +212,14 @@ func (c *checker) committed(at decide.RecordRef, a *auditRow) {
 				c.wanted(o)
 			}
 		}
+	}
+}
+
+// wishNothing forgets what users wanted of a record that is gone. Whoever inserts one
+// under its id says anew what is wanted, and a column that is left out is no word.
+func (c *checker) wishNothing(t *modules.Table, at decide.RecordRef) {
+	for i := range t.Columns {
+		delete(c.wishes, columnRef{at, t.Columns[i].Name})
 	}
 }
 
@@ -373,7 +379,11 @@ func (c *checker) inserted(p store.Pull, id int64, vals modules.Row) {
 	if at, ok := c.replaced[o]; ok && !o.held(at-o.lag(), func(r modules.Row) bool { return r == nil }) && !c.everTracked(t) && p.Subject.Change == nil {
 		c.w.violate("R14", "%s: %s was replaced and came back as record %d", t.Name, key, id)
 	}
-	if c.claimed(o, ref(t, id)) {
+	// A record that a user has deleted, and TRACK brings back, has its own object again:
+	// another that says so beside its row had lost it to this one before.
+	row := c.w.db.byKey(t, o.scope, key)
+	back := p.Subject.Change != nil && !p.Subject.Change.Insert && (row == nil || row.id == id)
+	if c.claimed(o, ref(t, id)) && !back {
 		c.w.violate("identity", "%s: record %d was inserted for %s, which has a record", t.Name, id, key)
 	}
 	if o.now() != nil && o.by.ID != 0 && o.by != ref(t, id) && !c.track(c.run(), o.by, "") && c.w.db.rows[t.Name][o.by.ID] != nil && c.standsFor(o.by, o) {
@@ -411,11 +421,13 @@ func (c *checker) standsFor(at decide.RecordRef, o *object) bool {
 	return !ok || key == o.key
 }
 
-// deleted: the engine deleted a record.
+// deleted: the engine deleted a record. What users wanted of it goes with it: whether
+// it may go with a user's change pending is looked at here.
 func (c *checker) deleted(p store.Pull, old *row) {
 	if c == nil {
 		return
 	}
+	defer c.wishNothing(p.Subject.Table, p.Subject.Ref())
 	t, at, r := p.Subject.Table, p.Subject.Ref(), c.run()
 	tracked := c.track(r, at, "")
 	if c.paused(r, at, "") {
@@ -463,52 +475,6 @@ func (c *checker) resolved(at decide.RecordRef, how string) bool {
 	return false
 }
 
-// settled: the engine marked audit rows as dealt with; left are the record's
-// others.
-func (c *checker) settled(t *modules.Table, at decide.RecordRef, now, left []*auditRow) {
-	if c == nil {
-		return
-	}
-	r := c.w.db.rows[t.Name][at.ID]
-	if r == nil {
-		if last := now[len(now)-1]; last.Type == "DELETE" && len(left) == 0 && !c.track(c.run(), at, "") {
-			for o := range c.owned[at] {
-				if o.now() != nil && !o.held(c.recent(), func(r modules.Row) bool { return r == nil }) && !c.claimed(o, at) && !c.isDeposed(o) && c.unwantedBy[o] == at {
-					c.w.violate("R2", "%s %d: a deletion was settled and its object %s exists", t.Name, at.ID, o.key)
-				}
-			}
-		}
-		return
-	}
-	for _, a := range now {
-		for n := range a.change {
-			col := t.Column(n)
-			w, ok := c.wishes[columnRef{at, n}]
-			if c.track(c.run(), at, n) {
-				delete(c.wishes, columnRef{at, n}) // decided against
-			}
-			if !ok || w.value != r.vals[n] && !col.WriteOnly || col.Assigned || col.Local || n == modules.ColumnAccount || c.track(c.run(), at, n) {
-				continue
-			}
-			if col.WriteOnly && w.value.IsNull() || c.overtaken(left, n) || c.conflicted(at, n, w.value) && c.resolved(at, "cloud") {
-				continue
-			}
-			if !c.arrived(at, col, w.value, min(c.recent(), w.at-lag), w.only) {
-				c.w.violate("R2", "%s %d: a user's %s = %q was settled and never reached the cloud", t.Name, at.ID, n, w.value)
-			}
-		}
-	}
-}
-
-func (c *checker) overtaken(left []*auditRow, column string) bool {
-	for _, a := range left {
-		if _, ok := a.change[column]; ok || a.Type == "DELETE" {
-			return true
-		}
-	}
-	return false
-}
-
 func (c *checker) isDeposed(o *object) bool {
 	for _, g := range c.w.db.deposed {
 		if g.table == o.table && g.key == o.key && g.scope == o.scope {
@@ -526,7 +492,11 @@ func (c *checker) deposedSettled(g *deposedRow) {
 	if o == nil {
 		return
 	}
-	if !c.claimed(o, decide.RecordRef{}) && !o.held(c.recent(), func(r modules.Row) bool { return r == nil }) {
+	since := c.recent()
+	if g.Says("the old object is being deleted") && o.by.ID != 0 && going(o.now()) {
+		since = c.w.now // see lastUnseen
+	}
+	if !c.claimed(o, decide.RecordRef{}) && !o.held(since, func(r modules.Row) bool { return r == nil }) {
 		c.w.violate("R14", "%s: the replaced object %s was forgotten while it exists", g.table.Name, g.key)
 	}
 	// Somebody made it a moment ago, and a read was from before that: from now on

@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"slices"
+	"time"
 
 	"iasql/internal/decide"
 	"iasql/internal/modes"
@@ -47,6 +48,9 @@ func (c *checker) creating(r *run, call *decide.Intent, want modules.Row) (destr
 		}
 		limit = 1
 	}
+	if o := c.named(at, r.started); o != nil && !call.Replaces {
+		c.w.violate("R6", "%v: created again while %s exists, which it names", at, o.key)
+	}
 	if live > limit && t.Creation != modules.ByName {
 		c.w.violate("R6", "%v: created again while %d objects of it exist", at, live)
 	}
@@ -59,6 +63,25 @@ func (c *checker) creating(r *run, call *decide.Intent, want modules.Row) (destr
 		c.w.violate("R2", "%v: nobody asked for the object that was created", at)
 	}
 	return call.Replaces
+}
+
+// named returns the object that the record names by an assigned identity, if it is there
+// and users have not touched the record since the cycle began; nil for none. An engine
+// that knows such an identity has read the object, or made it (R13).
+func (c *checker) named(at decide.RecordRef, since time.Duration) *object {
+	t := registry.Table(at.Table)
+	if !t.AssignedIdentity() || slices.ContainsFunc(c.w.db.log[at], func(a *auditRow) bool { return a.committed >= since }) {
+		return nil
+	}
+	for _, s := range c.w.db.load(t, []int64{at.ID}) {
+		identity, ok := s.Identity()
+		if key, _ := t.Key(identity); ok {
+			if o := c.w.cloud.live(t, t.Scope(identity), key); o != nil && !going(o.now()) && !c.claimed(o, at) && !c.isDeposed(o) {
+				return o
+			}
+		}
+	}
+	return nil
 }
 
 func (c *checker) replacing(at decide.RecordRef) bool {

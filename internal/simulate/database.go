@@ -568,11 +568,22 @@ func (db *database) remembered() []store.Listing {
 	return list
 }
 
-// foundLately returns the records that engines have inserted within the window.
+// foundAt returns when an engine last inserted the record, or its INSERT was last settled.
+func (db *database) foundAt(at decide.RecordRef) (when time.Duration, ok bool) {
+	when, ok = db.found[at]
+	for _, a := range db.log[at] {
+		if a.Type == "INSERT" && a.settled {
+			when, ok = max(when, a.settledAt), true
+		}
+	}
+	return when, ok
+}
+
+// foundLately returns the records that were found within the window.
 func (db *database) foundLately(t *modules.Table, ids []int64) []int64 {
 	var list []int64
 	for _, id := range ids {
-		if at, ok := db.found[ref(t, id)]; ok && at > db.w.now-window {
+		if at, ok := db.foundAt(ref(t, id)); ok && at > db.w.now-window {
 			list = append(list, id)
 		}
 	}

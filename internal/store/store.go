@@ -55,8 +55,9 @@ type Subjects interface {
 	// Load returns the subjects of records, without their objects. A record
 	// that neither exists nor has anything pending is left out.
 	Load(ctx context.Context, table *modules.Table, ids []int64) ([]*decide.Subject, error)
-	// Found returns those of the records that engines have inserted within the
-	// consistency window, since they had found their objects in the cloud.
+	// Found returns those of the records of which an INSERT was settled within the
+	// consistency window: engines had found their objects in the cloud. What an engine
+	// inserts itself is settled at once.
 	Found(ctx context.Context, table *modules.Table, ids []int64) ([]int64, error)
 	// Dependents returns the records that reference one of the records.
 	Dependents(ctx context.Context, table string, ids []int64) ([]decide.RecordRef, error)

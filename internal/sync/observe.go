@@ -146,14 +146,16 @@ func (c *cycle) observed(ctx context.Context, scope modules.Scope, subjects []*d
 	return c.foundLately(ctx, t, absent)
 }
 
-// foundLately says of records whose objects were not found which were made for
-// objects that had been, a moment ago. Where the cloud chooses the identity, a
-// creation would make another.
+// foundLately says of records whose objects were not found which had them found a
+// moment ago. Where the cloud chooses the identity, a creation would make another; and
+// a deletion would be taken for done, of what is there.
 func (c *cycle) foundLately(ctx context.Context, t *modules.Table, absent []*decide.Subject) error {
+	var asked []*decide.Subject
 	var ids []int64
 	for _, s := range absent {
-		if s.Record != nil && !s.Deposed && t.AssignedIdentity() {
-			ids = append(ids, s.RecordID)
+		deleted := s.Record == nil && s.Change != nil && s.Change.Delete
+		if !s.Deposed && (deleted || s.Record != nil && t.AssignedIdentity()) {
+			asked, ids = append(asked, s), append(ids, s.RecordID)
 		}
 	}
 	if len(ids) == 0 {
@@ -163,8 +165,47 @@ func (c *cycle) foundLately(ctx context.Context, t *modules.Table, absent []*dec
 	if err != nil {
 		return fmt.Errorf("read which records of %s were found lately: %w", t.Name, err)
 	}
-	for _, s := range absent {
-		_, s.Found = slices.BinarySearch(found, s.RecordID)
+	var deleted []*decide.Subject
+	for _, s := range asked {
+		if _, s.Found = slices.BinarySearch(found, s.RecordID); s.Found && s.Record == nil {
+			deleted = append(deleted, s)
+		}
+	}
+	return c.wentAlong(ctx, t, deleted)
+}
+
+// wentAlong looks whether deleted records, whose objects were found a moment ago and are
+// not there, were parts of what is deleted, too, or was deleted by this engine: they are gone
+// with that, and no longer found.
+func (c *cycle) wentAlong(ctx context.Context, t *modules.Table, deleted []*decide.Subject) error {
+	parts := map[string][]decide.Part{}
+	for _, s := range deleted {
+		for _, part := range decide.Parts(s) {
+			parts[part.Of.Table] = append(parts[part.Of.Table], part)
+		}
+	}
+	for table, list := range parts {
+		if !c.catalog.has(table) {
+			continue
+		}
+		ids := make([]int64, len(list))
+		for i, part := range list {
+			ids[i] = part.Of.ID
+		}
+		slices.Sort(ids)
+		wholes, err := c.Store.Load(ctx, c.Registry.Table(table), slices.Compact(ids))
+		if err != nil {
+			return fmt.Errorf("load what records of %s were parts of: %w", t.Name, err)
+		}
+		there := map[int64]bool{}
+		for _, s := range wholes {
+			there[s.RecordID] = s.Record != nil
+		}
+		for _, part := range list {
+			if !there[part.Of.ID] || decide.DeletedLast(part.Of, c.recent) {
+				part.Subject.Found = false
+			}
+		}
 	}
 	return nil
 }
