@@ -221,7 +221,7 @@ var (
 	services   = regexp.MustCompile(`^[a-z0-9.-]{1,80}\.amazonaws\.com$`)
 	operations = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]{0,127}$`)
 	ids        = regexp.MustCompile(`^[A-Za-z0-9-]{8,64}$`)
-	requests   = regexp.MustCompile(`^[A-Za-z0-9/+=_.:-]{1,200}$`)
+	requests   = regexp.MustCompile(`^[A-Za-z0-9/+_-]{1,200}={0,2}$`)
 )
 
 // named returns what AWS calls a request, "" if it cannot be that.

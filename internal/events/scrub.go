@@ -35,9 +35,11 @@ func said(text string, most int) string {
 	whole := len(text) <= 2*most
 	text = clean(text, 2*most)
 	text = userInfo.ReplaceAllString(text, "://"+mask+"@")
-	if !strings.HasPrefix(text, "arn:") { // whose parts have colons between them
-		text = namedSecrets.ReplaceAllString(text, "${1}${2}"+mask)
+	arn := ""
+	if parts := strings.SplitN(text, ":", 6); len(parts) == 6 && parts[0] == "arn" { // a colon after a word says nothing there
+		arn, text = strings.TrimSuffix(text, parts[5]), parts[5]
 	}
+	text = arn + namedSecrets.ReplaceAllString(text, "${1}${2}"+mask)
 	text = secretOptions.ReplaceAllString(text, "${1}"+mask)
 	text = bearers.ReplaceAllString(text, "${1} "+mask)
 	text = tokens.ReplaceAllString(text, mask)
