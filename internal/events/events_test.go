@@ -154,6 +154,13 @@ func registry(t testing.TB) *modules.Registry {
 			}}},
 		fleet{table: &modules.Table{Name: "user", Doc: "x", Columns: []modules.Column{text("account", false), text("name", true)},
 			Touches: []modules.Touch{{Source: "iam.amazonaws.com", Name: "CreateUser", At: []string{"requestParameters.userName"}}}}},
+		fleet{table: &modules.Table{Name: "entry", Doc: "x", Columns: []modules.Column{text("account", false), text("zone", true), text("name", true), text("set_id", true)},
+			Touches: modules.Touches("route53.amazonaws.com",
+				modules.Request("changeBatch.changes", "ChangeEntries").Whole(
+					modules.IdentityPart{At: "requestParameters.zoneId", As: func(id string) string { return strings.TrimPrefix(id, "/zone/") }},
+					modules.IdentityPart{At: "entry.name", As: strings.ToLower}, modules.IdentityPart{At: "entry.setId", Optional: true}),
+				modules.Request("zoneId", "ChangeEntries").In("zone")),
+		}},
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -166,6 +173,9 @@ func TestHints(t *testing.T) {
 	here := modules.Scope{Account: "main", Region: "eu-west-1"}
 	box := func(id string) events.Hint { return events.Hint{Table: "box", Scope: here, Column: "box_id", ID: id} }
 	all := events.Hint{Table: "box", Scope: here}
+	entry := func(column, value string) events.Hint {
+		return events.Hint{Table: "entry", Scope: modules.Scope{Account: "main"}, Column: column, ID: value}
+	}
 	many := strings.Repeat(`{"boxId": "box-N"},`, 200)
 	for i := range 200 {
 		many = strings.Replace(many, "box-N", fmt.Sprint("box-", i), 1)
@@ -189,6 +199,12 @@ func TestHints(t *testing.T) {
 		"a name that is no text":        {"iam", "CreateUser", `{"userName": {"$ne": null}}`, "null", []events.Hint{{Table: "user", Scope: modules.Scope{Account: "main"}}}},
 		"a name that cannot be any":     {"iam", "CreateUser", `{"userName": "a\u0000"}`, "null", []events.Hint{{Table: "user", Scope: modules.Scope{Account: "main"}}}},
 		"a name that is far too long":   {"iam", "CreateUser", `{"userName": "` + strings.Repeat("x", 5000) + `"}`, "null", []events.Hint{{Table: "user", Scope: modules.Scope{Account: "main"}}}},
+		"by several columns":            {"route53", "ChangeEntries", `{"zoneId": "/zone/Z1", "changeBatch": {"changes": [{"entry": {"name": "A"}}, {"entry": {"name": "b", "setId": "\"1"}}, {"entry": {"name": "a"}}]}}`, "null", []events.Hint{entry("*", `["Z1","a",""]`), entry("*", `["Z1","b","\"1"]`)}},
+		"by one that is none of them":   {"route53", "ChangeEntries", `{"zoneId": "Z1", "changeBatch": {"changes": {"items": [{"entry": {"name": "a"}}]}}}`, "null", []events.Hint{entry("*", `["Z1","a",""]`)}},
+		"by some of several columns":    {"route53", "ChangeEntries", `{"zoneId": "Z1", "changeBatch": {"changes": [{"entry": {"name": "a"}}, {"entry": {"setId": "1"}}]}}`, "null", []events.Hint{entry("zone", "Z1")}},
+		"by columns that are none":      {"route53", "ChangeEntries", `{"zoneId": "Z1", "changeBatch": [[[{"changes": 1}]]]}`, "null", []events.Hint{entry("zone", "Z1")}},
+		"by nothing at all":             {"route53", "ChangeEntries", `{"changeBatch": null}`, "null", []events.Hint{entry("", "")}},
+		"by far too much":               {"route53", "ChangeEntries", `{"zoneId": "Z1", "changeBatch": {"changes": [{"entry": {"name": "` + strings.Repeat("x", 2040) + `", "setId": "1"}}]}}`, "null", []events.Hint{entry("zone", "Z1")}},
 		"the same service's other call": {"iam", "RunBoxes", "{}", "null", nil},
 	} {
 		e := parse(t, c.source+".amazonaws.com", c.name, c.request, c.response)

@@ -24,6 +24,7 @@ type Hint struct {
 	// column that is one object's alone (an ARN), or what the object is a part of, of which
 	// there may be several: a reference, or the first column of an identity. "" means that
 	// the event does not name the objects.
+	// [modules.ColumnIdentity] is the whole of an identity of several columns.
 	Column, ID string
 	// Known says that the event is about another table where no record has that value.
 	Known bool
@@ -110,6 +111,9 @@ func (f *finder) first(touches []modules.Touching) (names []name, others, tags b
 // names returns what the event names of a table's objects, and whether it names others
 // that are of another table.
 func (f *finder) names(t modules.Touching) (names []name, others bool) {
+	if len(t.Touch.Identity) > 0 {
+		return f.whole(t), false
+	}
 	for _, path := range t.Touch.At {
 		for _, value := range f.find(path) {
 			switch n, ok := column(t, value); {
@@ -124,6 +128,51 @@ func (f *finder) names(t modules.Touching) (names []name, others bool) {
 		}
 	}
 	return names, others
+}
+
+// whole returns the identities of several columns that the event names. Where one of them
+// is not complete it names none.
+func (f *finder) whole(t modules.Touching) (names []name) {
+	for _, path := range t.Touch.At {
+		for _, object := range f.at(path) {
+			parts := t.Touch.Identity
+			text, ok := t.Table.IdentityText(func(*modules.Column) modules.Value {
+				part := parts[0]
+				parts = parts[1:]
+				return f.part(part, object)
+			})
+			switch n := (name{modules.ColumnIdentity, text, t.Touch.Known}); {
+			case !ok, len(text) > maxText:
+				return nil
+			case !slices.Contains(names, n):
+				names = append(names, n)
+			}
+			if len(names) > maxNamed {
+				return names
+			}
+		}
+	}
+	return names
+}
+
+// part returns what the event says of a column of an object's identity.
+func (f *finder) part(part modules.IdentityPart, object any) modules.Value {
+	root, _, _ := strings.Cut(part.At, ".")
+	var found []string
+	if slices.Contains(modules.Roots, root) {
+		found = f.find(part.At)
+	} else {
+		found = f.follow(object, strings.Split(part.At, "."), nil)
+	}
+	switch {
+	case len(found) == 0 && part.Optional:
+		return modules.Text("")
+	case len(found) == 0:
+		return modules.Null
+	case part.As == nil:
+		return modules.Text(found[0])
+	}
+	return modules.Text(part.As(found[0]))
 }
 
 // column returns the column that a value is one of, and the value as it has it; false where
@@ -160,8 +209,46 @@ func column(t modules.Touching, value string) (name, bool) {
 // members ({"tag": 1, "content": "vpce-1"}) and around whole requests and answers
 // ("CreateNatGatewayRequest").
 func (f *finder) find(path string) []string {
+	in, steps := f.from(path)
+	return f.follow(in, steps, nil)
+}
+
+// at returns the objects at a path.
+func (f *finder) at(path string) []any {
+	in, steps := f.from(path)
+	for len(steps) > 0 {
+		f.left--
+		inner, ok := in.(map[string]any)
+		if !ok {
+			return nil
+		}
+		if in, ok = f.member(inner, steps[0]); !ok {
+			return nil
+		}
+		steps = steps[1:]
+	}
+	return members(in)
+}
+
+// members returns what a list has, which EC2 and others wrap.
+func members(in any) []any {
+	switch in := in.(type) {
+	case []any:
+		return in
+	case map[string]any:
+		for _, wrapper := range []string{"items", "member", "content"} {
+			if inner, ok := in[wrapper]; ok {
+				return members(inner)
+			}
+		}
+		return []any{in}
+	}
+	return nil
+}
+
+// from returns where a path begins, and the steps that follow.
+func (f *finder) from(path string) (in any, steps []string) {
 	root, rest, _ := strings.Cut(path, ".")
-	var in any
 	switch root {
 	case "requestParameters":
 		in = unwrapped(f.e.Request, f.e.Name+"Request")
@@ -172,11 +259,10 @@ func (f *finder) find(path string) []string {
 	case "resources":
 		in = f.e.Resources
 	}
-	var steps []string
 	if rest != "" {
 		steps = strings.Split(rest, ".")
 	}
-	return f.follow(in, steps, nil)
+	return in, steps
 }
 
 func unwrapped(m map[string]any, wrapper string) any {

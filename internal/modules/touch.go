@@ -1,6 +1,7 @@
 package modules
 
 import (
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
@@ -29,11 +30,68 @@ type Touch struct {
 	Prefix string
 	// After is what stands before the value: "/" of "/hostedzone/Z0123" leaves Z0123.
 	After string
+	// Identity says where each column of the identity is, in the identity's order, for a
+	// table whose objects are named by several: at At are the objects then.
+	Identity []IdentityPart
 	// Tags says that the call changes tags and nothing else.
 	Tags bool
 	// Known says that a name which no record has is of another table: nobody lists this
 	// one for it.
 	Known bool
+}
+
+// Roots are what paths in the record of a call may begin with.
+var Roots = []string{"requestParameters", "responseElements", "resources", "serviceEventDetails"}
+
+// IdentityPart says where a record of a call has a column of an identity.
+type IdentityPart struct {
+	// At is a path below the object, or one in the record as those of a touch.
+	At string
+	// Optional says that what is not found there is the empty text.
+	Optional bool
+	// As makes of what is found there what the column has; nil if that is the same.
+	As func(string) string
+}
+
+// ColumnIdentity stands for all columns of an identity, where a column is expected that
+// names objects: its values are what [Table.IdentityText] returns.
+const ColumnIdentity = "*"
+
+// IdentityText returns the values of a row's identity as one text, a JSON array; false if
+// one of them is missing.
+func (t *Table) IdentityText(value func(*Column) Value) (string, bool) {
+	var values []string
+	for i := range t.Columns {
+		if c := &t.Columns[i]; c.Identity {
+			v := value(c)
+			if v.IsNull() {
+				return "", false
+			}
+			values = append(values, v.String())
+		}
+	}
+	text, err := json.Marshal(values)
+	return string(text), err == nil
+}
+
+// ParseIdentity returns the row that a text of [Table.IdentityText] is of, and false if it
+// is of no row of the table.
+func (t *Table) ParseIdentity(text string) (Row, bool) {
+	var values []string
+	names := t.Identity()
+	if json.Unmarshal([]byte(text), &values) != nil || len(values) != len(names) {
+		return nil, false
+	}
+	row := Row{}
+	for i, name := range names {
+		row[name] = Text(values[i])
+	}
+	return row, true
+}
+
+// NamedWhole reports whether events may name the table's objects by all of their identity.
+func (t *Table) NamedWhole() bool {
+	return slices.ContainsFunc(t.Touches, func(touch Touch) bool { return len(touch.Identity) > 0 })
 }
 
 // ColumnARN is the column that has an object's ARN, in most tables that have one.
@@ -126,7 +184,7 @@ func (c *content) touches(t *Table, all map[*Table][]Touch) []Touch {
 			if column == "" {
 				column = whole.Identity()[0]
 			}
-			if touch.Column = t.Columns[i].Name; column != ref.Key || touch.At == nil {
+			if touch.Column = t.Columns[i].Name; column != ref.Key || touch.At == nil || len(touch.Identity) > 0 {
 				touch = Touch{Source: touch.Source, Name: touch.Name} // by what the part does not know it
 			}
 			touches = append(touches, touch)
@@ -149,14 +207,32 @@ func (t *Table) validateTouches() error {
 			return fmt.Errorf("%s: no call is called so", at)
 		case touch.Column != "" && t.Column(touch.Column) == nil:
 			return fmt.Errorf("%s: there is no column %s", at, touch.Column)
-		case len(touch.At) == 0 && (touch.Column+touch.Prefix+touch.After != ""):
+		case len(touch.At) == 0 && (touch.Column+touch.Prefix+touch.After != "" || len(touch.Identity) > 0):
 			return fmt.Errorf("%s: it has no path, and says what is found there", at)
+		case len(touch.Identity) > 0:
+			if err := t.validateIdentity(touch); err != nil {
+				return fmt.Errorf("%s: %w", at, err)
+			}
 		}
 		for _, path := range touch.At {
 			root, _, _ := strings.Cut(path, ".")
-			if root != "requestParameters" && root != "responseElements" && root != "resources" && root != "serviceEventDetails" {
+			if !slices.Contains(Roots, root) {
 				return fmt.Errorf("%s: no record has %s", at, path)
 			}
+		}
+	}
+	return nil
+}
+
+// validateIdentity reports what is wrong with a touch that names all of an identity.
+func (t *Table) validateIdentity(touch *Touch) error {
+	names := t.Identity()
+	if len(names) < 2 || len(names) != len(touch.Identity) || touch.Column+touch.Prefix+touch.After != "" {
+		return fmt.Errorf("it names an identity of %d columns, and the table's has %d", len(touch.Identity), len(names))
+	}
+	for _, name := range names {
+		if c := t.Column(name); c.Type != TypeText && c.References == nil {
+			return fmt.Errorf("it names the column %s, which is no text", name)
 		}
 	}
 	return nil

@@ -39,6 +39,9 @@ func (c Calls) Beginning(prefix string) Calls { c.touch.Prefix = prefix; return 
 // After says what stands before it; see [Touch.After].
 func (c Calls) After(separator string) Calls { c.touch.After = separator; return c }
 
+// Whole says where each column of an identity of several is; see [Touch.Identity].
+func (c Calls) Whole(identity ...IdentityPart) Calls { c.touch.Identity = identity; return c }
+
 // Tags says that they change tags and nothing else.
 func (c Calls) Tags() Calls { c.touch.Tags = true; return c }
 

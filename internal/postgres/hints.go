@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -77,22 +78,41 @@ func (d *Database) Looked(ctx context.Context, lease store.Lease, looked []store
 
 // Named implements [store.Store].
 func (d *Database) Named(ctx context.Context, t *modules.Table, scope modules.Scope, column string, values []string) ([]store.Named, error) {
-	c := t.Column(column)
-	from, name := shapeOf(t).name+" t", textOf("t", c)
-	if ref := c.References; ref != nil && !ref.ByKey {
-		parent := d.Registry.Table(ref.Table)
-		from += fmt.Sprintf(` JOIN %s p ON p.id = t.%s`, shapeOf(parent).name, quote(column))
-		name = textOf("p", parent.Column(ref.Key))
-	}
+	from, name, wanted := d.naming(t, column)
 	where, args := `t.account = $2`, []any{values, scope.Account}
 	if t.Reach == modules.PerRegion {
 		where, args = where+` AND t.region = $3`, append(args, scope.Region)
 	}
-	rows, err := d.Pool.Query(ctx, fmt.Sprintf(`SELECT %s, t.id FROM %s WHERE %[1]s = ANY ($1) AND %[3]s ORDER BY t.id`, name, from, where), args...)
+	rows, err := d.Pool.Query(ctx, fmt.Sprintf(`SELECT %s, t.id FROM %s WHERE %s AND %s ORDER BY t.id`, name, from, wanted, where), args...)
 	if err != nil {
 		return nil, err
 	}
 	return pgx.CollectRows(rows, pgx.RowToStructByPos[store.Named])
+}
+
+// naming returns of which tables, t and others, a name of a table's records by a column is
+// taken, the name, and what is true of those that have one of the names $1.
+func (d *Database) naming(t *modules.Table, column string) (from, name, wanted string) {
+	columns, whole := []string{column}, column == modules.ColumnIdentity
+	if whole {
+		columns = t.Identity()
+	}
+	from = shapeOf(t).name + " t"
+	var texts, parts []string
+	for i, column := range columns {
+		c := t.Column(column)
+		text := textOf("t", c)
+		if ref := c.References; ref != nil && !ref.ByKey {
+			parent, as := d.Registry.Table(ref.Table), fmt.Sprint("p", i)
+			from += fmt.Sprintf(` JOIN %s %s ON %[2]s.id = t.%s`, shapeOf(parent).name, as, quote(column))
+			text = textOf(as, parent.Column(ref.Key))
+		}
+		texts, parts = append(texts, text), append(parts, fmt.Sprintf("v.value::jsonb ->> %d", i))
+	}
+	if !whole {
+		return from, texts[0], texts[0] + " = ANY ($1)"
+	}
+	return "unnest($1::text[]) v (value), " + from, "v.value", fmt.Sprintf("(%s) = (%s)", strings.Join(texts, ", "), strings.Join(parts, ", "))
 }
 
 // namingColumns returns the columns by which events name objects of a table.
@@ -109,6 +129,9 @@ func namingColumns(t *modules.Table) []string {
 	add(t.ARNColumn())
 	for i := range t.Touches {
 		add(t.Touches[i].Column)
+	}
+	if t.NamedWhole() {
+		add(modules.ColumnIdentity)
 	}
 	return list
 }
@@ -132,8 +155,8 @@ func queueAttribution(batch *pgx.Batch, lease store.Lease, pulls []store.Pull) {
 			ref = "k" + key
 		}
 		for _, column := range columns {
-			if v := cloudValue(s, t.Column(column)); !v.IsNull() {
-				refs, regions, names, values = append(refs, ref), append(regions, s.Scope.Region), append(names, column), append(values, v.String())
+			if v, named := cloudName(s, column); named {
+				refs, regions, names, values = append(refs, ref), append(regions, s.Scope.Region), append(names, column), append(values, v)
 			}
 		}
 	}
@@ -153,8 +176,8 @@ func queueConflictActors(batch *pgx.Batch, lease store.Lease, settlements []stor
 		}
 		var names, values []string
 		for _, column := range namingColumns(s.Table) {
-			if v := cloudValue(s, s.Table.Column(column)); !v.IsNull() {
-				names, values = append(names, column), append(values, v.String())
+			if v, named := cloudName(s, column); named {
+				names, values = append(names, column), append(values, v)
 			}
 		}
 		if len(names) > 0 {
@@ -165,6 +188,15 @@ func queueConflictActors(batch *pgx.Batch, lease store.Lease, settlements []stor
 
 // markAudit notes which rows of the audit log are older than the transaction.
 const markAudit = `SELECT set_config('iasql.audited', (SELECT last_value FROM public.iasql_audit_log_id_seq)::text, true)`
+
+// cloudName returns the name that an object has by a column of [namingColumns].
+func cloudName(s *decide.Subject, column string) (string, bool) {
+	if column == modules.ColumnIdentity {
+		return s.Table.IdentityText(func(c *modules.Column) modules.Value { return cloudValue(s, c) })
+	}
+	v := cloudValue(s, s.Table.Column(column))
+	return v.String(), !v.IsNull()
+}
 
 // cloudValue returns what the cloud has in a column, or last had as far as the record says.
 func cloudValue(s *decide.Subject, c *modules.Column) modules.Value {

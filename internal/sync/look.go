@@ -116,7 +116,7 @@ func (l *looking) sort(ctx context.Context, hints []store.Hint) error {
 		if err != nil {
 			return err
 		}
-		if slices.Contains(scopes, h.Scope) && (h.Column == "" || t.Column(h.Column) != nil) {
+		if slices.Contains(scopes, h.Scope) && (h.Column == "" || h.Column == modules.ColumnIdentity || t.Column(h.Column) != nil) {
 			at := place{h.Table, h.Scope}
 			l.places[at] = append(l.places[at], look)
 		}

@@ -132,22 +132,60 @@ func (l *looking) withoutRecords(ctx context.Context, t *modules.Table, names []
 		if of[n.scope] == nil {
 			scopes = append(scopes, n.scope)
 		}
-		object := modules.Row{n.column: modules.Text(n.value)}
+		object, ok := objectNamed(t, n)
+		if !ok {
+			continue
+		}
 		fillScope(t, n.scope, object)
 		of[n.scope], objects[n.scope] = append(of[n.scope], n), append(objects[n.scope], object)
 	}
 	for _, scope := range scopes {
+		if err := l.translate(ctx, t, scope, objects[scope]); err != nil {
+			return nil, err
+		}
 		matches, err := l.c.Store.Match(ctx, t, scope, objects[scope])
 		if err != nil {
 			return nil, fmt.Errorf("match objects of %s in %s: %w", t.Name, scope, err)
 		}
 		for i, m := range matches {
-			if m.Free() {
+			if _, named := t.Key(objects[scope][i]); !named {
+				found[of[scope][i]] = nil // its parent has no record yet
+			} else if m.Free() {
 				found[of[scope][i]] = &decide.Subject{Table: t, Scope: scope, Observation: decide.Observation{Object: objects[scope][i]}}
 			}
 		}
 	}
 	return found, nil
+}
+
+// objectNamed returns the identity that a name tells, in cloud terms.
+func objectNamed(t *modules.Table, n named) (modules.Row, bool) {
+	if n.column == modules.ColumnIdentity {
+		return t.ParseIdentity(n.value)
+	}
+	return modules.Row{n.column: modules.Text(n.value)}, true
+}
+
+// translate translates the identities of objects that have no record: those of several
+// columns name parents, which get theirs first.
+func (l *looking) translate(ctx context.Context, t *modules.Table, scope modules.Scope, objects []modules.Row) error {
+	if len(t.Identity()) == 1 {
+		return nil
+	}
+	subjects := make([]*decide.Subject, len(objects))
+	for i, o := range objects {
+		subjects[i] = &decide.Subject{Table: t, Scope: scope, Observation: decide.Observation{Presence: decide.Present, Cloud: o.Clone(), Object: o}}
+	}
+	if _, err := l.c.Store.ToDatabase(ctx, t, scope, objects); err != nil {
+		return fmt.Errorf("translate identities of %s: %w", t.Name, err)
+	}
+	if err := l.parents(ctx, t, subjects); err != nil {
+		return err
+	}
+	for i, s := range subjects {
+		objects[i] = s.Object
+	}
+	return nil
 }
 
 // withRecords returns the subjects of records.
@@ -276,6 +314,9 @@ func (l *looking) parent(s *decide.Subject, col *modules.Column) (*modules.Table
 // direct reports whether what a hint names can be read directly: a record's object, where
 // nothing else can have the same value, or an object by its identity.
 func (l *looking) direct(t *modules.Table, look *hint, known map[named]bool) bool {
+	if look.Column == modules.ColumnIdentity {
+		return true
+	}
 	c := t.Column(look.Column)
 	if look.Column == "" || c.References != nil && !c.Identity {
 		return false

@@ -44,42 +44,76 @@ END
 $$;
 COMMENT ON FUNCTION iasql_internal.notify_drift(text, bigint[]) IS 'Sends an event about rows of the audit log that were found in the cloud.';
 
--- What the newest event says that names an object by one of these values and that is from between two times: who it was,
--- and who else. (CloudTrail's times are whole seconds, and by another clock.) An event that has explained a change of the
--- record explains no second one. Where none names it, those count that name no object of the table, of the region that
--- is the value of the column ''; the newest, as there may be many.
-CREATE OR REPLACE FUNCTION iasql_internal.suspect(account text, "table" text, record bigint, columns text[], named text[], since timestamptz, until timestamptz)
-RETURNS TABLE (actor text, actor_session text, source_address text, user_agent text, event_id text, event_time timestamptz, also text[])
+-- Whether a row of the audit log is a change that somebody made: not one of what the cloud assigns alone, which follows
+-- from another.
+CREATE OR REPLACE FUNCTION iasql_internal.is_drift(l public.iasql_audit_log, assigned text[]) RETURNS boolean
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
+RETURN l.change_type <> 'UPDATE' OR NOT (SELECT coalesce(bool_and(k = ANY (assigned)), false) FROM jsonb_object_keys(l.change -> 'change') k);
+COMMENT ON FUNCTION iasql_internal.is_drift(public.iasql_audit_log, text[]) IS 'Whether a row of the audit log is about more than columns that the cloud assigns, which are given.';
+
+-- Who may have changed an object between two times: what events say that name it by one of these values or, where the
+-- column is '', that name no object of the table in the region that is the value. (CloudTrail's times are whole seconds,
+-- and by another clock.) Events of the engine's own calls do not count.
+CREATE OR REPLACE FUNCTION iasql_internal.suspects(account text, "table" text, record bigint, columns text[], named text[], since timestamptz, until timestamptz, assigned text[])
+RETURNS TABLE (event_id text, event_time timestamptz, received timestamptz, actor text, actor_session text, source_address text, user_agent text,
+               exact boolean, fresh boolean, followed boolean, used boolean, merged boolean)
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
 BEGIN ATOMIC
     WITH hints AS (
-        SELECT h.account, h.event, true AS exact
+        SELECT h.account, h.event, true AS exact, h.tries, h.due
         FROM unnest(columns, named) n (col, val)
-        JOIN iasql_internal.hint h ON h.table_name = suspect."table" AND h.value = n.val AND h.column_name = n.col AND h.account = suspect.account
+        JOIN iasql_internal.hint h ON h.table_name = suspects."table" AND h.value = n.val AND h.column_name = n.col AND h.account = suspects.account
         UNION ALL
-        SELECT h.account, h.event, false
+        SELECT h.account, h.event, false, h.tries, h.due
         FROM unnest(columns, named) n (col, val) CROSS JOIN LATERAL (
             SELECT * FROM iasql_internal.hint h
-            WHERE h.table_name = suspect."table" AND h.account = suspect.account AND h.region = n.val AND h.column_name IS NULL
+            WHERE h.table_name = suspects."table" AND h.account = suspects.account AND h.region = n.val AND h.column_name IS NULL
             ORDER BY h.id DESC LIMIT 100
         ) h
         WHERE n.col = ''
     ), told AS (
-        SELECT DISTINCT h.exact, e.id, e.at, e.actor, e.actor_session, e.source_address, e.user_agent
-        FROM hints h
-        JOIN iasql_internal.cloud_event e ON e.account = h.account AND e.id = h.event
-        WHERE e.at BETWEEN suspect.since - interval '5 seconds' AND suspect.until + interval '5 seconds' AND e.actor IS NOT NULL
-          AND NOT EXISTS (SELECT FROM iasql_internal.own_request r WHERE r.id = e.request_id)
-          AND NOT EXISTS (SELECT FROM public.iasql_audit_log l
-                          WHERE l.record_id = suspect.record AND l.table_name = suspect."table" AND l.event_id = e.id)
-    ), newest AS (
-        SELECT * FROM told t ORDER BY t.exact DESC, t.at DESC, t.id LIMIT 1
+        SELECT h.account, h.event, bool_or(h.exact) AS exact, bool_or(h.tries = 0 AND h.due IS NOT NULL) AS fresh,
+               bool_or(h.exact AND h.tries > 0 AND h.due IS NOT NULL) AS followed
+        FROM hints h GROUP BY h.account, h.event
+    ), explained AS MATERIALIZED (
+        SELECT l.event_id, l.since, l.ts FROM public.iasql_audit_log l
+        WHERE l.record_id = suspects.record AND l.table_name = suspects."table" AND l.event_id IS NOT NULL AND l.ts >= suspects.since - interval '1 hour'
+          AND iasql_internal.is_drift(l, assigned)
     )
-    SELECT n.actor, n.actor_session, n.source_address, n.user_agent, n.id, n.at,
-           (SELECT array_agg(o.actor ORDER BY o.actor) FROM (SELECT DISTINCT t.actor FROM told t WHERE t.actor <> n.actor AND t.exact = n.exact LIMIT 20) o)
-    FROM newest n;
+    SELECT e.id, e.at, e.received, e.actor, e.actor_session, e.source_address, e.user_agent, t.exact, t.fresh, t.followed,
+           EXISTS (SELECT FROM explained x WHERE x.event_id = e.id),
+           NOT t.fresh AND NOT t.followed AND EXISTS (SELECT FROM explained x WHERE e.received <= x.ts AND e.at >= x.since - interval '5 seconds')
+    FROM told t JOIN iasql_internal.cloud_event e ON e.account = t.account AND e.id = t.event
+    WHERE e.actor IS NOT NULL AND e.at <= suspects.until + interval '5 seconds' AND (e.at >= suspects.since - interval '5 seconds' OR t.followed)
+      AND NOT EXISTS (SELECT FROM iasql_internal.own_request r WHERE r.id = e.request_id);
 END;
-COMMENT ON FUNCTION iasql_internal.suspect(text, text, bigint, text[], text[], timestamptz, timestamptz) IS 'Who has changed an object between two times, as events say; no row if none does.';
+COMMENT ON FUNCTION iasql_internal.suspects(text, text, bigint, text[], text[], timestamptz, timestamptz, text[]) IS
+    'Who may have changed an object between two times, as events say. exact: the event names the object. fresh: it has not been looked into. followed: it is looked into until its effect is over. used: it has explained a change of the record already. merged: it is part of what another event has explained.';
+
+-- Who of them it was, and who else it may have been. An event that has explained a change of the record explains no second
+-- one, and neither does one that was looked into together with such a one: but for what it takes long for, which it is
+-- followed for, such as the end of a deletion. What has just come goes before what has shown no effect so far, and the
+-- oldest first, as the others are to explain what is found next. Of those that name no object, there may be many: the
+-- newest. What the cloud has assigned follows from calls before, by its clock.
+CREATE OR REPLACE FUNCTION iasql_internal.suspect(account text, "table" text, record bigint, columns text[], named text[], since timestamptz, until timestamptz,
+                                                  change_type text, drift boolean, assigned text[])
+RETURNS TABLE (actor text, actor_session text, source_address text, user_agent text, event_id text, event_time timestamptz, also text[])
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
+BEGIN ATOMIC
+    WITH told AS MATERIALIZED (
+        SELECT * FROM iasql_internal.suspects(suspect.account, suspect."table", suspect.record, suspect.columns, suspect.named, suspect.since, suspect.until, suspect.assigned) s
+        WHERE NOT s.used AND NOT s.merged AND (suspect.drift OR s.event_time <= suspect.until)
+           OR s.used AND s.followed AND (NOT suspect.drift OR suspect.change_type = 'DELETE')
+    ), first AS (
+        SELECT * FROM told t
+        ORDER BY t.exact DESC, t.used, t.fresh DESC, CASE WHEN t.exact THEN t.event_time END, CASE WHEN t.exact THEN t.received END, t.event_time DESC, t.event_id LIMIT 1
+    )
+    SELECT f.actor, f.actor_session, f.source_address, f.user_agent, f.event_id, f.event_time,
+           (SELECT array_agg(o.actor ORDER BY o.actor)
+            FROM (SELECT DISTINCT t.actor FROM told t WHERE t.actor <> f.actor AND t.exact = f.exact AND t.used = f.used LIMIT 20) o)
+    FROM first f;
+END;
+COMMENT ON FUNCTION iasql_internal.suspect(text, text, bigint, text[], text[], timestamptz, timestamptz, text, boolean, text[]) IS 'Who has changed an object between two times, as events say; no row if none does. drift is what is_drift says of the change.';
 
 -- Within the transaction of a pull: what was written about objects of one table. An object is told by refs: the letter i
 -- and the id of the record or, for one that is new, k and its key.
@@ -96,7 +130,7 @@ BEGIN
     ), logged AS MATERIALIZED (
         SELECT l.id, l.record_id, l.ts, l.change_type,
                CASE l.change_type WHEN 'INSERT' THEN 'k' || iasql_internal.key(l.change -> 'change', managed.identity) ELSE 'i' || l.record_id END AS ref,
-               l.change_type <> 'UPDATE' OR NOT (SELECT bool_and(k = ANY (managed.assigned)) FROM jsonb_object_keys(l.change -> 'change') k) AS wanted
+               iasql_internal.is_drift(l, managed.assigned) AS drift
         FROM public.iasql_audit_log l
         WHERE l.id > after AND l.xid = pg_current_xact_id() AND l.table_name = attribute."table" AND l.origin = 'engine'
     ), known AS MATERIALIZED (
@@ -110,9 +144,10 @@ BEGIN
         SET since = k.since, actor = w.actor, actor_session = w.actor_session, source_address = w.source_address, user_agent = w.user_agent,
             event_id = w.event_id, event_time = w.event_time, also = w.also
         FROM known k LEFT JOIN LATERAL iasql_internal.suspect(attribute.account, attribute."table", k.record_id,
-            CASE WHEN k.wanted THEN array_append(k.columns, '') ELSE k.columns END, CASE WHEN k.wanted THEN array_append(k.named, k.region) ELSE k.named END, k.since, k.ts) w ON true
+            CASE WHEN k.drift THEN array_append(k.columns, '') ELSE k.columns END, CASE WHEN k.drift THEN array_append(k.named, k.region) ELSE k.named END, k.since, k.ts,
+            k.change_type, k.drift, managed.assigned) w ON true
         WHERE l.id = k.id
-        RETURNING l.id, k.wanted OR l.actor IS NOT NULL AS drift
+        RETURNING l.id, k.drift OR l.actor IS NOT NULL AS drift
     )
     SELECT array_agg(d.id ORDER BY d.id) FILTER (WHERE d.drift) INTO written FROM done d;
     IF written IS NOT NULL THEN
@@ -122,33 +157,52 @@ END
 $$;
 COMMENT ON FUNCTION iasql_internal.attribute(text, text, bigint, text[], text[], text[], text[]) IS 'Adds to what the transaction has pulled who has changed it in the cloud, as far as events have told.';
 
--- Events that come after the pull. What they name is in the record now, or was in what was inserted or deleted.
+-- A row of the audit log has the id of a parent's record where the name has what the cloud calls the parent: that is not
+-- compared.
+CREATE OR REPLACE FUNCTION iasql_internal.has_name("row" jsonb, column_name text, value text, identity text[]) RETURNS boolean
+LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp
+RETURN CASE WHEN column_name <> '*' THEN "row" ->> column_name = value
+       ELSE NOT EXISTS (SELECT FROM jsonb_array_elements_text(value::jsonb) WITH ORDINALITY v (value, place)
+                        WHERE jsonb_typeof("row" -> identity[v.place::integer]) = 'string' AND "row" ->> identity[v.place::integer] <> v.value) END;
+COMMENT ON FUNCTION iasql_internal.has_name(jsonb, text, text, text[]) IS 'Whether an object whose row this is was named by a value of a column, or (*) by those of its identity, a JSON array.';
+
+-- Events that come after the pull. What they name is in the record now, or was in what was inserted or deleted. One
+-- change after the other, as each takes the event that explains it.
 CREATE OR REPLACE FUNCTION iasql_internal.attribute_late(account text, hints bigint[], records bigint[]) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
+    change record;
+    explained bigint;
     found_rows bigint[];
 BEGIN
-    WITH told AS MATERIALIZED (
-        SELECT DISTINCT h.table_name, h.column_name, h.value, n.record, e.at
-        FROM unnest(hints, records) n (hint, record)
-        JOIN iasql_internal.hint h ON h.id = n.hint AND h.column_name IS NOT NULL
-        JOIN iasql_internal.cloud_event e ON e.account = h.account AND e.id = h.event AND e.actor IS NOT NULL
-    ), open AS MATERIALIZED (
-        SELECT l.id, l.table_name, l.record_id, l.ts, l.since, array_agg(t.column_name) AS columns, array_agg(t.value) AS named
+    FOR change IN
+        WITH told AS MATERIALIZED (
+            SELECT DISTINCT h.table_name, h.column_name, h.value, n.record, e.at
+            FROM unnest(hints, records) n (hint, record)
+            JOIN iasql_internal.hint h ON h.id = n.hint AND h.column_name IS NOT NULL
+            JOIN iasql_internal.cloud_event e ON e.account = h.account AND e.id = h.event AND e.actor IS NOT NULL
+        )
+        SELECT l.id, l.table_name, l.record_id, l.ts, l.since, l.change_type, m.assigned, d.drift, array_agg(t.column_name) AS columns, array_agg(t.value) AS named
         FROM public.iasql_audit_log l JOIN told t ON t.table_name = l.table_name AND t.at BETWEEN l.since - interval '5 seconds' AND l.ts + interval '5 seconds'
+        JOIN iasql_internal.managed_table m ON m.name = l.table_name
+        CROSS JOIN LATERAL (SELECT iasql_internal.is_drift(l, m.assigned) AS drift) d
         WHERE l.account = attribute_late.account AND l.actor IS NULL AND l.since IS NOT NULL AND l.ts >= (SELECT min(t.at) FROM told t) - interval '5 seconds'
           AND (l.record_id = t.record
-               OR l.change_type IN ('INSERT', 'DELETE') AND coalesce(l.change -> 'change', l.change -> 'original') ->> t.column_name = t.value)
-        GROUP BY l.id
-    ), done AS (
+               OR l.change_type IN ('INSERT', 'DELETE') AND iasql_internal.has_name(coalesce(l.change -> 'change', l.change -> 'original'), t.column_name, t.value, m.identity))
+        GROUP BY l.id, m.assigned, d.drift
+        ORDER BY d.drift DESC, l.ts, l.id
+    LOOP
         UPDATE public.iasql_audit_log l
         SET actor = w.actor, actor_session = w.actor_session, source_address = w.source_address, user_agent = w.user_agent,
             event_id = w.event_id, event_time = w.event_time, also = w.also
-        FROM open o, iasql_internal.suspect(attribute_late.account, o.table_name, o.record_id, o.columns, o.named, o.since, o.ts) w
-        WHERE l.id = o.id
-        RETURNING l.id
-    )
-    SELECT array_agg(d.id ORDER BY d.id) INTO found_rows FROM done d;
+        FROM iasql_internal.suspect(attribute_late.account, change.table_name, change.record_id, change.columns, change.named, change.since, change.ts,
+                                    change.change_type, change.drift, change.assigned) w
+        WHERE l.id = change.id
+        RETURNING l.id INTO explained;
+        IF FOUND THEN
+            found_rows := array_append(found_rows, explained);
+        END IF;
+    END LOOP;
     IF found_rows IS NOT NULL THEN
         PERFORM iasql_internal.notify_drift('drift attributed', found_rows[:101]);
     END IF;
@@ -167,7 +221,8 @@ CREATE OR REPLACE FUNCTION iasql_internal.attribute_conflict(account text, "tabl
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     UPDATE public.iasql_conflicts c SET actor = w.actor, event_id = w.event_id, event_time = w.event_time
-    FROM iasql_internal.suspect(attribute_conflict.account, attribute_conflict."table", 0, columns, named, now() - interval '6 hours', clock_timestamp()) w
+    FROM (SELECT * FROM iasql_internal.suspects(attribute_conflict.account, attribute_conflict."table", 0, columns, named, now() - interval '6 hours', clock_timestamp(), '{}') s
+          ORDER BY s.event_time DESC, s.received DESC, s.event_id LIMIT 1) w
     WHERE c.table_name = attribute_conflict."table" AND c.record_id = attribute_conflict.record AND c.actor IS NULL AND c.at >= now() - interval '1 minute';
 END
 $$;

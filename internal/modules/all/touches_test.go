@@ -115,7 +115,11 @@ func TestTouchesExist(t *testing.T) {
 				} else if operation == nil {
 					t.Errorf("table %s: there is no call %s", table.Name, call)
 				}
-				for _, path := range touch.At {
+				paths := touch.At
+				if len(touch.Identity) > 0 {
+					paths = identityPaths(touch)
+				}
+				for _, path := range paths {
 					if operation != nil && !leads(operation, path) {
 						t.Errorf("table %s: %s has no %s", table.Name, call, path)
 					}
@@ -155,6 +159,21 @@ func leads(operation reflect.Type, path string) bool {
 	}
 	_, other, _ := strings.Cut(set[path], ".")
 	return leadsIn(in, rest) || other != "" && leadsIn(in, other) || path == "requestParameters.vpcEndpointId" && leadsIn(in, "vpcEndpointIds")
+}
+
+// identityPaths are where a touch finds the columns of an identity.
+func identityPaths(touch modules.Touch) (paths []string) {
+	for _, part := range touch.Identity {
+		root, _, _ := strings.Cut(part.At, ".")
+		if slices.Contains(modules.Roots, root) {
+			paths = append(paths, part.At)
+			continue
+		}
+		for _, at := range touch.At {
+			paths = append(paths, at+"."+part.At)
+		}
+	}
+	return paths
 }
 
 func leadsIn(in reflect.Type, path string) bool {

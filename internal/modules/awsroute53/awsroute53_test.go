@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -149,25 +150,33 @@ func TestDefaultRecords(t *testing.T) {
 	}
 }
 
-// Many records are read by one listing of the zone.
+// Many records of a zone are read together, whatever they are called; those that are not
+// there are not found, and hide no others.
 func TestManyRecords(t *testing.T) {
 	t.Parallel()
 	clients := awstest.Clients(t)
 	zone := createZone(t, clients)
 	r := newRecord(clients)
 	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
-	var identities []modules.Row
-	for i := range fewRecords + 1 {
-		want := recordWith(zone, fmt.Sprintf("%c.example.com.", 'a'+i), "TXT", modules.Row{"record": modules.Text(`"text"`), "ttl": modules.Int(5)})
+	var there, identities []modules.Row
+	for _, name := range []string{"a.example.com.", "z.example.com.", "b.a.example.com.", "*.example.com.", "example.com.", `a\056b.example.com.`, "a0.example.com.", "a-b.example.com."} {
+		want := recordWith(zone, name, "TXT", modules.Row{"record": modules.Text(`"text"`), "ttl": modules.Int(5)})
 		row, err := r.Create(ctx, awstest.Scope(""), want, "")
 		if err != nil {
 			t.Fatal(err)
 		}
-		identities = append(identities, row)
+		there = append(there, row)
 	}
-	got, err := r.Get(ctx, awstest.Scope(""), identities)
-	if err != nil || len(got) != len(identities) {
-		t.Errorf("got %v, %v", got, err)
+	there = append(there, recordWith(zone, "example.com.", "NS", nil))
+	for _, name := range []string{"0.example.com.", "m.example.com.", "zz.example.com."} {
+		identities = append(identities, recordWith(zone, name, "TXT", nil), recordWith(zone, name, "A", modules.Row{"set_identifier": modules.Text("one")}))
+	}
+	identities = append(identities, recordWith(modules.Text("Z000000000000000000"), "a.example.com.", "TXT", nil))
+	for n := range len(there) + 1 {
+		got, err := r.Get(ctx, awstest.Scope(""), append(slices.Clone(identities), there[:n]...))
+		if err != nil || len(got) != n {
+			t.Errorf("of %d there are %v, %v", n, got, err)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package awsroute53
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -21,9 +22,6 @@ const (
 	// mostSets is how many record sets may have one name and type (Route 53
 	// Developer Guide, "Quotas": records with the same name and type).
 	mostSets = 100
-	// fewRecords is up to how many records of a zone are read one by one rather
-	// than by a listing of all: Route 53 takes five calls a second.
-	fewRecords = 8
 )
 
 // record is a record set in its zone.
@@ -84,6 +82,11 @@ func newRecord(c *aws.Clients) *declare.Resource {
 		},
 
 		Touches: modules.Touches("route53.amazonaws.com",
+			modules.Request("changeBatch.changes", "ChangeResourceRecordSets").Whole(
+				modules.IdentityPart{At: "requestParameters.hostedZoneId", As: func(id string) string { return zoneID(&id) }},
+				modules.IdentityPart{At: "resourceRecordSet.name", As: normalName},
+				modules.IdentityPart{At: "resourceRecordSet.type"},
+				modules.IdentityPart{At: "resourceRecordSet.setIdentifier", Optional: true}),
 			modules.Request("hostedZoneId", "ChangeResourceRecordSets").After("/"),
 		),
 		List: declare.ListBy(listRecords),
@@ -92,8 +95,7 @@ func newRecord(c *aws.Clients) *declare.Resource {
 			if row["record"].IsNull() {
 				row["ttl"] = modules.Null // an alias has none of its own
 			}
-			ofZone := r.Type == route53types.RRTypeNs || r.Type == route53types.RRTypeSoa
-			row["is_default"] = modules.Bool(ofZone && sameName(awssdk.ToString(r.Name), r.Domain))
+			row["is_default"] = modules.Bool(ofZone(r.Type) && sameName(awssdk.ToString(r.Name), r.Domain))
 			return nil
 		},
 		Create:   change(route53types.ChangeActionCreate),
@@ -200,18 +202,7 @@ func getRecords(ctx context.Context, s *declare.Step, identities []modules.Row) 
 	}
 	var all []record
 	for zone, wanted := range byZone {
-		out, err := declare.ClientOf[*route53.Client](s).GetHostedZone(ctx, &route53.GetHostedZoneInput{Id: &zone})
-		var found []record
-		switch {
-		case err != nil:
-		case len(wanted) > fewRecords:
-			err = listZone(ctx, s, *out.HostedZone, func(some []record) error { found = append(found, some...); return nil })
-		default:
-			found, err = declare.ReadEach(ctx, wanted, func(ctx context.Context, identity modules.Row) (record, error) {
-				set, err := readSet(ctx, s, identity)
-				return record{zone, awssdk.ToString(out.HostedZone.Name), set}, err
-			})
-		}
+		found, err := getOfZone(ctx, s, zone, wanted)
 		if aws.IfExists(err) != nil {
 			return nil, err
 		}
@@ -222,12 +213,118 @@ func getRecords(ctx context.Context, s *declare.Step, identities []modules.Row) 
 	return all, nil
 }
 
-// readSet reads one record set: the listing begins at its name and type.
-func readSet(ctx context.Context, s *declare.Step, identity modules.Row) (route53types.ResourceRecordSet, error) {
-	most := int32(1)
-	if identity["set_identifier"].String() != "" {
-		most = mostSets
+// getOfZone reads some records of a zone. Route 53 takes five calls a second, and lists from
+// any name on: where several are wanted, each call shows the first of the rest and those near
+// it. Once one is not there, others may be gone as well: then the zone is listed, unless that
+// takes more calls than are left.
+func getOfZone(ctx context.Context, s *declare.Step, zone string, wanted []modules.Row) ([]record, error) {
+	read := reading{zone: zone, rest: slices.SortedFunc(slices.Values(wanted), func(a, b modules.Row) int {
+		return cmp.Compare(sortKey(a["name"].String()), sortKey(b["name"].String()))
+	})}
+	if slices.ContainsFunc(wanted, func(identity modules.Row) bool { return ofZone(route53types.RRType(identity["record_type"].String())) }) {
+		out, err := declare.ClientOf[*route53.Client](s).GetHostedZone(ctx, &route53.GetHostedZoneInput{Id: &zone})
+		if err != nil {
+			return nil, err
+		}
+		read.domain = awssdk.ToString(out.HostedZone.Name)
 	}
+	for listed := false; len(read.rest) > 0; {
+		first, most := read.rest[0], int32(pageSize)
+		if len(read.rest) == 1 {
+			most = alone(first)
+		}
+		sets, err := setsFrom(ctx, s, first, most)
+		if err != nil {
+			return nil, err
+		}
+		there := slices.ContainsFunc(sets, func(set route53types.ResourceRecordSet) bool { return isSet(set, first) })
+		if read.shown(sets); there {
+			continue
+		}
+		read.rest = slices.DeleteFunc(read.rest, func(identity modules.Row) bool { return sameIdentity(identity, first) })
+		if !listed && len(read.rest) > 1 {
+			if listed, err = true, read.list(ctx, s, len(read.rest)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return read.found, nil
+}
+
+// reading is what is still to be read of a zone, and what has been found.
+type reading struct {
+	zone, domain string
+	rest         []modules.Row
+	found        []record
+}
+
+// shown takes what was wanted from what was listed.
+func (r *reading) shown(sets []route53types.ResourceRecordSet) {
+	r.rest = slices.DeleteFunc(r.rest, func(identity modules.Row) bool {
+		i := slices.IndexFunc(sets, func(set route53types.ResourceRecordSet) bool { return isSet(set, identity) })
+		if i >= 0 {
+			r.found = append(r.found, record{r.zone, r.domain, sets[i]})
+		}
+		return i >= 0
+	})
+}
+
+// list lists the zone, in so many calls at most. If that was all of it, nothing else is there.
+func (r *reading) list(ctx context.Context, s *declare.Step, calls int) error {
+	pages := route53.NewListResourceRecordSetsPaginator(declare.ClientOf[*route53.Client](s),
+		&route53.ListResourceRecordSetsInput{HostedZoneId: &r.zone, MaxItems: awssdk.Int32(pageSize)})
+	for ; calls > 0 && len(r.rest) > 0 && pages.HasMorePages(); calls-- {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return err
+		}
+		r.shown(page.ResourceRecordSets)
+	}
+	if !pages.HasMorePages() {
+		r.rest = nil
+	}
+	return nil
+}
+
+// sortKey orders names as listings do: by their labels from the last on (page
+// ListResourceRecordSets of the Route 53 API Reference). In another order more calls are made.
+func sortKey(name string) string {
+	labels := strings.Split(strings.TrimSuffix(name, "."), ".")
+	slices.Reverse(labels)
+	return strings.Join(labels, ".") + "."
+}
+
+// sameIdentity reports whether two identities are the same.
+func sameIdentity(a, b modules.Row) bool {
+	for _, column := range []string{"parent_hosted_zone_id", "name", "record_type", "set_identifier"} {
+		if a[column].String() != b[column].String() {
+			return false
+		}
+	}
+	return true
+}
+
+// ofZone reports whether a zone has a record of the type from the beginning.
+func ofZone(kind route53types.RRType) bool {
+	return kind == route53types.RRTypeNs || kind == route53types.RRTypeSoa
+}
+
+// alone returns how many records a listing has to show for one to be among them.
+func alone(identity modules.Row) int32 {
+	if identity["set_identifier"].String() != "" {
+		return mostSets
+	}
+	return 1
+}
+
+// isSet reports whether a record set is the one of an identity.
+func isSet(set route53types.ResourceRecordSet, identity modules.Row) bool {
+	return sameName(awssdk.ToString(set.Name), identity["name"].String()) && string(set.Type) == identity["record_type"].String() &&
+		awssdk.ToString(set.SetIdentifier) == identity["set_identifier"].String()
+}
+
+// setsFrom lists record sets of a zone from the name and type of one on.
+func setsFrom(ctx context.Context, s *declare.Step, identity modules.Row, most int32) ([]route53types.ResourceRecordSet, error) {
 	out, err := declare.ClientOf[*route53.Client](s).ListResourceRecordSets(ctx, &route53.ListResourceRecordSetsInput{
 		HostedZoneId:    identity["parent_hosted_zone_id"].Ptr(),
 		StartRecordName: identity["name"].Ptr(),
@@ -235,11 +332,19 @@ func readSet(ctx context.Context, s *declare.Step, identity modules.Row) (route5
 		MaxItems:        &most,
 	})
 	if err != nil {
+		return nil, err
+	}
+	return out.ResourceRecordSets, nil
+}
+
+// readSet reads one record set.
+func readSet(ctx context.Context, s *declare.Step, identity modules.Row) (route53types.ResourceRecordSet, error) {
+	sets, err := setsFrom(ctx, s, identity, alone(identity))
+	if err != nil {
 		return route53types.ResourceRecordSet{}, err
 	}
-	for _, set := range out.ResourceRecordSets {
-		if sameName(awssdk.ToString(set.Name), identity["name"].String()) && string(set.Type) == identity["record_type"].String() &&
-			awssdk.ToString(set.SetIdentifier) == identity["set_identifier"].String() {
+	for _, set := range sets {
+		if isSet(set, identity) {
 			return set, nil
 		}
 	}

@@ -170,6 +170,12 @@ func tree(text []byte) (any, string) {
 		}
 		members := map[string]any{}
 		var items []any
+		if !slices.ContainsFunc(n.Nodes, func(inner node) bool { return inner.XMLName.Local+"s" != n.XMLName.Local }) {
+			for _, inner := range n.Nodes { // changes, each a change, are a list in Route 53's records
+				items = append(items, value(inner))
+			}
+			return items
+		}
 		for _, inner := range n.Nodes {
 			name := lowered(inner.XMLName.Local)
 			if name == "item" || name == "member" {
