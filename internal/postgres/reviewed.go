@@ -26,18 +26,14 @@ func (d *Database) Reviewed(ctx context.Context, lines []Line) (map[int]json.Raw
 	var accounts, tables, regions, columns, named []string
 	for _, line := range lines {
 		s := line.Subject
-		identity, _ := s.Identity()
 		for _, column := range namingColumns(s.Table) {
-			v := cloudValue(s, s.Table.Column(column))
-			if v.IsNull() {
-				v = identity[column] // of what was deleted here there is no record
-			}
-			if v.IsNull() {
+			name, known := cloudName(s, column)
+			if !known {
 				continue
 			}
 			numbers, pulls, records = append(numbers, line.Number), append(pulls, line.Pull), append(records, s.RecordID)
 			accounts, tables, regions = append(accounts, s.Scope.Account), append(tables, s.Table.Name), append(regions, s.Scope.Region)
-			columns, named = append(columns, column), append(named, v.String())
+			columns, named = append(columns, column), append(named, name)
 		}
 	}
 	if len(numbers) == 0 {

@@ -89,8 +89,8 @@ func TestEventsLeaveNoSecrets(t *testing.T) {
 		w.event("iam.amazonaws.com", "CreateAccessKey", `{"userName": "u"}`, `{"accessKey": {"userName": "u", "accessKeyId": "x", "secretAccessKey": "planted"}}`),
 		w.event("sts.amazonaws.com", "AssumeRole", `{"roleSessionName": "planted"}`, `{"credentials": {"sessionToken": "planted", "secretAccessKey": "planted"}}`),
 		w.event("ec2.amazonaws.com", "RunInstances", `{"userData": "planted"}`, "null"),
-		w.event("sqs.amazonaws.com", "CreateQueue", `{"queueName": "q0"}`, "null", func(d map[string]any) { d["requestID"] = "password=planted"; d["errorMessage"] = "planted" }),
-		w.event("sqs.amazonaws.com", "CreateQueue", `{"queueName": "q0"}`, "null", func(d map[string]any) { d["eventID"] = "password=planted" }),
+		w.event("sqs.amazonaws.com", "CreateQueue", `{"queueName": "nobodys"}`, "null", func(d map[string]any) { d["requestID"] = "password=planted"; d["errorMessage"] = "planted" }),
+		w.event("sqs.amazonaws.com", "CreateQueue", `{"queueName": "nobodys"}`, "null", func(d map[string]any) { d["eventID"] = "password=planted" }),
 		`{"detail-type": "password=planted"}`, `{"detail-type": password=planted`,
 	}
 	for i, name := range names {
@@ -130,7 +130,7 @@ func TestEventsLeaveNoSecrets(t *testing.T) {
 		}
 	}
 	if !strings.Contains(left["a history"], "https://********@example.com/") || !strings.Contains(left["notifications"], `"session": "ana@example.com"`) {
-		t.Errorf("what is no secret is missing:\n%s\n%s", left["a history"], left["notifications"])
+		t.Errorf("what is no secret is missing:\n%s", left["notifications"])
 	}
 	if got := w.Admin(`SELECT max(octet_length(actor)) <= 2048, max(octet_length(actor_session)) <= 300, max(octet_length(user_agent)) <= 500, max(octet_length(source_address)) <= 300 FROM iasql_audit_log`); got != "t|t|t|t" {
 		t.Errorf("what is kept is too long: %s", got)
