@@ -2,9 +2,13 @@ package watch
 
 import (
 	"fmt"
+	"os"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
+
+	"iasql/internal/test/harness"
 )
 
 // by has an event tell of somebody.
@@ -50,7 +54,12 @@ func (w *world) set(url, attribute, value string, who func(map[string]any)) stri
 // sees nothing of it. That an event comes late makes it no other plan.
 func TestReview(t *testing.T) {
 	t.Parallel()
-	w := start(t, "aws_sqs")
+	w := &world{World: harness.NewWorld(t)}
+	w.Args = []string{"--http", "127.0.0.1:0"}
+	engine := w.Serve()
+	w.Install([]string{"us-east-1"}, "aws_sqs")
+	w.makeQueue()
+	w.addSource()
 	w.PSQL(`UPDATE iasql_settings SET value = '1 day' WHERE name = 'sync_interval'`)
 	urls := w.queues("both", "other", "doomed", "calm")
 	w.read()
@@ -103,6 +112,7 @@ func TestReview(t *testing.T) {
 	if review := w.Joined(`SELECT iasql_create_review('t')`); !strings.Contains(review, "ana@example.com") || !strings.Contains(review, `terraform \[x](y) &lt;img> \| z`) {
 		t.Errorf("the review:\n%s", review)
 	}
+	w.reviewedElsewhere(engine)
 
 	// After the commit the conflict has who it was, and so has the record's history.
 	w.Joined(`CALL iasql_commit('why', preview_hash => '` + plan + `')`)
@@ -116,6 +126,25 @@ func TestReview(t *testing.T) {
 		t.Errorf("what was pulled was changed by %q", got)
 	}
 	w.hiddenReviews(urls)
+}
+
+// reviewedElsewhere looks at the review in the console and in a pipeline.
+func (w *world) reviewedElsewhere(engine *harness.Process) {
+	w.Helper()
+	page := signIn(w.World, engine).page("/batches/test?preview=1")
+	for _, want := range []string{
+		"In the cloud by <strong>ana@example.com</strong>", "from 192.0.2.10, with aws-cli/2.15.0", "In the cloud by <strong>bob@example.com</strong>",
+		", which eva@example.com has changed in the cloud since", "with terraform [x](y) &lt;img&gt; | z",
+	} {
+		if !strings.Contains(page, want) {
+			w.Errorf("the console's review does not say %q:\n%s", want, page)
+		}
+	}
+	cmd := exec.CommandContext(w.Context(), harness.Engine(), "batch", "preview", "test") // #nosec G204 -- the engine under test
+	cmd.Env = append(os.Environ(), "DATABASE_URL="+w.UserURL)
+	if out, err := cmd.CombinedOutput(); err != nil || strings.Count(string(out), "; in the cloud: ") != 3 {
+		w.Errorf("engine batch preview: %v\n%s", err, out)
+	}
 }
 
 // hiddenReviews looks at what is left alone in the cloud as somebody who does not see every
