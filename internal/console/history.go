@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -74,7 +73,7 @@ func (e *historyInfo) how() g.Node {
 	if t.actor == nil {
 		return nil
 	}
-	return h.P(h.Class("muted small message"), g.Text("In the cloud: "+strings.TrimSuffix(t.name()+", "+t.how(), ", ")))
+	return h.P(h.Class("muted small message"), g.Text("In the cloud: "+t.all()))
 }
 
 // changes shows what an entry of the history says of columns.

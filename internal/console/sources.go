@@ -72,6 +72,9 @@ func (t told) how() string {
 	return strings.Join(parts, ", ")
 }
 
+// all is name and how.
+func (t told) all() string { return strings.TrimSuffix(t.name()+", "+t.how(), ", ") }
+
 // by names who it was, or else whom it names who made the change here.
 func (t told) by(user string) g.Node {
 	if t.actor == nil {

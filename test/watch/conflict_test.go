@@ -107,8 +107,8 @@ func TestConflictsSayWho(t *testing.T) {
 	}
 	has := func(name string) func() bool {
 		return func() bool {
-			return w.PSQL(fmt.Sprintf(`SELECT c.actor, c.event_id IS NOT NULL, c.event_time BETWEEN now() - interval '5 minutes' AND now() + interval '5 seconds'
-				FROM iasql_conflicts c WHERE c.table_name = 'queue' AND c.record_id = (SELECT min(a.record_id) FROM iasql_audit_log a WHERE a.table_name = 'queue' AND a.change -> 'change' ->> 'name' = '%s')`, name)) == who+"|t|t"
+			return w.PSQL(fmt.Sprintf(`SELECT c.actor, c.actor_session || c.source_address || substring(c.user_agent FROM '^[a-z-]+/'), c.event_id IS NOT NULL, c.event_time BETWEEN now() - interval '5 minutes' AND now() + interval '5 seconds'
+				FROM iasql_conflicts c WHERE c.table_name = 'queue' AND c.record_id = (SELECT min(a.record_id) FROM iasql_audit_log a WHERE a.table_name = 'queue' AND a.change -> 'change' ->> 'name' = '%s')`, name)) == who+"|moto127.0.0.1aws-cli/|t|t"
 		}
 	}
 
@@ -144,12 +144,12 @@ func TestConflictsSayWho(t *testing.T) {
 
 	c := signIn(w, engine)
 	conflicts := c.page("/activity?show=conflicts")
-	if n := strings.Count(conflicts, "by "+who); n != 4 {
+	if n := strings.Count(conflicts, "by moto, "+who+", from 127.0.0.1, with aws-cli/"); n != 4 {
 		t.Errorf("the console names %d authors of 4:\n%s", n, conflicts)
 	}
 	for _, name := range []string{"before", "after", "held"} {
 		id := w.PSQL(fmt.Sprintf(`SELECT id FROM queue WHERE name = '%s'`, name))
-		if got := w.PSQL(fmt.Sprintf(`SELECT details ->> 'actor' FROM iasql_history('queue', %s) WHERE kind = 'conflict'`, id)); got != who {
+		if got := w.PSQL(fmt.Sprintf(`SELECT details ->> 'actor', details ->> 'session', details ->> 'source_address' FROM iasql_history('queue', %s) WHERE kind = 'conflict'`, id)); got != who+"|moto|127.0.0.1" {
 			t.Errorf("the history of %s says %s", name, got)
 		}
 		if page := c.page("/records/queue/" + id); !strings.Contains(page, who) {
