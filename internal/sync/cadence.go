@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"slices"
 	gosync "sync"
 	"time"
@@ -29,6 +30,9 @@ type cadence struct {
 
 	lock  gosync.Mutex
 	ended []store.Listing
+	// missing are places that are not listed, of objects that new ones name and that have no
+	// record, and lacking those where the new ones are.
+	missing, lacking map[place]bool
 }
 
 // readListings reads what is remembered of listings, and says which tables are to be
@@ -188,7 +192,55 @@ func (c *cycle) denied(l *listing, begun time.Time, err error) (news bool) {
 func (d *cadence) end(l store.Listing) {
 	d.lock.Lock()
 	defer d.lock.Unlock()
+	if i := slices.IndexFunc(d.ended, func(e store.Listing) bool { return e.Table == l.Table && e.Scope == l.Scope }); i >= 0 {
+		d.ended[i] = l
+		return
+	}
 	d.ended = append(d.ended, l)
+}
+
+// misses notes what a new object names that has no record, and is in a place that this cycle
+// does not list: an event may have told of the object alone.
+func (c *cycle) misses(t *modules.Table, scope modules.Scope, cloud, object modules.Row) {
+	d := &c.cadence
+	if d.due == nil {
+		return
+	}
+	for i := range t.Columns {
+		col := &t.Columns[i]
+		ref := col.References
+		if ref == nil || ref.ByKey || ref.AnyScope || cloud[col.Name].IsNull() {
+			continue
+		}
+		if _, has := object[col.Name]; has {
+			continue
+		}
+		parent := c.Registry.Table(ref.Table)
+		if parent == nil || !c.catalog.has(parent.Name) || c.catalog.rank[parent.Name] >= c.catalog.rank[t.Name] {
+			continue
+		}
+		at := place{parent.Name, within(parent, scope)}
+		d.lock.Lock()
+		if !d.due[at] && !slices.ContainsFunc(d.ended, func(e store.Listing) bool { return e.Table == at.table && e.Scope == at.scope }) {
+			if d.missing == nil {
+				d.missing, d.lacking = map[place]bool{}, map[place]bool{}
+			}
+			d.missing[at], d.lacking[place{t.Name, scope}] = true, true
+		}
+		d.lock.Unlock()
+	}
+}
+
+// more has what is missing listed, and once more what lacks it. It returns what that is; nil
+// if nothing is missing.
+func (d *cadence) more() map[place]bool {
+	lacking := d.lacking
+	if lacking != nil {
+		d.due = d.missing
+		maps.Copy(d.due, lacking)
+		d.missing, d.lacking = nil, nil
+	}
+	return lacking
 }
 
 // knows reports whether a table has been listed in a scope by an earlier cycle, as far

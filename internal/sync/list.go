@@ -15,6 +15,9 @@ import (
 	"iasql/internal/modules"
 )
 
+// mostGenerations is how often a cycle goes on to list what new objects name.
+const mostGenerations = 3
+
 // list lists every table in every scope, pulls what changed in the cloud, and
 // returns the steps that push. Records with pending changes or states are left
 // to the snapshot, which reads them directly.
@@ -26,6 +29,16 @@ func (c *cycle) list(ctx context.Context) (_ []decide.Step, err error) {
 	}
 	attended, stop := c.attend(ctx)
 	found, err := c.listTables(attended)
+	for range mostGenerations {
+		lacking := c.cadence.more()
+		if err != nil || lacking == nil {
+			break
+		}
+		var others *findings
+		if others, err = c.listTables(attended); err == nil {
+			found.replace(lacking, others)
+		}
+	}
 	if failure := stop(); failure != nil {
 		return nil, failure
 	}
@@ -70,6 +83,13 @@ type findings struct {
 	pushes   []decide.Step
 	deletes  []decide.Step // of records: after all inserts, children first
 	imported []string      // tables that were listed completely for the first time
+}
+
+// replace takes over what others are, instead of what is about these places.
+func (f *findings) replace(places map[place]bool, others *findings) {
+	theirs := func(step decide.Step) bool { return places[place{step.Subject.Table.Name, step.Subject.Scope}] }
+	f.pushes = append(slices.DeleteFunc(f.pushes, theirs), others.pushes...)
+	f.deletes = append(slices.DeleteFunc(f.deletes, theirs), others.deletes...)
 }
 
 func (f *findings) add(steps []decide.Step) {

@@ -146,6 +146,9 @@ func (c *cycle) pair(ctx context.Context, t *modules.Table, scope modules.Scope,
 		if m.Attended() || c.doubts.about(s.Ref()) {
 			continue // the snapshot's
 		}
+		if s.Record == nil {
+			c.misses(t, scope, cloud[i], objects[i])
+		}
 		key, named := t.Key(objects[i])
 		if !named {
 			seen.news = true

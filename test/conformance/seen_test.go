@@ -20,14 +20,21 @@ import (
 // events alone, before any listing that was asked for, and with its author.
 const seen = "seen by events"
 
-// soon has the engine read a queue of the events of what the CLI does, and checks that each
-// change is seen by them, with its author, within the time that is promised: go test
-// ./test/conformance -args -soon. It is no part of every run: of some 590 changes a few are
-// pulled before their own event has come, and find no author afterwards.
-var soon = flag.Bool("soon", false, "check that what events tell of is in its table soon, with its author")
+// soon has the engine read a queue of the events of what the CLI does to the tables of all
+// modules, and checks that each change is seen by them, with its author, within the time that
+// is promised: go test ./test/conformance -args -soon. Every run does so with a few modules,
+// in some of which changes are pulled before their own events come, and leaves aside how long
+// it takes, as it has not the machine for itself.
+var (
+	soon   = flag.Bool("soon", false, "check that what events tell of is in its table soon, with its author")
+	sooner = []string{"aws_cloudwatch", "aws_codepipeline", "aws_ecs_fargate", "aws_eventbridge", "aws_iam", "aws_route53", "aws_sqs"}
+)
+
+// watches reports whether the engine reads a queue of events.
+func (s *suite) watches() bool { return *soon || slices.Contains(sooner, s.Name) }
 
 // patience is how long events may take to be seen in a test.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // watchRegion is a region that no world looks at: the queue is in no table.
 const watchRegion = "sa-east-1"
@@ -35,7 +42,7 @@ const watchRegion = "sa-east-1"
 // watched makes a queue that events are sent to, and has the engine read it.
 func (s *suite) watched(account testaws.Account) {
 	s.t.Helper()
-	if !*soon {
+	if !s.watches() {
 		return
 	}
 	client := sqs.NewFromConfig(account.Config(watchRegion))
@@ -75,7 +82,7 @@ var sights struct {
 // and notes what it does not have.
 func (s *suite) sees(check, change string) {
 	s.t.Helper()
-	if !*soon {
+	if !s.watches() {
 		return
 	}
 	s.heard.trail.Wait()
@@ -196,7 +203,7 @@ func summarize(t *testing.T) {
 	half, nearly := sights.all[len(sights.all)/2].wait, sights.all[len(sights.all)*99/100].wait
 	t.Logf("%d changes of %d tables were seen after their events, with their author: half after %s, nearly all after %s, the last after %s; in seconds:%s",
 		len(sights.all), len(names), half, nearly, sights.all[len(sights.all)-1].wait, report.String())
-	if half > 2*time.Second || nearly > 5*time.Second {
+	if *soon && (half > 2*time.Second || nearly > 5*time.Second) {
 		t.Error("that is too late")
 	}
 }
