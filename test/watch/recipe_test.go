@@ -41,6 +41,7 @@ func example(w *harness.World, file string) {
 	if out, err := exec.Command("psql", "-X", "-v", "ON_ERROR_STOP=1", "--echo-queries", "-f", "../../examples/"+file, w.UserURL).CombinedOutput(); err != nil {
 		w.Fatalf("%v:\n%s", err, out)
 	}
+	time.Sleep(likeness.RulesTakeEffect)
 }
 
 // recipe runs a recipe of a page of the documentation, as a user does.
@@ -59,6 +60,7 @@ func recipe(w *harness.World, page, name string) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		w.Fatalf("%s: recipe %s: %v:\n%s", page, name, err, out)
 	}
+	time.Sleep(likeness.RulesTakeEffect)
 }
 
 // The recipe makes a watch that works: what the aws command changes is in the tables within
@@ -116,7 +118,6 @@ func otherAccount(w *harness.World) {
 	w.PSQL(`UPDATE aws_regions SET is_enabled = region IN ('us-east-1', 'eu-west-1') WHERE account = 'web'`)
 	w.PSQL(`SELECT iasql_sync_now()`)
 	recipe(w, "watch.md", "member")
-	time.Sleep(likeness.RulesTakeEffect)
 	web.CLI(w.T, "ec2", "create-vpc", "--cidr-block", "10.78.0.0/16", "--region", "eu-west-1")
 	w.Eventually(30*time.Second, "the other account's VPC is in the table, with its author", func() bool {
 		return w.PSQL(`SELECT count(*) FROM vpc v JOIN iasql_audit_log l ON l.record_id = v.id AND l.table_name = 'vpc' AND l.change_type = 'INSERT'
