@@ -71,7 +71,7 @@ GRANT EXECUTE ON FUNCTION public.iasql_as_of(text, timestamptz), public.iasql_as
     public.iasql_wait_for_all(double precision),
     public.iasql_apply(), public.iasql_sync(), public.iasql_preview_apply(), public.iasql_preview_sync() TO iasql_reader;
 -- What those of them call that run with the caller's rights.
-GRANT EXECUTE ON FUNCTION iasql_internal.cell(text), iasql_internal.check_can_wait(text, bigint), iasql_internal.check_table(text),
+GRANT EXECUTE ON FUNCTION iasql_internal.cell(text), iasql_internal.author_text(jsonb), iasql_internal.changers(), iasql_internal.check_can_wait(text, bigint), iasql_internal.check_table(text),
     iasql_internal.log_since(), iasql_internal.mask(jsonb, text[]), iasql_internal.old_name(text, text), iasql_internal.repeat(bigint[]),
     iasql_internal.rows_as_of(text, timestamptz), iasql_internal.secrets(text), iasql_internal.to_review(),
     iasql_internal.about(text), iasql_internal.literal(text, text, jsonb, jsonb), iasql_internal.image(text, bigint, bigint),

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -310,7 +311,10 @@ func (p *plan) write(out io.Writer) error {
 		if ch.Direction != "push" {
 			about = " (" + ch.Direction + ")"
 		}
-		fmt.Fprintf(out, "%s %s %s%s\n", marks[ch.Action], ch.Action, what, about)
+		fmt.Fprintf(out, "%s %s %s%s\n", marks[ch.Action], ch.Action, printable(what), about)
+		if ch.Reason != nil && (ch.Direction != "push" || ch.Action == "delete") { // it may say who has changed it in the cloud
+			fmt.Fprintf(out, "    %s\n", printable(*ch.Reason))
+		}
 		var columns map[string]map[string]any
 		if json.Unmarshal(ch.Changes, &columns) == nil {
 			names := make([]string, 0, len(columns))
@@ -319,13 +323,24 @@ func (p *plan) write(out io.Writer) error {
 			}
 			slices.Sort(names)
 			for _, name := range names {
-				fmt.Fprintf(out, "    %s: %s → %s\n", name, compact(columns[name]["from"]), compact(columns[name]["to"]))
+				fmt.Fprintf(out, "    %s: %s → %s\n", name, printable(compact(columns[name]["from"])), printable(compact(columns[name]["to"])))
 			}
 		}
 		counts[ch.Action]++
 	}
 	_, err := fmt.Fprintf(out, "%d to create, %d to update, %d to replace, %d to delete\nhash %s\n", counts["create"], counts["update"], counts["replace"], counts["delete"], p.Hash)
 	return err
+}
+
+// printable returns a text without what a terminal takes for a command, or what turns the
+// direction of a line: names and tags in the cloud may be anybody's.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return '\uFFFD'
+		}
+		return r
+	}, text)
 }
 
 func compact(value any) string {

@@ -55,9 +55,25 @@ func (d *recordData) timeline() g.Node {
 		}
 		return h.Li(h.Class(class),
 			h.Div(h.Class("row"), h.Span(h.Class("kind"), g.Text(e.kind)), h.Strong(g.Text(shorten(e.what, 300))), h.Span(h.Class("muted small"), g.Text("by "+by+" "), when(e.ts))),
+			e.how(),
 			changes(e.details))
 	})
 	return section("History", h.Ol(h.Class("timeline"), items), g.If(d.more, h.P(h.Class("muted small"), g.Text("The newest 100. All of it: "), h.Code(g.Text("SELECT * FROM iasql_history('"+d.t.name+"', "+number(d.id)+")")))))
+}
+
+// how says from where and with what somebody has made a change in the cloud.
+func (e *historyInfo) how() g.Node {
+	text := func(key string) *string {
+		if s, ok := e.details[key].(string); ok {
+			return &s
+		}
+		return nil
+	}
+	t := told{actor: text("actor"), session: text("session"), address: text("source_address"), agent: text("user_agent")}
+	if t.actor == nil {
+		return nil
+	}
+	return h.P(h.Class("muted small message"), g.Text("In the cloud: "+t.all()))
 }
 
 // changes shows what an entry of the history says of columns.

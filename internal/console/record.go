@@ -19,7 +19,8 @@ type conflictInfo struct {
 	table                   string
 	column, db, cloud, base *string
 	at                      *time.Time
-	resolved, by, actor     *string
+	resolved, by            *string
+	other                   told // who was on the other side
 }
 
 type ruleInfo struct {
@@ -151,11 +152,11 @@ func (d *recordData) loadPending(ctx context.Context, tx pgx.Tx) error {
 	return err
 }
 
-const conflictColumns = `SELECT c.id, c.table_name, c.record_id, c.column_name, left(c.database_value::text, 4000), left(c.cloud_value::text, 4000), left(c.base::text, 4000), c.at, c.resolved, c.resolved_by, c.actor FROM public.iasql_conflicts c `
+const conflictColumns = `SELECT c.id, c.table_name, c.record_id, c.column_name, left(c.database_value::text, 4000), left(c.cloud_value::text, 4000), left(c.base::text, 4000), c.at, c.resolved, c.resolved_by, c.actor, c.actor_session, c.source_address, c.user_agent FROM public.iasql_conflicts c `
 
 func scanConflict(row pgx.CollectableRow) (conflictInfo, error) {
 	var c conflictInfo
-	return c, row.Scan(&c.id, &c.table, &c.record, &c.column, &c.db, &c.cloud, &c.base, &c.at, &c.resolved, &c.by, &c.actor)
+	return c, row.Scan(&c.id, &c.table, &c.record, &c.column, &c.db, &c.cloud, &c.base, &c.at, &c.resolved, &c.by, &c.other.actor, &c.other.session, &c.other.address, &c.other.agent)
 }
 
 func (d *recordData) loadConflicts(ctx context.Context, tx pgx.Tx) error {
@@ -300,7 +301,9 @@ func (v *visit) conflict(c conflictInfo) g.Node {
 		h.Dl(h.Class("sides"),
 			h.Div(h.Dt(g.Text("Both agreed on")), h.Dd(orNull(c.base))),
 			h.Div(h.Dt(g.Text("In the database")), h.Dd(orNull(c.db))),
-			h.Div(h.Dt(g.Text("In the cloud")), h.Dd(orNull(c.cloud), g.If(c.actor != nil, h.P(h.Class("muted small message"), g.Text("by "+deref(c.actor))))))),
+			h.Div(h.Dt(g.Text("In the cloud")), h.Dd(orNull(c.cloud), g.Iff(c.other.actor != nil, func() g.Node {
+				return h.P(h.Class("muted small message"), g.Text("by "+c.other.all()))
+			})))),
 		g.If(c.resolved == nil, g.Group([]g.Node{
 			v.button(resolve(c.id, "database"), "id", number(c.id)),
 			v.button(resolve(c.id, "cloud"), "id", number(c.id))})),

@@ -17,6 +17,14 @@ type step struct {
 	action, direction, table, description, reason string
 	id                                            *int64
 	changes                                       map[string]change
+	who                                           *author
+}
+
+// author is who has changed in the cloud what a step is about, as events have told.
+type author struct {
+	told
+	at   *time.Time
+	also []string
 }
 
 type change struct {
@@ -51,15 +59,23 @@ func (s *session) preview(ctx context.Context, batch int64) (p plan, err error) 
 	if err := conn.QueryRow(ctx, `SELECT iasql_internal.preview()`).Scan(&made); err != nil {
 		return p, err
 	}
-	rows, err := conn.Query(ctx, `SELECT action, direction, table_name, id, coalesce(description, ''), changes, coalesce(reason, ''), coalesce(hash, '') FROM iasql_internal.previewed WHERE request = $1 ORDER BY ord`, made)
+	rows, err := conn.Query(ctx, `SELECT action, direction, table_name, id, coalesce(description, ''), changes, coalesce(reason, ''), coalesce(hash, ''),
+		who ->> 'actor', who ->> 'session', who ->> 'source_address', who ->> 'user_agent', (who ->> 'event_time')::timestamptz,
+		(SELECT array_agg(a) FROM jsonb_array_elements_text(who -> 'also') a)
+		FROM iasql_internal.previewed WHERE request = $1 ORDER BY ord`, made)
 	if err != nil {
 		return p, err
 	}
 	p.steps, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (step, error) {
 		var t step
 		var changes []byte
-		if err := row.Scan(&t.action, &t.direction, &t.table, &t.id, &t.description, &changes, &t.reason, &p.hash); err != nil {
+		var who author
+		if err := row.Scan(&t.action, &t.direction, &t.table, &t.id, &t.description, &changes, &t.reason, &p.hash,
+			&who.actor, &who.session, &who.address, &who.agent, &who.at, &who.also); err != nil {
 			return t, err
+		}
+		if who.actor != nil {
+			t.who = &who
 		}
 		_ = json.Unmarshal(changes, &t.changes) // always an object of such
 		return t, nil
@@ -231,7 +247,10 @@ func (p plan) cost() g.Node {
 			continue
 		}
 		if n++; n <= 8 {
-			names = append(names, h.Li(g.Text(shorten(strings.TrimPrefix(s.description, s.action+" "), 120)), g.If(s.action == "replace", h.Span(h.Class("small"), g.Text(" (a new one takes its place)")))))
+			names = append(names, h.Li(g.Text(shorten(strings.TrimPrefix(s.description, s.action+" "), 120)), g.If(s.action == "replace", h.Span(h.Class("small"), g.Text(" (a new one takes its place)"))),
+				g.Iff(s.who != nil, func() g.Node {
+					return h.Span(h.Class("small"), g.Text(", which "+shorten(s.who.name(), 80)+" has changed in the cloud since"))
+				})))
 		}
 	}
 	if n == 0 {
@@ -275,7 +294,18 @@ func (s step) draw(mark, class string) g.Node {
 	return h.Details(h.Class("step"), g.If(len(columns) <= 12, g.Attr("open", "")),
 		h.Summary(h.Span(h.Class("sign"), g.Text(mark)), name, h.Span(h.Class("what"), g.Text(" "+shorten(s.description, 300)))),
 		g.If(s.reason != "", h.P(h.Class("muted small"), g.Text(shorten(s.reason, 500)))),
+		g.Iff(s.who != nil, s.who.draw),
 		g.If(len(columns) > 0, h.Ul(h.Class("changes"), lines)))
+}
+
+// draw says who has changed it in the cloud, when, from where and with what.
+func (a *author) draw() g.Node {
+	also := ""
+	if len(a.also) > 0 {
+		also = "Or, in that time: " + shorten(strings.Join(a.also, ", "), 500)
+	}
+	return h.Div(h.Class("author"), h.P(g.Text("In the cloud by "), h.Strong(g.Text(shorten(a.name(), 200))), g.Text(" "), when(a.at)),
+		g.If(a.how() != "", h.P(h.Class("muted small message"), g.Text(a.how()))), g.If(also != "", h.P(h.Class("muted small message"), g.Text(also))))
 }
 
 func (v *visit) batchButtons(b *batchInfo, p plan) g.Node {

@@ -49,21 +49,36 @@ func sourcesCard(sources []sourceInfo) g.Node {
 // told is who changed something in the cloud, as an event has told.
 type told struct{ actor, session, address, agent *string }
 
-// by names who it was: the session, which is the person with IAM Identity Center, or the ARN;
-// or else whom it names who made the change here.
+// name is who it was: the session, which is the person with IAM Identity Center, or the ARN.
+func (t told) name() string {
+	if session := deref(t.session); session != "" {
+		return session
+	}
+	return deref(t.actor)
+}
+
+// how is what else is known of the actor: the ARN, from where, and with which tool.
+func (t told) how() string {
+	var parts []string
+	if t.name() != deref(t.actor) {
+		parts = append(parts, *t.actor)
+	}
+	if t.address != nil {
+		parts = append(parts, "from "+*t.address)
+	}
+	if t.agent != nil {
+		parts = append(parts, "with "+shorten(*t.agent, 80))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// all is name and how.
+func (t told) all() string { return strings.TrimSuffix(t.name()+", "+t.how(), ", ") }
+
+// by names who it was, or else whom it names who made the change here.
 func (t told) by(user string) g.Node {
 	if t.actor == nil {
 		return g.Text(user)
 	}
-	who, from := deref(t.session), []string{*t.actor}
-	if who == "" {
-		who, from = *t.actor, nil
-	}
-	if t.address != nil {
-		from = append(from, "from "+*t.address)
-	}
-	if t.agent != nil {
-		from = append(from, "with "+shorten(*t.agent, 80))
-	}
-	return g.Group([]g.Node{g.Text(who), h.P(h.Class("muted small message"), g.Text(strings.Join(from, ", ")))})
+	return g.Group([]g.Node{g.Text(t.name()), h.P(h.Class("muted small message"), g.Text(t.how()))})
 }

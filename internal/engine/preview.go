@@ -36,6 +36,11 @@ type previewRow struct {
 	Description string                     `json:"description"`
 	Changes     map[string]json.RawMessage `json:"changes"`
 	Reason      string                     `json:"reason"`
+	// Who has changed it in the cloud, as events tell. The hash does not depend on it:
+	// an event that comes late makes it no other plan.
+	Who json.RawMessage `json:"who,omitempty"`
+
+	step decide.Step
 }
 
 // preview runs the cycles of a batch or, for batch 0, every account's full cycle,
@@ -85,7 +90,23 @@ func (e *Engine) preview(ctx context.Context, own *postgres.OwnEdits, batch int6
 	slices.Sort(secrets)
 	sum := sha256.Sum256([]byte(string(text) + strings.Join(secrets, " ")))
 	out.Hash = hex.EncodeToString(sum[:])
-	return out, nil
+	return out, e.nameAuthors(ctx, out.Rows)
+}
+
+// nameAuthors adds to lines that show what was changed in the cloud who has changed it,
+// as far as events have told.
+func (e *Engine) nameAuthors(ctx context.Context, rows []previewRow) error {
+	var lines []postgres.Line
+	for i := range rows {
+		if r := &rows[i]; r.Direction != "push" || len(driftOfDeleted(r.step)) > 0 {
+			lines = append(lines, postgres.Line{Number: i, Subject: r.step.Subject, Pull: r.Direction == "pull"})
+		}
+	}
+	who, err := e.database.Reviewed(ctx, lines)
+	for i, author := range who {
+		rows[i].Who = author
+	}
+	return err
 }
 
 // secretsOf tells one secret that is to be pushed from another, which rows do
@@ -155,7 +176,7 @@ func rowsOf(step decide.Step) []previewRow {
 // newRow returns a row about a step that has no changes yet.
 func newRow(step decide.Step, action, direction string) previewRow {
 	s := step.Subject
-	r := previewRow{Action: action, Direction: direction, Table: s.Table.Name, Reason: step.Decision.Reason, Changes: map[string]json.RawMessage{}}
+	r := previewRow{Action: action, Direction: direction, Table: s.Table.Name, Reason: step.Decision.Reason, Changes: map[string]json.RawMessage{}, step: step}
 	if s.RecordID != 0 {
 		r.ID = &s.RecordID
 	}
@@ -206,9 +227,38 @@ func pushRows(step decide.Step) []previewRow {
 		for _, name := range s.Table.Identity() {
 			r.Changes[name] = change(show(s.Table.Column(name), identity[name]), "null")
 		}
+		if drift := driftOfDeleted(step); len(drift) > 0 { // whoever deleted the record has not seen that
+			for _, name := range drift {
+				r.Changes[name] = change(show(s.Table.Column(name), s.Object[name]), "null")
+			}
+			r.Reason += "; changed in the cloud since: " + strings.Join(drift, ", ")
+		}
 		return []previewRow{r}
 	}
 	return nil
+}
+
+// driftOfDeleted returns the columns of an object that is to be deleted which the cloud has
+// changed, and whose record never showed that.
+func driftOfDeleted(step decide.Step) (drift []string) {
+	s := step.Subject
+	if step.Decision.Action != decide.Delete || s.Change == nil || s.Change.Last == nil {
+		return nil
+	}
+	for i := range s.Table.Columns {
+		c := &s.Table.Columns[i]
+		cloud, read := s.Object[c.Name]
+		had, edited := s.Change.Base[c.Name]
+		if !edited {
+			had = s.Change.Last[c.Name]
+		}
+		switch {
+		case !read, c.Assigned, c.Local, c.WriteOnly, c.Name == modules.ColumnAccount, s.Dangling[c.Name], had.IsNull() && (c.Chosen || c.References != nil), c.Same(had, cloud):
+		default:
+			drift = append(drift, c.Name)
+		}
+	}
+	return drift
 }
 
 func show(c *modules.Column, v modules.Value) string {

@@ -57,6 +57,15 @@ func (a Actor) String() string {
 	return ""
 }
 
+// Person returns the name by which people know the actor: of the role's session or, of who
+// has assumed no role, of the user; "" if he has none, as services have.
+func (a Actor) Person() string {
+	if a.Session == "" && a.Type == "IAMUser" {
+		return a.Name
+	}
+	return a.Session
+}
+
 // Failed reports whether the call has changed nothing, because AWS refused it. Where the
 // error was the service's own, nobody knows.
 func (e *Event) Failed() bool {

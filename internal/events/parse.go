@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Bounds of what is read. SQS takes messages of a mebibyte, and EventBridge sends none of
@@ -95,7 +97,7 @@ func Parse(body []byte) (*Event, error) {
 	case m.DetailType == "":
 		return nil, errors.New("it is no event of EventBridge: it has no detail-type")
 	case m.DetailType != "AWS API Call via CloudTrail" && m.DetailType != "AWS Service Event via CloudTrail":
-		return nil, fmt.Errorf("%w: its detail-type is %q", ErrOther, clean(m.DetailType, 100))
+		return nil, fmt.Errorf("%w: its detail-type is %q", ErrOther, said(m.DetailType, 100))
 	case len(m.Detail) == 0:
 		return nil, errors.New("it has no detail")
 	}
@@ -129,7 +131,7 @@ func open(body []byte) (*message, error) {
 
 // malformed returns what is wrong with a text that is no JSON, or not of that form. The
 // error of package json may repeat a piece of it.
-func malformed(err error) error { return fmt.Errorf("it is malformed: %s", clean(err.Error(), 200)) }
+func malformed(err error) error { return fmt.Errorf("it is malformed: %s", said(err.Error(), 200)) }
 
 // shallow checks that a text of JSON nests no values deeper than anybody would. It does
 // not check that it is one.
@@ -163,7 +165,7 @@ func parseRecord(text []byte) (*Event, error) {
 	// Data events, such as reads of an object of S3, come by the million and change no table.
 	if r.EventType != "AwsApiCall" && r.EventType != "AwsServiceEvent" && r.EventType != "AwsConsoleAction" ||
 		r.EventCategory != "" && r.EventCategory != "Management" || r.ManagementEvent != nil && !*r.ManagementEvent {
-		return nil, fmt.Errorf("%w: it is %q of category %q", ErrOther, clean(r.EventType, 100), clean(r.EventCategory, 100))
+		return nil, fmt.Errorf("%w: it is %q of category %q", ErrOther, said(r.EventType, 100), said(r.EventCategory, 100))
 	}
 	at, err := time.Parse(time.RFC3339, r.EventTime)
 	if err != nil {
@@ -172,7 +174,7 @@ func parseRecord(text []byte) (*Event, error) {
 	e := &Event{
 		ID: r.EventID, Time: at.UTC(), Account: r.RecipientAccountID, Region: r.AWSRegion, Source: r.EventSource, Name: r.EventName,
 		ReadOnly: r.ReadOnly == true || r.ReadOnly == "true",
-		Error:    clean(r.ErrorCode, 200), RequestID: clean(r.RequestID, 200), SharedID: clean(r.SharedEventID, 200),
+		Error:    said(r.ErrorCode, 200), RequestID: named(r.RequestID), SharedID: named(r.SharedEventID),
 		Actor: r.actor(),
 	}
 	keep := keeper{left: maxValues}
@@ -186,19 +188,19 @@ func parseRecord(text []byte) (*Event, error) {
 func (r *record) actor() Actor {
 	u := &r.UserIdentity
 	a := Actor{
-		Type: clean(u.Type, 100), ARN: clean(u.ARN, maxText), Name: clean(u.UserName, 300), Account: clean(u.AccountID, 20), InvokedBy: clean(u.InvokedBy, 300),
-		Address: clean(r.SourceIPAddress, 300), UserAgent: clean(r.UserAgent, 500),
+		Type: said(u.Type, 100), ARN: said(u.ARN, maxText), Name: said(u.UserName, 300), Account: said(u.AccountID, 20), InvokedBy: said(u.InvokedBy, 300),
+		Address: said(r.SourceIPAddress, 300), UserAgent: said(r.UserAgent, 500),
 	}
 	if a.ARN == "" {
-		a.ARN = clean(u.SessionContext.SessionIssuer.ARN, maxText)
+		a.ARN = said(u.SessionContext.SessionIssuer.ARN, maxText)
 	}
 	if a.Name == "" {
-		a.Name = clean(u.SessionContext.SessionIssuer.UserName, 300)
+		a.Name = said(u.SessionContext.SessionIssuer.UserName, 300)
 	}
 	if session, ok := sessionOf(a.ARN); ok {
-		a.Session = session
+		a.Session = cut(session, 300)
 	} else if _, session, ok := strings.Cut(u.PrincipalID, ":"); ok && u.Type == "AssumedRole" {
-		a.Session = clean(session, 300)
+		a.Session = said(session, 300)
 	}
 	return a
 }
@@ -219,7 +221,16 @@ var (
 	services   = regexp.MustCompile(`^[a-z0-9.-]{1,80}\.amazonaws\.com$`)
 	operations = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]{0,127}$`)
 	ids        = regexp.MustCompile(`^[A-Za-z0-9-]{8,64}$`)
+	requests   = regexp.MustCompile(`^[A-Za-z0-9/+_-]{1,200}={0,2}$`)
 )
+
+// named returns what AWS calls a request, "" if it cannot be that.
+func named(id string) string {
+	if requests.MatchString(id) {
+		return id
+	}
+	return ""
+}
 
 // check checks the names that a record has to have, and that the engine acts by.
 func (e *Event) check() error {
@@ -231,7 +242,7 @@ func (e *Event) check() error {
 		{"eventSource", e.Source, services}, {"eventName", e.Name, operations},
 	} {
 		if !name.form.MatchString(name.text) {
-			return fmt.Errorf("its %s is %q", name.what, clean(name.text, 100))
+			return fmt.Errorf("its %s is %q", name.what, said(name.text, 100))
 		}
 	}
 	return nil
@@ -239,10 +250,7 @@ func (e *Event) check() error {
 
 // clean returns a text without what cannot be stored or printed, cut to most bytes.
 func clean(text string, most int) string {
-	if len(text) > most {
-		text = text[:most]
-	}
-	text = strings.ToValidUTF8(text, "\uFFFD")
+	text = strings.ToValidUTF8(cut(text, most), "\uFFFD")
 	if strings.ContainsFunc(text, control) {
 		text = strings.Map(func(r rune) rune {
 			if control(r) {
@@ -251,14 +259,23 @@ func clean(text string, most int) string {
 			return r
 		}, text)
 	}
-	return text
+	return cut(text, most) // what stands for a byte has three
 }
 
-// control reports whether a rune is a control character, or turns the direction of what
-// stands around it.
-func control(r rune) bool {
-	return r < ' ' || r >= 0x7f && r < 0xa0 || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
+// cut returns the beginning of a text, of most bytes at most, that ends where a rune ends.
+func cut(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	for most > 0 && !utf8.RuneStart(text[most]) {
+		most--
+	}
+	return text[:most]
 }
+
+// control reports whether a rune is none that one sees: a control character, a line end, what
+// turns the direction of what stands around it, or what has no width.
+func control(r rune) bool { return !unicode.IsPrint(r) }
 
 // keeper copies what is kept of a record, within a bound.
 type keeper struct{ left int }

@@ -146,7 +146,7 @@ func queueEvents(batch *pgx.Batch, list []kept, events *int) {
 		e := k.event
 		accounts, ids, regions, services, calls = append(accounts, k.account), append(ids, e.ID), append(regions, e.Region), append(services, e.Source), append(calls, e.Name)
 		requests, times = append(requests, e.RequestID), append(times, e.Time)
-		actors, sessions = append(actors, e.Actor.String()), append(sessions, e.Actor.Session)
+		actors, sessions = append(actors, e.Actor.String()), append(sessions, e.Actor.Person())
 		addresses, agents = append(addresses, e.Actor.Address), append(agents, e.Actor.UserAgent)
 		for _, h := range k.hints {
 			hintAccounts, hintEvents, tables = append(hintAccounts, k.account), append(hintEvents, e.ID), append(tables, h.Table)

@@ -51,10 +51,10 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION public.iasql_create_review(text, text) IS
-$$Markdown for a pull request: what is done, all the SQL of this session's batch (or of all that has not reached the cloud yet), and the preview.
+$$Markdown for a pull request: what is done, all the SQL of this session's batch (or of all that has not reached the cloud yet), and the preview, with who has changed it in the cloud meanwhile, where an event has told.
 Sample: SELECT iasql_create_review('A network for the shop', 'It needs its own.')$$;
 
 CREATE OR REPLACE FUNCTION iasql_internal.cell(value text) RETURNS text
 LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp
-RETURN replace(regexp_replace(coalesce(value, ''), '\s+', ' ', 'g'), '|', '\|');
-COMMENT ON FUNCTION iasql_internal.cell(text) IS 'A text as a cell of a Markdown table.';
+RETURN replace(replace(replace(regexp_replace(coalesce(value, ''), '\s+', ' ', 'g'), '|', '\|'), '[', '\['), '<', '&lt;');
+COMMENT ON FUNCTION iasql_internal.cell(text) IS 'A text as a cell of a Markdown table, in which it is neither a link nor HTML: names and tags, and who has changed something in the cloud, are what anybody says.';

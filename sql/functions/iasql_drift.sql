@@ -5,10 +5,10 @@ DECLARE
     made bigint := iasql_internal.preview();
 BEGIN
     RETURN QUERY
-    SELECT p.action, p.direction, p.table_name, p.id, p.description, p.changes, p.reason
+    SELECT p.action, p.direction, p.table_name, p.id, p.description, p.changes, concat_ws('; ', p.reason, iasql_internal.author_text(p.who))
     FROM iasql_internal.previewed p WHERE p.request = made AND p.direction IN ('pull', 'ask', 'paused') ORDER BY p.ord;
 END
 $$;
 COMMENT ON FUNCTION public.iasql_drift() IS
-$$What the cloud has changed and the tables do not show: pull would be pulled by the next full cycle, ask waits for a decision (setting drift), paused is left alone (mode PAUSE). Changes nothing.
+$$What the cloud has changed and the tables do not show: pull would be pulled by the next full cycle, ask waits for a decision (setting drift), paused is left alone (mode PAUSE). The reason names who it was, where an event has told. Changes nothing.
 Sample: SELECT * FROM iasql_drift()$$;

@@ -23,7 +23,8 @@ BEGIN
         SELECT k.at, 3, k.id, 'conflict', k.resolved_by,
                concat_ws(': ', coalesce(k.column_name, 'changed here and deleted in the cloud'), coalesce(k.resolved, 'open')),
                jsonb_build_object('conflict', k.id, 'database_value', k.database_value, 'cloud_value', k.cloud_value, 'base', k.base, 'resolved_at', k.resolved_at)
-                   || jsonb_strip_nulls(jsonb_build_object('actor', k.actor, 'event_id', k.event_id, 'event_time', k.event_time))
+                   || jsonb_strip_nulls(jsonb_build_object('actor', k.actor, 'session', k.actor_session, 'source_address', k.source_address, 'user_agent', k.user_agent,
+                                                           'event_id', k.event_id, 'event_time', k.event_time))
         FROM public.iasql_conflicts k
         WHERE k.table_name = iasql_history."table" AND k.record_id = iasql_history.id
     ) h
@@ -34,5 +35,5 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION public.iasql_history(text, bigint) IS
-$$The life of one record in order: edits by users, pulls from the cloud (with who changed it there, where an event has told), operations on the cloud, conflicts.
+$$The life of one record in order: edits by users, pulls from the cloud and conflicts (with who changed it there, where an event has told), operations on the cloud.
 Sample: SELECT * FROM iasql_history('vpc', 1)$$;

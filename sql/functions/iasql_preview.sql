@@ -42,10 +42,12 @@ SELECT q.id AS request, q.result ->> 'hash' AS hash, p.ord, r.action, r.directio
        CASE WHEN r.table_name = ANY ((SELECT iasql_internal.limited())::text[]) THEN (
            SELECT coalesce(jsonb_object_agg(c.key, c.value), '{}') FROM jsonb_each(r.changes) c
            WHERE iasql_internal.readable(r.table_name, jsonb_build_object(c.key, NULL))) ELSE r.changes END AS changes,
-       r.reason
+       r.reason,
+       -- Who was it in the cloud: known to those who see what he has changed.
+       CASE WHEN NOT r.table_name = ANY ((SELECT iasql_internal.limited())::text[]) OR iasql_internal.readable(r.table_name, r.changes) THEN r.who END AS who
 FROM iasql_internal.request q
 CROSS JOIN LATERAL jsonb_array_elements(q.result -> 'rows') WITH ORDINALITY p (item, ord)
-CROSS JOIN LATERAL jsonb_to_record(p.item) AS r (action text, direction text, table_name text, id bigint, description text, changes jsonb, reason text)
+CROSS JOIN LATERAL jsonb_to_record(p.item) AS r (action text, direction text, table_name text, id bigint, description text, changes jsonb, reason text, who jsonb)
 WHERE q.kind = 'preview' AND q.asked_by = iasql_internal.writer()
   AND (NOT r.table_name = ANY ((SELECT iasql_internal.restricted())::text[])
        OR (r.table_name, r.id) IN (SELECT s.table_name, s.record_id FROM iasql_internal.seen() s)
@@ -61,12 +63,12 @@ DECLARE
     made bigint := iasql_internal.preview();
 BEGIN
     RETURN QUERY
-    SELECT p.action, p.direction, p.table_name, p.id, p.description, p.changes, p.reason
+    SELECT p.action, p.direction, p.table_name, p.id, p.description, p.changes, concat_ws('; ', p.reason, iasql_internal.author_text(p.who))
     FROM iasql_internal.previewed p WHERE p.request = made ORDER BY p.ord;
 END
 $$;
 COMMENT ON FUNCTION public.iasql_preview() IS
-$$What a commit of this session's batch would do now: pushes to the cloud, pulls into its records, and conflicts. Without a batch, what is about to be done with everything that nobody has staged. Changes nothing.
+$$What a commit of this session's batch would do now: pushes to the cloud, pulls into its records, and conflicts; the reason names who has changed it in the cloud, where an event has told. Without a batch, what is about to be done with everything that nobody has staged. Changes nothing.
 Sample: SELECT * FROM iasql_preview()$$;
 
 CREATE OR REPLACE FUNCTION public.iasql_preview_hash() RETURNS text

@@ -52,9 +52,15 @@ BEGIN
     full_ := full_ OR n = most;
     -- Permits that their transaction has not used; nobody else can use them.
     DELETE FROM iasql_internal.permit p WHERE p.xid <> pg_current_xact_id();
-    -- Events are for looking and for naming who it was; both is done within hours. The audit log keeps what they told.
+    -- Events are for looking and for naming who it was; both is done within hours, and the audit log keeps what they told. Who
+    -- has changed what an open batch has staged its reviewer is to know later, too.
     DELETE FROM iasql_internal.cloud_event e WHERE (e.account, e.id) IN (
-        SELECT k.account, k.id FROM iasql_internal.cloud_event k WHERE k.received < now() - interval '6 hours' LIMIT most);
+        SELECT k.account, k.id FROM iasql_internal.cloud_event k
+        WHERE k.received < now() - interval '6 hours'
+          AND NOT (k.received > now() - interval '7 days' AND EXISTS (
+              SELECT FROM iasql_internal.hint h JOIN iasql_internal.staged_key s ON s.key = h.value AND s.table_name = h.table_name AND s.account = h.account
+              WHERE h.account = k.account AND h.event = k.id))
+        LIMIT most);
     GET DIAGNOSTICS n = ROW_COUNT;
     total := total + n;
     full_ := full_ OR n = most;
