@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -17,9 +18,26 @@ type Line struct {
 	Pull    bool // a full cycle would pull it
 }
 
+// How many lines at most are looked up for who has changed what they show, and how many at once.
+const (
+	mostReviewed     = 2000
+	reviewedTogether = 200
+)
+
 // Reviewed returns who has changed in the cloud what the lines are about, by their numbers,
-// as far as events have told: an object with the keys that iasql_history has, too.
+// as far as events have told: an object with the keys that iasql_history has, too. Of very
+// many lines it tells of the first.
 func (d *Database) Reviewed(ctx context.Context, lines []Line) (map[int]json.RawMessage, error) {
+	who := map[int]json.RawMessage{}
+	for some := range slices.Chunk(lines[:min(len(lines), mostReviewed)], reviewedTogether) {
+		if err := d.reviewed(ctx, some, who); err != nil {
+			return nil, err
+		}
+	}
+	return who, nil
+}
+
+func (d *Database) reviewed(ctx context.Context, lines []Line, who map[int]json.RawMessage) error {
 	var numbers []int
 	var pulls []bool
 	var records []int64
@@ -37,19 +55,18 @@ func (d *Database) Reviewed(ctx context.Context, lines []Line) (map[int]json.Raw
 		}
 	}
 	if len(numbers) == 0 {
-		return nil, nil
+		return nil
 	}
 	rows, err := d.Pool.Query(ctx, `SELECT line, who FROM iasql_internal.reviewed($1, $2, $3, $4, $5, $6, $7, $8)`,
 		numbers, pulls, accounts, tables, records, regions, columns, named)
 	if err != nil {
-		return nil, fmt.Errorf("look up who has changed what a preview shows: %w", err)
+		return fmt.Errorf("look up who has changed what a preview shows: %w", err)
 	}
-	who := map[int]json.RawMessage{}
 	var number int
 	var author []byte
 	_, err = pgx.ForEachRow(rows, []any{&number, &author}, func() error {
 		who[number], author = author, nil
 		return nil
 	})
-	return who, err
+	return err
 }
