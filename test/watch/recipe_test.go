@@ -32,6 +32,11 @@ func likenedIn(t *testing.T, regions []string, trail *likeness.Trail, modules ..
 	w.Endpoint, w.AWS.Endpoint = l.URL, l.URL
 	w.Serve()
 	w.Install(regions, modules...)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("sent: %+v; the sources: %s", trail.Counts(), w.Admin(`SELECT * FROM iasql_event_sources`))
+		}
+	})
 	return w
 }
 

@@ -224,6 +224,7 @@ func (c *ruleCache) of(t *Trail, account, region, bus string) ([]busRule, error)
 	if known, ok := c.known[key]; ok && time.Since(known.at) < RulesTakeEffect {
 		return known.rules, nil
 	}
+	asked := time.Now()
 	rules, err := t.lookUp(account, region, bus)
 	if err != nil {
 		return nil, err
@@ -231,7 +232,7 @@ func (c *ruleCache) of(t *Trail, account, region, bus string) ([]busRule, error)
 	if c.known == nil {
 		c.known = map[string]cachedRules{}
 	}
-	c.known[key] = cachedRules{time.Now(), rules}
+	c.known[key] = cachedRules{asked, rules}
 	return rules, nil
 }
 
