@@ -6,6 +6,14 @@ import "testing"
 // was settled, or something was inserted again afterwards.
 func TestRegressionsOfDeletions(t *testing.T) {
 	for what, s := range map[string]*Schedule{
+		"ENFORCE makes anew what depends on what is completed first": {Seed: 95164587, MaxDeletes: 100, Ratio: 0.4, Rows: 2, Events: true, Actions: []Action{
+			{Do: Cycle, Seed: 18318981731575986476},
+			{Do: CloudRemove, A: 61, B: 25, C: 32, D: 4},
+			{Do: Rule, Slot: 1, A: 51, B: 1, C: 16, D: 46},
+			{Do: Wait, A: 1, B: 63, C: 31, D: 2, For: 600000000000},
+			{Do: CloudRemove, A: 40, B: 17, C: 41, D: 51},
+			{Do: Preview, Slot: 1, A: 20, B: 32, C: 15, D: 10, Seed: 10193662095989063606},
+		}},
 		"a secret of a record that TRACK took back, and one inserted under its id without it": {Seed: 91522777, MaxDeletes: 100, Ratio: 1, Rows: 3, Events: true, Actions: []Action{
 			{Do: Cycle, Seed: 14923925901509578247},
 			{Do: Remove, A: 14, B: 21, C: 38, D: 22},

@@ -127,6 +127,10 @@ func (c *cycle) finish(ctx context.Context, batch []*running) error {
 			outcomes = append(outcomes, r.outcome)
 		case blocked:
 			waiting = append(waiting, r.waiting)
+		case postponed:
+			if r.Subject.Record != nil && r.Subject.Change == nil && r.Subject.State == nil {
+				c.postponed = append(c.postponed, r.waiting)
+			}
 		}
 	}
 	if len(outcomes) > 0 {

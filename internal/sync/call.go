@@ -67,12 +67,12 @@ func (j *journal) Note(ctx context.Context, request string) error {
 func (c *cycle) call(ctx context.Context, r *running, ops map[*decide.Op]*running) {
 	for _, before := range r.After {
 		b := ops[before]
+		on := b.Subject.Ref()
 		if b.ending == postponed || b.succeeded() && b.Partial() {
-			r.ending = postponed
+			r.ending, r.waiting = postponed, decide.Waiting{Subject: r.Subject, On: on, Reason: fmt.Sprintf("waits for %s %d, which is not complete yet", on.Table, on.ID)}
 			return
 		}
 		if !b.succeeded() {
-			on := b.Subject.Ref()
 			r.ending, r.waiting = blocked, decide.Waiting{Subject: r.Subject, On: on, Reason: fmt.Sprintf("waits for %s %d, which failed", on.Table, on.ID)}
 			return
 		}

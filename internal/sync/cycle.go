@@ -32,6 +32,7 @@ type cycle struct {
 	destroyed decide.Tally              // for R7
 	refused   map[decide.RecordRef]bool // by the intent log: not to be tried again in this cycle
 	waits     []decide.Waiting          // of this pass: replacements that a staged record would have to follow
+	postponed []decide.Waiting          // by the last pass: of what neither a change nor a state reminds
 	cadence   cadence
 	regions   map[string][]string // enabled ones, by provider
 	hinted    map[place][]*hint   // what the listing of this cycle is to look into
@@ -106,7 +107,7 @@ func (c *cycle) run(ctx context.Context) error {
 		}
 		if passes == MaxPasses || c.TimeSlice >= 0 && time.Since(begun) >= c.timeSlice() {
 			c.report.count(func(r *store.Report) { r.More = true })
-			return nil
+			return c.remember(ctx, c.postponed)
 		}
 	}
 }

@@ -18,7 +18,7 @@ type running struct {
 	done    chan struct{} // closed when the outcome is in the database
 	ending  ending
 	outcome store.Outcome  // of what was called
-	waiting decide.Waiting // of what is blocked
+	waiting decide.Waiting // of what is blocked or postponed
 	created modules.Row    // what a creation returned, in cloud terms
 	// unlogged: whether the intent log has the operation is not known.
 	unlogged bool

@@ -9,7 +9,7 @@ import (
 )
 
 // snapshot loads the subjects that have something to be done about: pending
-// changes, states, deposed objects. With all false those that back off are left
+// changes, states, deposed objects, and what the pass before has postponed. With all false those that back off are left
 // out, and those always about which nothing can be decided in this cycle.
 func (c *cycle) snapshot(ctx context.Context, all bool) (_ []*decide.Subject, err error) {
 	ctx, end := c.span(ctx, "snapshot", &err)
@@ -18,14 +18,22 @@ func (c *cycle) snapshot(ctx context.Context, all bool) (_ []*decide.Subject, er
 	if err != nil {
 		return nil, fmt.Errorf("read pending changes and deposed objects: %w", err)
 	}
-	byTable := map[string][]int64{}
+	for _, w := range c.postponed {
+		refs = append(refs, w.Subject.Ref())
+	}
+	byTable, seen := map[string][]int64{}, make(map[decide.RecordRef]bool, len(refs))
 	for _, ref := range refs {
+		if seen[ref] {
+			continue // what was postponed was changed meanwhile
+		}
+		seen[ref] = true
 		if c.catalog.has(ref.Table) {
 			byTable[ref.Table] = append(byTable[ref.Table], ref.ID)
 		} else if err := c.leftFor(ref.Table); err != nil {
 			return nil, err
 		}
 	}
+	c.postponed = nil
 	var loaded []*decide.Subject
 	for _, t := range tablesWith(&c.catalog, byTable) {
 		for ids := range slices.Chunk(byTable[t.Name], 1000) {
