@@ -403,7 +403,7 @@ func (d *Database) Found(ctx context.Context, t *modules.Table, ids []int64) ([]
 	rows, err := d.Pool.Query(ctx, `
 		SELECT DISTINCT record_id FROM public.iasql_audit_log
 		WHERE record_id = ANY ($2) AND table_name = $1 AND change_type = 'INSERT' AND settled
-		  AND settled_at > clock_timestamp() - make_interval(secs => `+window+`)
+		  AND settled_at BETWEEN clock_timestamp() - make_interval(secs => `+window+`) AND clock_timestamp() -- unless the clock was put back
 		ORDER BY 1`, t.Name, ids)
 	if err != nil {
 		return nil, err
