@@ -129,12 +129,12 @@ func (l *looking) withoutRecords(ctx context.Context, t *modules.Table, names []
 			found[n] = nil
 			continue
 		}
-		if of[n.scope] == nil {
-			scopes = append(scopes, n.scope)
-		}
 		object, ok := objectNamed(t, n)
 		if !ok {
 			continue
+		}
+		if of[n.scope] == nil {
+			scopes = append(scopes, n.scope)
 		}
 		fillScope(t, n.scope, object)
 		of[n.scope], objects[n.scope] = append(of[n.scope], n), append(objects[n.scope], object)

@@ -9,8 +9,9 @@ import (
 )
 
 // snapshot loads the subjects that have something to be done about: pending
-// changes, states, deposed objects, and what the pass before has postponed. With all false those that back off are left
-// out, and those always about which nothing can be decided in this cycle.
+// changes, states, deposed objects, and what the pass before has postponed. With all
+// false those that back off are left out, and those always about which nothing can be
+// decided in this cycle.
 func (c *cycle) snapshot(ctx context.Context, all bool) (_ []*decide.Subject, err error) {
 	ctx, end := c.span(ctx, "snapshot", &err)
 	defer end()

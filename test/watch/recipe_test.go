@@ -34,7 +34,7 @@ func likenedIn(t *testing.T, regions []string, trail *likeness.Trail, modules ..
 	w.Install(regions, modules...)
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("sent: %+v; the sources: %s", trail.Counts(), w.Admin(`SELECT * FROM iasql_event_sources`))
+			t.Logf("sent: %+v, with the failures %q", trail.Counts(), trail.Failures())
 		}
 	})
 	return w

@@ -241,7 +241,7 @@ func getOfZone(ctx context.Context, s *declare.Step, zone string, wanted []modul
 		if read.shown(sets); there {
 			continue
 		}
-		read.rest = slices.DeleteFunc(read.rest, func(identity modules.Row) bool { return sameIdentity(identity, first) })
+		read.rest = read.rest[1:]
 		if !listed && len(read.rest) > 1 {
 			if listed, err = true, read.list(ctx, s, len(read.rest)); err != nil {
 				return nil, err
@@ -292,16 +292,6 @@ func sortKey(name string) string {
 	labels := strings.Split(strings.TrimSuffix(name, "."), ".")
 	slices.Reverse(labels)
 	return strings.Join(labels, ".") + "."
-}
-
-// sameIdentity reports whether two identities are the same.
-func sameIdentity(a, b modules.Row) bool {
-	for _, column := range []string{"parent_hosted_zone_id", "name", "record_type", "set_identifier"} {
-		if a[column].String() != b[column].String() {
-			return false
-		}
-	}
-	return true
 }
 
 // ofZone reports whether a zone has a record of the type from the beginning.
