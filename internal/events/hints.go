@@ -28,8 +28,8 @@ type Hint struct {
 	Column, ID string
 	// Known says that the event is about another table where no record has that value.
 	Known bool
-	// Tags says that the call has changed tags and nothing else.
-	Tags bool
+	// Portion is what of the objects the call has changed at most.
+	Portion modules.Portion
 }
 
 // whole is the hint to list the table in the scope.
@@ -68,7 +68,7 @@ func (f *finder) hints(account string, touched []modules.Touching) []Hint {
 	if t.Reach == modules.PerRegion {
 		at.Scope.Region = f.e.Region
 	}
-	names, others, tags := f.first(touched)
+	names, others, portion := f.first(touched)
 	switch {
 	case len(names) == 0 && (others || touched[0].Touch.Known):
 		return nil
@@ -79,7 +79,7 @@ func (f *finder) hints(account string, touched []modules.Touching) []Hint {
 	for i, n := range names {
 		hints[i] = at
 		hints[i].Column, hints[i].ID, hints[i].Known = n.column, n.value, n.known
-		hints[i].Tags = tags
+		hints[i].Portion = portion
 	}
 	return hints
 }
@@ -96,16 +96,16 @@ type finder struct {
 	left int
 }
 
-// first returns what the first of a table's touches finds that finds anything, and whether
-// those are of tags.
-func (f *finder) first(touches []modules.Touching) (names []name, others, tags bool) {
+// first returns what the first of a table's touches finds that finds anything, and what of
+// those objects the call has changed.
+func (f *finder) first(touches []modules.Touching) (names []name, others bool, portion modules.Portion) {
 	for _, t := range touches {
 		found, elsewhere := f.names(t)
 		if others = others || elsewhere; len(found) > 0 {
-			return found, others, t.Touch.Tags
+			return found, others, t.Touch.Portion
 		}
 	}
-	return nil, others, false
+	return nil, others, modules.Everything
 }
 
 // names returns what the event names of a table's objects, and whether it names others

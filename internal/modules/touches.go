@@ -43,7 +43,7 @@ func (c Calls) After(separator string) Calls { c.touch.After = separator; return
 func (c Calls) Whole(identity ...IdentityPart) Calls { c.touch.Identity = identity; return c }
 
 // Tags says that they change tags and nothing else.
-func (c Calls) Tags() Calls { c.touch.Tags = true; return c }
+func (c Calls) Tags() Calls { c.touch.Portion = JustTags; return c }
 
 // Touches returns the touches by calls of a service: "ec2.amazonaws.com".
 func Touches(source string, calls ...Calls) []Touch {

@@ -23,6 +23,7 @@ type attribution struct {
 	minute time.Time
 	hints  map[string]int64
 	pulls  map[string]int64
+	edits  map[string]int64
 }
 
 func (a *attribution) at(second float64) time.Time {
@@ -74,6 +75,25 @@ func (a *attribution) assigned(name string, second float64) {
 	a.pull(name, second, "UPDATE", `{"change": {"box_id": "box-1"}}`)
 }
 
+// edit changes the box here, and conflict has it that the box was changed there as well.
+func (a *attribution) edit(name string, second float64) {
+	a.Helper()
+	a.edits[name] = a.id(`INSERT INTO public.iasql_audit_log (ts, "user", table_name, record_id, account, change_type, change, origin)
+		VALUES ($1, 'eve', 'box', 1, 'main', 'UPDATE', '{"change": {"label": "x"}}', 'user') RETURNING id`, a.at(second))
+}
+
+func (a *attribution) settled(name string, second float64) {
+	a.Helper()
+	a.exec(`UPDATE public.iasql_audit_log SET settled = true, settled_at = $2 WHERE id = $1`, a.edits[name], a.at(second))
+}
+
+func (a *attribution) conflict(edit string, second float64) {
+	a.Helper()
+	a.exec(`INSERT INTO public.iasql_conflicts (table_name, record_id, column_name, audit_id) VALUES ('box', 1, 'label', $1)`, a.edits[edit])
+	a.exec(`SELECT iasql_internal.attribute_conflict('main', 'box', 1, '{box_id}', '{box-1}')`)
+	a.exec(`UPDATE public.iasql_conflicts SET at = $2 WHERE audit_id = $1`, a.edits[edit], a.at(second))
+}
+
 // looked ends hints, or has them wait.
 func (a *attribution) looked(again bool, names ...string) {
 	a.Helper()
@@ -89,7 +109,7 @@ func TestAttribution(t *testing.T) {
 	b := newBench(t)
 	for name, test := range map[string]struct {
 		play func(*attribution)
-		want map[string]string // by pull, the event; with "+" who else it may have been
+		want map[string]string // by pull, the event; with "+" who else it may have been; and by the edit of a conflict
 	}{
 		"each explains its own, though both had come at the first": {func(a *attribution) {
 			a.event("ann", 10.2)
@@ -172,6 +192,56 @@ func TestAttribution(t *testing.T) {
 			a.event("ann", 10)
 			a.looked(false, "ann")
 		}, map[string]string{"before": ""}},
+		"a conflict's other side has changed it since both sides agreed": {func(a *attribution) {
+			a.event("ann", 10)
+			a.label("before", 10.1)
+			a.looked(false, "ann")
+			a.edit("edit", 11)
+			a.event("bob", 11.5)
+			a.conflict("edit", 12)
+		}, map[string]string{"before": "ann", "edit": "bob"}},
+		"what was pulled before is not a conflict's other side": {func(a *attribution) {
+			a.event("ann", 10)
+			a.label("before", 10.1)
+			a.looked(false, "ann")
+			a.edit("edit", 11)
+			a.conflict("edit", 12)
+		}, map[string]string{"before": "ann", "edit": ""}},
+		"what was told before both sides agreed neither": {func(a *attribution) {
+			a.event("ann", 10)
+			a.looked(false, "ann")
+			a.edit("first", 18)
+			a.settled("first", 20)
+			a.edit("second", 25)
+			a.conflict("second", 26)
+			a.event("bob", 27)
+			a.looked(false, "bob")
+		}, map[string]string{"first": "", "second": "bob"}},
+		"of several, the last is a conflict's other side": {func(a *attribution) {
+			a.event("ann", 10)
+			a.event("bob", 12)
+			a.edit("edit", 13)
+			a.conflict("edit", 14)
+		}, map[string]string{"edit": "bob"}},
+		"also if the last one's event comes late": {func(a *attribution) {
+			a.event("ann", 10)
+			a.edit("edit", 13)
+			a.conflict("edit", 14)
+			a.event("bob", 13)
+			a.event("cay", 12)
+			a.looked(false, "bob", "cay")
+			a.event("dan", 20)
+			a.looked(false, "dan")
+		}, map[string]string{"edit": "bob"}},
+		"the engine's own call is not a conflict's other side": {func(a *attribution) {
+			a.event("ann", 10)
+			a.event("me", 11)
+			a.exec(`INSERT INTO iasql_internal.own_request (id) VALUES ('me'), ('mi')`)
+			a.edit("edit", 12)
+			a.conflict("edit", 14)
+			a.event("mi", 13)
+			a.looked(false, "mi")
+		}, map[string]string{"edit": "ann"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tx, err := b.user.Begin(t.Context())
@@ -179,7 +249,8 @@ func TestAttribution(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer tx.Rollback(t.Context())
-			a := &attribution{T: t, tx: tx, minute: time.Now().Add(-2 * time.Minute).Truncate(time.Minute), hints: map[string]int64{}, pulls: map[string]int64{}}
+			a := &attribution{T: t, tx: tx, minute: time.Now().Add(-2 * time.Minute).Truncate(time.Minute), hints: map[string]int64{}, pulls: map[string]int64{}, edits: map[string]int64{}}
+			a.exec(`SET LOCAL iasql.origin = 'engine'`)
 			a.exec(`INSERT INTO iasql_internal.listing (account, table_name, region, tried, rules) VALUES ('main', 'box', '', $1, '') ON CONFLICT (account, table_name, region) DO UPDATE SET tried = excluded.tried`, a.at(0))
 			test.play(a)
 			got := map[string]string{}
@@ -189,6 +260,13 @@ func TestAttribution(t *testing.T) {
 					t.Fatal(err)
 				}
 				got[pull] = by
+			}
+			for edit, id := range a.edits {
+				var by string
+				if err := tx.QueryRow(t.Context(), `SELECT coalesce(string_agg(event_id, ','), '') FROM public.iasql_conflicts WHERE audit_id = $1`, id).Scan(&by); err != nil {
+					t.Fatal(err)
+				}
+				got[edit] = by
 			}
 			if !maps.Equal(got, test.want) {
 				t.Errorf("by %s, want %s", fmt.Sprint(got), fmt.Sprint(test.want))

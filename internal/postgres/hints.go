@@ -26,7 +26,7 @@ func (d *Database) Hints(ctx context.Context, account string) ([]store.Hint, err
 			SELECT d.*, count(*) OVER place AS waiting, max(d.id) OVER place AS newest, (row_number() OVER (place ORDER BY d.due, d.id) - 1) / $4 AS turn
 			FROM due d WINDOW place AS (PARTITION BY d.table_name, d.region)
 		)
-		SELECT h.id, h.table_name, h.account, h.region, coalesce(h.column_name, ''), coalesce(h.value, ''), h.existing, h.of_tags, h.tries, h.waiting, h.newest,
+		SELECT h.id, h.table_name, h.account, h.region, coalesce(h.column_name, ''), coalesce(h.value, ''), h.existing, coalesce(h.portion, ''), h.tries, h.waiting, h.newest,
 		       EXISTS (SELECT FROM iasql_internal.own_request r WHERE r.id = e.request_id)
 		       OR coalesce(l.listed = l.tried AND e.at < l.listed - make_interval(secs => `+window+`) - interval '5 seconds', false)
 		FROM counted h JOIN iasql_internal.cloud_event e ON e.account = h.account AND e.id = h.event
@@ -37,7 +37,7 @@ func (d *Database) Hints(ctx context.Context, account string) ([]store.Hint, err
 	}
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (store.Hint, error) {
 		var h store.Hint
-		return h, row.Scan(&h.ID, &h.Table, &h.Scope.Account, &h.Scope.Region, &h.Column, &h.Value, &h.Existing, &h.Tags, &h.Tries, &h.Due, &h.Newest, &h.Known)
+		return h, row.Scan(&h.ID, &h.Table, &h.Scope.Account, &h.Scope.Region, &h.Column, &h.Value, &h.Existing, &h.Portion, &h.Tries, &h.Due, &h.Newest, &h.Known)
 	})
 }
 

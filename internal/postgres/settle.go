@@ -214,7 +214,8 @@ func (d *Database) queueConflicts(batch *pgx.Batch, s *decide.Subject, conflicts
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, CASE WHEN $8::text IS NOT NULL THEN now() END, CASE WHEN $8::text IS NOT NULL THEN current_user END)
 			ON CONFLICT (table_name, record_id, column_name, audit_id, cloud_value) DO UPDATE
 				SET database_value = excluded.database_value, base = excluded.base, at = now(),
-				    resolved = excluded.resolved, resolved_at = excluded.resolved_at, resolved_by = excluded.resolved_by, closed = false
+				    resolved = excluded.resolved, resolved_at = excluded.resolved_at, resolved_by = excluded.resolved_by, closed = false,
+				    since = NULL, actor = NULL, actor_session = NULL, source_address = NULL, user_agent = NULL, event_id = NULL, event_time = NULL
 				WHERE iasql_conflicts.audit_id = 0 AND iasql_conflicts.closed`,
 			s.Table.Name, s.RecordID, name, have, cloud, base, c.Audit(s.Change), resolved)
 	}

@@ -49,8 +49,8 @@ type Hint struct {
 	Column, Value string
 	// Existing: where no record has the value it is one of another table.
 	Existing bool
-	// Tags: nothing but tags was changed.
-	Tags bool
+	// Portion is what was changed at most.
+	Portion modules.Portion
 	// Tries is how often it was looked into before.
 	Tries int
 	// Due is how many hints of its table and scope are due, and Newest the newest of them.

@@ -89,9 +89,7 @@ func (c *cycle) call(ctx context.Context, r *running, ops map[*decide.Op]*runnin
 	if r.request != "" {
 		ctx = modules.WithNoted(ctx, r.request)
 	}
-	if c.lease.Events {
-		ctx = modules.WithRequests(ctx, j.requested)
-	}
+	ctx = modules.WithRequests(ctx, j.requested)
 	object, err := c.traced(ctx, j, func(ctx context.Context) (modules.Row, error) { return c.send(ctx, r, ops, j.intent) })
 	if err != nil && j.err != nil && len(j.ids) == 0 && (errors.Is(j.err, store.ErrRefused) || errors.Is(j.err, store.ErrLeaseLost)) {
 		r.ending = refused

@@ -53,22 +53,27 @@ func (l *looking) objects(ctx context.Context, t *modules.Table, looks []*hint) 
 	return err
 }
 
-// observe reads subjects. Of records whose tags alone have changed no more has to be read,
-// where nothing else tells what is left alone.
+// observe reads subjects. Of records whose tags alone have changed no more has to be read, and
+// of those of which all but the tags may have, no tags; where nothing else tells what is left
+// alone.
 func (l *looking) observe(ctx context.Context, subjects []*decide.Subject, of map[*decide.Subject][]*hint) error {
-	var whole, tags []*decide.Subject
-	more := func(look *hint) bool { return !look.Tags }
+	portions := map[modules.Portion][]*decide.Subject{}
 	for _, s := range subjects {
-		if s.Record == nil || len(l.c.settings.Letting.Rules) > 0 || slices.ContainsFunc(of[s], more) {
-			whole = append(whole, s)
-		} else {
-			tags = append(tags, s)
+		p := modules.Everything
+		if looks := of[s]; s.Record != nil && len(l.c.settings.Letting.Rules) == 0 && len(looks) > 0 {
+			p = looks[0].Portion
+			if slices.ContainsFunc(looks, func(look *hint) bool { return look.Portion != p }) {
+				p = modules.Everything
+			}
+		}
+		portions[p] = append(portions[p], s)
+	}
+	for p, some := range portions {
+		if err := l.c.observe(modules.WithPortion(ctx, p), some); err != nil {
+			return err
 		}
 	}
-	if err := l.c.observe(modules.WithTags(ctx), tags); err != nil {
-		return err
-	}
-	return l.c.observe(ctx, whole)
+	return nil
 }
 
 // subjects returns what hints name of a table: records, and objects that have none. What

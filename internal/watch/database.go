@@ -141,7 +141,8 @@ func queueEvents(batch *pgx.Batch, list []kept, events *int) {
 	var accounts, ids, regions, services, calls, requests, actors, sessions, addresses, agents []string
 	var times []time.Time
 	var hintAccounts, hintEvents, tables, places, columns, values []string
-	var existing, tags []bool
+	var portions []string
+	var existing []bool
 	for _, k := range list {
 		e := k.event
 		accounts, ids, regions, services, calls = append(accounts, k.account), append(ids, e.ID), append(regions, e.Region), append(services, e.Source), append(calls, e.Name)
@@ -151,7 +152,7 @@ func queueEvents(batch *pgx.Batch, list []kept, events *int) {
 		for _, h := range k.hints {
 			hintAccounts, hintEvents, tables = append(hintAccounts, k.account), append(hintEvents, e.ID), append(tables, h.Table)
 			places, columns, values, existing = append(places, h.Scope.Region), append(columns, h.Column), append(values, h.ID), append(existing, h.Known)
-			tags = append(tags, h.Tags)
+			portions = append(portions, string(h.Portion))
 		}
 	}
 	batch.Queue(`
@@ -163,10 +164,10 @@ func queueEvents(batch *pgx.Batch, list []kept, events *int) {
 			ON CONFLICT DO NOTHING
 			RETURNING account, id
 		), hints AS (
-			INSERT INTO iasql_internal.hint (account, event, table_name, region, column_name, value, existing, of_tags)
-			SELECT h.account, h.event, h.table_name, h.region, nullif(h.column_name, ''), CASE WHEN h.column_name <> '' THEN h.value END, h.existing, h.of_tags
-			FROM unnest($12::text[], $13::text[], $14::text[], $15::text[], $16::text[], $17::text[], $18::boolean[], $19::boolean[])
-				h (account, event, table_name, region, column_name, value, existing, of_tags)
+			INSERT INTO iasql_internal.hint (account, event, table_name, region, column_name, value, existing, portion)
+			SELECT h.account, h.event, h.table_name, h.region, nullif(h.column_name, ''), CASE WHEN h.column_name <> '' THEN h.value END, h.existing, nullif(h.portion, '')
+			FROM unnest($12::text[], $13::text[], $14::text[], $15::text[], $16::text[], $17::text[], $18::boolean[], $19::text[])
+				h (account, event, table_name, region, column_name, value, existing, portion)
 			JOIN told t ON t.account = h.account AND t.id = h.event
 			JOIN iasql_internal.managed_table m ON m.name = h.table_name AND NOT m.settings
 			RETURNING account
@@ -175,7 +176,7 @@ func queueEvents(batch *pgx.Batch, list []kept, events *int) {
 		)
 		SELECT (SELECT count(*) FROM told) FROM (SELECT count(*) FROM woken) w`,
 		accounts, ids, regions, services, calls, times, requests, actors, sessions, addresses, agents,
-		hintAccounts, hintEvents, tables, places, columns, values, existing, tags).
+		hintAccounts, hintEvents, tables, places, columns, values, existing, portions).
 		QueryRow(func(row pgx.Row) error { return row.Scan(events) })
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -44,6 +45,8 @@ type poller struct {
 	heard  time.Time
 	beat   time.Time
 	said   string // what was last wrong
+	// next is what the source's row has become.
+	next atomic.Pointer[source]
 }
 
 func newPoller(w *Watch, s source, log *slog.Logger) *poller {
@@ -53,6 +56,7 @@ func newPoller(w *Watch, s source, log *slog.Logger) *poller {
 // run reads the queue until ctx ends.
 func (p *poller) run(ctx context.Context) {
 	for failures := 0; ctx.Err() == nil; {
+		p.adopt()
 		if err := p.once(ctx); err != nil && ctx.Err() == nil {
 			p.fails(ctx, err)
 			pause(ctx, failures)
@@ -60,6 +64,14 @@ func (p *poller) run(ctx context.Context) {
 			continue
 		}
 		failures, p.said = 0, ""
+	}
+}
+
+// adopt has the source be what its row has become. Nothing has been heard of that.
+func (p *poller) adopt() {
+	if s := p.next.Swap(nil); s != nil {
+		p.source, p.sorter.source = *s, *s
+		p.heard, p.beat, p.said = time.Time{}, time.Time{}, ""
 	}
 }
 
@@ -77,10 +89,11 @@ func (p *poller) fails(ctx context.Context, err error) {
 
 // once receives messages, keeps what they are worth, and deletes them.
 func (p *poller) once(ctx context.Context) error {
-	messages, err := p.receive(ctx)
-	if err != nil {
-		return err
+	messages, failed := p.receive(ctx)
+	if failed != nil && len(messages) == 0 {
+		return failed
 	}
+	p.adopt() // what came meanwhile is sorted as the row is now
 	h := newHaul()
 	h.read = true
 	var handles, strange []string
@@ -114,6 +127,9 @@ func (p *poller) once(ctx context.Context) error {
 			return err
 		}
 	}
+	if failed != nil {
+		return failed
+	}
 	return p.keepAlive(ctx)
 }
 
@@ -124,9 +140,10 @@ func (p *poller) receive(ctx context.Context) ([]received, error) {
 		all  []received
 		full = 0
 	)
+	// What one call has received is not lost by the failure of another.
 	wait := p.begun && p.wide == 1 // the first call tells soon whether the queue answers
 	p.begun = true
-	g, ctx := errgroup.WithContext(ctx)
+	var g errgroup.Group
 	for range p.wide {
 		g.Go(func() error {
 			some, err := p.queue.Receive(ctx, wait)

@@ -47,13 +47,14 @@ type haul struct {
 	regions map[[2]string]bool // accounts and regions that were heard of
 	behind  time.Duration      // the age of the oldest message
 	read    bool               // the source has answered
+	at      time.Time          // when the messages were received
 	// Counts.
 	foreign, malformed, dropped int
 	// why says what is wrong with a message that was malformed.
 	why error
 }
 
-func newHaul() *haul { return &haul{regions: map[[2]string]bool{}} }
+func newHaul() *haul { return &haul{regions: map[[2]string]bool{}, at: time.Now()} }
 
 // body sorts a message of a queue. It reports whether it is a message of the kind that the
 // queue is for, be it of no use.
@@ -72,7 +73,7 @@ func (s *sorter) body(ctx context.Context, h *haul, body string) (ours bool, err
 
 // event sorts an event.
 func (s *sorter) event(ctx context.Context, h *haul, e *events.Event) error {
-	account, err := s.watch.accounts.named(ctx, s.watch.database, &s.source, e.Account)
+	account, err := s.watch.accounts.named(ctx, s.watch.database, &s.source, e.Account, h.at)
 	if err != nil {
 		return err
 	}
@@ -110,16 +111,16 @@ type accounts struct {
 }
 
 // askAgain is how often the accounts are asked for their digits; of a source's own, which
-// may have got other credentials, too. lookForMore is how often it is looked whether there
-// are others by now, where events of an unknown one come.
+// may have got other credentials, too. Those that did not say are asked again after retry.
 const (
-	askAgain    = 10 * time.Minute
-	lookForMore = 5 * time.Second
+	askAgain = 10 * time.Minute
+	retry    = 5 * time.Second
 )
 
-// named returns what the database calls the account of an event; "" if the event is none of
-// the source's.
-func (a *accounts) named(ctx context.Context, d database, s *source, digits string) (string, error) {
+// named returns what the database calls the account of an event that was received at a time;
+// "" if the event is none of the source's. An account of which nobody has heard may have been
+// added since it was last looked: once for what was received together.
+func (a *accounts) named(ctx context.Context, d database, s *source, digits string, at time.Time) (string, error) {
 	a.lock.Lock()
 	defer a.lock.Unlock()
 	if time.Since(a.asked) > askAgain || a.known[s.Account] == "" {
@@ -133,13 +134,13 @@ func (a *accounts) named(ctx context.Context, d database, s *source, digits stri
 	if !s.AllAccounts {
 		return "", nil
 	}
-	if a.names[digits] == "" && time.Since(a.looked) > lookForMore {
+	if a.names[digits] == "" && a.looked.Before(at) {
 		a.looked = time.Now()
 		list, err := d.accounts(ctx)
 		if err != nil {
 			return "", err
 		}
-		if !slices.Equal(list, a.list) {
+		if !slices.Equal(list, a.list) || len(a.known) < len(list) && time.Since(a.asked) > retry {
 			if err := a.ask(ctx, d, s); err != nil {
 				return "", err
 			}

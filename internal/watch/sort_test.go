@@ -1,6 +1,8 @@
 package watch
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -23,7 +25,7 @@ func newTestSorter(t *testing.T, s source) *sorter {
 	}
 	s.Account = "main"
 	w := &Watch{Registry: registry}
-	w.accounts.asked, w.accounts.looked = time.Now(), time.Now()
+	w.accounts.asked, w.accounts.looked = time.Now(), time.Now().Add(time.Minute)
 	w.accounts.known = map[string]string{"main": "111122223333", "other": "444455556666"}
 	w.accounts.names = map[string]string{"111122223333": "main", "444455556666": "other"}
 	return newSorter(w, s)
@@ -124,5 +126,72 @@ func TestOlderFiles(t *testing.T) {
 		if got := tr.older(name); got != want {
 			t.Errorf("%s: %t", name, got)
 		}
+	}
+}
+
+// scripted is a queue that answers what it is told to.
+type scripted struct {
+	answers chan scriptedAnswer
+	deleted []string
+}
+
+type scriptedAnswer struct {
+	messages []received
+	err      error
+}
+
+func (q *scripted) Receive(context.Context, bool) ([]received, error) {
+	a := <-q.answers
+	return a.messages, a.err
+}
+
+func (q *scripted) Delete(_ context.Context, handles []string) error {
+	q.deleted = append(q.deleted, handles...)
+	return nil
+}
+
+func (q *scripted) Beat(context.Context) (string, error) { return "", nil }
+
+// Where one of several calls that receive at once fails, what the others have received is
+// there: it would be nobody's until the queue shows it again.
+func TestOneOfSeveralFails(t *testing.T) {
+	q := &scripted{answers: make(chan scriptedAnswer, 2)}
+	p := &poller{queue: q, wide: 2}
+	q.answers <- scriptedAnswer{err: errors.New("cut off")}
+	q.answers <- scriptedAnswer{messages: []received{{handle: "a"}}}
+	got, err := p.receive(t.Context())
+	if len(got) != 1 || err == nil {
+		t.Errorf("received %v, %v", got, err)
+	}
+}
+
+// A source whose row changes is read on, but for another queue.
+func TestRowChanges(t *testing.T) {
+	first := source{Account: "main", Name: "events", Queue: "arn:aws:sqs:eu-west-1:111122223333:events", Region: "eu-west-1"}
+	for name, c := range map[string]struct {
+		change func(*source)
+		want   bool
+	}{
+		"all accounts":   {func(s *source) { s.AllAccounts = true }, true},
+		"all regions":    {func(s *source) { s.Region = "" }, true},
+		"another queue":  {func(s *source) { s.Queue += "2" }, false},
+		"a trail":        {func(s *source) { s.Queue, s.Bucket = "", "trail" }, false},
+		"another source": {func(s *source) { s.Name = "other" }, false},
+	} {
+		r := &reader{source: first, poller: &poller{source: first, sorter: newTestSorter(t, first), heard: time.Now()}}
+		s := first
+		c.change(&s)
+		if r.becomes(s) != c.want {
+			t.Errorf("%s: read on is %v", name, !c.want)
+		}
+		if r.poller.adopt(); c.want && (r.poller.source != s || r.poller.sorter.source != s || !r.poller.heard.IsZero()) {
+			t.Errorf("%s: it is read as %+v", name, r.poller.source)
+		}
+	}
+	local := source{Account: "main", Name: "events", Queue: "http://127.0.0.1:5000/111122223333/events", Region: "eu-west-1"}
+	elsewhere := local
+	elsewhere.Region = "us-east-1"
+	if (&reader{source: local, poller: &poller{}}).becomes(elsewhere) {
+		t.Error("a queue whose address names no region is read on in another")
 	}
 }

@@ -94,12 +94,12 @@ func (t *trail) once(ctx context.Context) error {
 		}
 	}
 	began := t.now()
-	folders, err := t.folders(ctx)
+	h := newHaul()
+	h.read = true
+	folders, err := t.folders(ctx, h.at)
 	if err != nil {
 		return err
 	}
-	h := newHaul()
-	h.read = true
 	for _, folder := range folders {
 		if err := t.folder(ctx, folder, h); err != nil {
 			return err
@@ -118,7 +118,7 @@ func (t *trail) once(ctx context.Context) error {
 }
 
 // folders returns the folders of the days that may have new files.
-func (t *trail) folders(ctx context.Context) ([]string, error) {
+func (t *trail) folders(ctx context.Context, at time.Time) ([]string, error) {
 	root := t.source.Prefix
 	if root != "" && !strings.HasSuffix(root, "/") {
 		root += "/"
@@ -142,7 +142,7 @@ func (t *trail) folders(ctx context.Context) ([]string, error) {
 			}
 		}
 		for _, w := range within {
-			known, err := t.wants(ctx, w)
+			known, err := t.wants(ctx, w, at)
 			if err != nil {
 				return nil, err
 			}
@@ -159,10 +159,10 @@ func (t *trail) folders(ctx context.Context) ([]string, error) {
 	return list, nil
 }
 
-// wants reports whether the folder is of an account of the source's.
-func (t *trail) wants(ctx context.Context, folder string) (bool, error) {
+// wants reports whether the folder is of an account of the source's, as is known at a time.
+func (t *trail) wants(ctx context.Context, folder string, at time.Time) (bool, error) {
 	parts := strings.Split(strings.TrimSuffix(folder, "/"), "/")
-	name, err := t.watch.accounts.named(ctx, t.watch.database, &t.source, parts[len(parts)-1])
+	name, err := t.watch.accounts.named(ctx, t.watch.database, &t.source, parts[len(parts)-1], at)
 	return name != "", err
 }
 

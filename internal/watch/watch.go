@@ -48,10 +48,23 @@ type source struct {
 
 func (s *source) key() string { return s.Account + "\x1f" + s.Name }
 
-// reader is a source that is being read here.
+// reader is a source that is being read here. Its queue is read on where the rest of its row
+// changes: a call that waits for messages and is cut off may have taken one, which comes again
+// half a minute later.
 type reader struct {
 	source
-	stop context.CancelFunc
+	stop   context.CancelFunc
+	poller *poller // nil for a trail
+}
+
+// becomes reports whether the source is read on as s.
+func (r *reader) becomes(s source) bool {
+	if r.poller == nil || s.key() != r.key() || s.Queue != r.Queue || (&sqsQueue{source: s}).region() != (&sqsQueue{source: r.source}).region() {
+		return false
+	}
+	r.source = s
+	r.poller.next.Store(&s)
+	return true
 }
 
 // Run reads the sources until ctx ends.
@@ -103,32 +116,34 @@ func (w *Watch) look(ctx context.Context) error {
 		}
 	}
 	for key, r := range w.reading {
-		if wanted[key] != r.source {
+		if s := wanted[key]; s != r.source && !r.becomes(s) {
 			r.stop()
 			delete(w.reading, key)
 		}
 	}
 	for key, s := range wanted {
 		if w.reading[key] == nil {
-			reading, stop := context.WithCancel(ctx)
-			w.reading[key] = &reader{s, stop}
-			w.ended.Go(func() {
-				defer stop()
-				w.read(reading, s)
-			})
+			w.read(ctx, s)
 		}
 	}
 	return nil
 }
 
-// read reads a source until ctx ends.
+// read begins to read a source, until ctx ends or it is stopped.
 func (w *Watch) read(ctx context.Context, s source) {
 	log := w.Log.With("account", s.Account, "source", s.Name)
-	if s.Queue == "" {
-		newTrail(w, s, log).run(ctx)
-		return
+	ctx, stop := context.WithCancel(ctx)
+	r := &reader{source: s, stop: stop}
+	run := newTrail(w, s, log).run
+	if s.Queue != "" {
+		r.poller = newPoller(w, s, log)
+		run = r.poller.run
 	}
-	newPoller(w, s, log).run(ctx)
+	w.reading[s.key()] = r
+	w.ended.Go(func() {
+		defer stop()
+		run(ctx)
+	})
 }
 
 // longest is the longest pause after failures.

@@ -166,6 +166,13 @@ RETURN CASE WHEN column_name <> '*' THEN "row" ->> column_name = value
                         WHERE jsonb_typeof("row" -> identity[v.place::integer]) = 'string' AND "row" ->> identity[v.place::integer] <> v.value) END;
 COMMENT ON FUNCTION iasql_internal.has_name(jsonb, text, text, text[]) IS 'Whether an object whose row this is was named by a value of a column, or (*) by those of its identity, a JSON array.';
 
+-- Whether both sides had agreed on what an event tells before a conflict came up: it has explained what was pulled before.
+CREATE OR REPLACE FUNCTION iasql_internal.agreed(c public.iasql_conflicts, event_id text) RETURNS boolean
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
+RETURN EXISTS (SELECT FROM public.iasql_audit_log l
+               WHERE l.record_id = c.record_id AND l.table_name = c.table_name AND l.event_id = agreed.event_id AND (l.id < c.audit_id OR c.audit_id = 0 AND l.ts < c.at));
+COMMENT ON FUNCTION iasql_internal.agreed(public.iasql_conflicts, text) IS 'Whether an event has explained what was pulled before both sides of a conflict changed.';
+
 -- Events that come after the pull. What they name is in the record now, or was in what was inserted or deleted. One
 -- change after the other, as each takes the event that explains it.
 CREATE OR REPLACE FUNCTION iasql_internal.attribute_late(account text, hints bigint[], records bigint[]) RETURNS void
@@ -206,24 +213,37 @@ BEGIN
     IF found_rows IS NOT NULL THEN
         PERFORM iasql_internal.notify_drift('drift attributed', found_rows[:101]);
     END IF;
-    UPDATE public.iasql_conflicts c SET actor = e.actor, event_id = e.id, event_time = e.at
-    FROM unnest(hints, records) n (hint, record)
-    JOIN iasql_internal.hint h ON h.id = n.hint AND h.column_name IS NOT NULL
-    JOIN iasql_internal.cloud_event e ON e.account = h.account AND e.id = h.event AND e.actor IS NOT NULL
-    WHERE c.table_name = h.table_name AND c.record_id = n.record AND c.actor IS NULL AND c.at BETWEEN e.at - interval '5 seconds' AND e.at + interval '1 hour'
-      AND NOT EXISTS (SELECT FROM iasql_internal.own_request r WHERE r.id = e.request_id);
+    -- An event that is later than the one that told so far is about what the conflict was about in the end.
+    UPDATE public.iasql_conflicts c SET actor = w.actor, event_id = w.id, event_time = w.at
+    FROM (SELECT DISTINCT ON (c.id) c.id AS conflict, e.*
+          FROM unnest(hints, records) n (hint, record)
+          JOIN iasql_internal.hint h ON h.id = n.hint AND h.column_name IS NOT NULL
+          JOIN iasql_internal.cloud_event e ON e.account = h.account AND e.id = h.event AND e.actor IS NOT NULL
+          JOIN public.iasql_conflicts c ON c.table_name = h.table_name AND c.record_id = n.record AND e.at >= c.since - interval '5 seconds'
+               AND CASE WHEN c.actor IS NULL THEN e.at <= c.at + interval '5 seconds' ELSE e.at > c.event_time AND e.at <= c.at END
+          WHERE NOT EXISTS (SELECT FROM iasql_internal.own_request r WHERE r.id = e.request_id) AND NOT iasql_internal.agreed(c, e.id)
+          ORDER BY c.id, e.at DESC, e.received DESC, e.id) w
+    WHERE c.id = w.conflict;
 END
 $$;
 COMMENT ON FUNCTION iasql_internal.attribute_late(text, bigint[], bigint[]) IS 'Adds to what was pulled before events about it came who has changed it. records are those that have what the hint of the same place names, 0 for none.';
 
--- A conflict is about who changed the object in the cloud last.
+-- A conflict is about who changed the object in the cloud last, since both sides agreed: before the edit that it is about
+-- or, where nobody has made one, before it came up.
 CREATE OR REPLACE FUNCTION iasql_internal.attribute_conflict(account text, "table" text, record bigint, columns text[], named text[]) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
+    UPDATE public.iasql_conflicts c
+    SET since = greatest(c.at - interval '6 hours', (
+        SELECT max(t.agreed) FROM public.iasql_audit_log l CROSS JOIN LATERAL (SELECT CASE WHEN l.origin = 'engine' THEN l.ts ELSE l.settled_at END AS agreed) t
+        WHERE l.record_id = c.record_id AND l.table_name = c.table_name AND t.agreed < c.at AND (l.id < c.audit_id OR c.audit_id = 0)))
+    WHERE c.table_name = attribute_conflict."table" AND c.record_id = attribute_conflict.record AND c.at = now();
     UPDATE public.iasql_conflicts c SET actor = w.actor, event_id = w.event_id, event_time = w.event_time
-    FROM (SELECT * FROM iasql_internal.suspects(attribute_conflict.account, attribute_conflict."table", 0, columns, named, now() - interval '6 hours', clock_timestamp(), '{}') s
-          ORDER BY s.event_time DESC, s.received DESC, s.event_id LIMIT 1) w
-    WHERE c.table_name = attribute_conflict."table" AND c.record_id = attribute_conflict.record AND c.actor IS NULL AND c.at >= now() - interval '1 minute';
+    FROM public.iasql_conflicts k CROSS JOIN LATERAL (
+        SELECT * FROM iasql_internal.suspects(attribute_conflict.account, attribute_conflict."table", 0, columns, named, k.since, clock_timestamp(), '{}') s
+        WHERE NOT iasql_internal.agreed(k, s.event_id)
+        ORDER BY s.event_time DESC, s.received DESC, s.event_id LIMIT 1) w
+    WHERE k.table_name = attribute_conflict."table" AND k.record_id = attribute_conflict.record AND k.at = now() AND c.id = k.id;
 END
 $$;
-COMMENT ON FUNCTION iasql_internal.attribute_conflict(text, text, bigint, text[], text[]) IS 'Adds to the conflicts of a record that have just come up who was on the other side, if an event has told.';
+COMMENT ON FUNCTION iasql_internal.attribute_conflict(text, text, bigint, text[], text[]) IS 'Adds to the conflicts of a record that have come up in this transaction who was on the other side, if an event has told.';

@@ -83,7 +83,9 @@ func TestSecretOfService(t *testing.T) {
 // (finding B10).
 func TestLogGroupKey(t *testing.T) {
 	t.Parallel()
-	w, l := start(t, of(&likeness.LogGroups{Working: 500 * time.Millisecond}), "aws_cloudwatch")
+	w, l := start(t, func(endpoint string) []likeness.Rule {
+		return []likeness.Rule{&likeness.LogGroups{Working: 500 * time.Millisecond, Endpoint: endpoint}}
+	}, "aws_cloudwatch")
 	const key = "arn:aws:kms:us-east-1:123456789012:key/"
 	w.PSQL(`INSERT INTO log_group (log_group_name, retention_in_days) VALUES ('/app', 7)`)
 	settles(t, w, "the log group to be made")

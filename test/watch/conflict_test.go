@@ -1,7 +1,6 @@
 package watch
 
 import (
-	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -15,9 +14,6 @@ import (
 	"iasql/internal/test/harness"
 	"iasql/internal/test/likeness"
 )
-
-// conflicting has [TestConflictsSayWho] run.
-var conflicting = flag.Bool("conflicts", false, "check that conflicts say who was on the other side")
 
 // console is the console of an engine, as somebody who has signed in sees it.
 type console struct {
@@ -85,9 +81,6 @@ func (c *console) page(path string) string {
 // somebody has deleted; of a conflict that is open, and of one that the engine has decided.
 func TestConflictsSayWho(t *testing.T) {
 	t.Parallel()
-	if !*conflicting {
-		t.Skip("beside the package's other tests the author of a decided conflict is sometimes not found when the event comes later, and why is not known yet; alone: go test ./test/watch -run TestConflictsSayWho -args -conflicts")
-	}
 	w := harness.NewWorld(t)
 	l := likeness.Start(t, w.AWS.Endpoint)
 	trail := &likeness.Trail{Delay: 3 * time.Second}

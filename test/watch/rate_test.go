@@ -107,8 +107,18 @@ var changing = []kind{
 		},
 	},
 	{
-		table: "log_group", module: "aws_cloudwatch", named: "log_group_name", column: "retention_in_days", more: true,
-		half: 20 * time.Second, nearly: 30 * time.Second, // two calls each, of ten a second, of which the engine takes half
+		table: "instance", module: "aws_ec2", named: "instance_id", column: "tags", change: tagEC2, more: true, half: 2 * time.Second, nearly: 5 * time.Second,
+		make: func(ctx context.Context, w *world, _ int, _ string) (string, error) {
+			out, err := ec2.NewFromConfig(w.AWS.Config("us-east-1")).RunInstances(ctx, &ec2.RunInstancesInput{
+				ImageId: awssdk.String("ami-12c6146b"), InstanceType: ec2types.InstanceTypeT3Micro, MinCount: awssdk.Int32(1), MaxCount: awssdk.Int32(1)})
+			if err != nil {
+				return "", err
+			}
+			return *out.Instances[0].InstanceId, nil
+		},
+	},
+	{
+		table: "log_group", module: "aws_cloudwatch", named: "log_group_name", column: "retention_in_days", more: true, half: 2 * time.Second, nearly: 5 * time.Second,
 		make: func(ctx context.Context, w *world, i int, _ string) (string, error) {
 			name := fmt.Sprint("l", i)
 			_, err := cloudwatchlogs.NewFromConfig(w.AWS.Config("us-east-1")).CreateLogGroup(ctx, &cloudwatchlogs.CreateLogGroupInput{LogGroupName: &name})

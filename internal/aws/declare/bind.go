@@ -210,19 +210,26 @@ func (b *binding) bindGet() error {
 		if err == nil && (p.leaf.Kind() != reflect.Slice || deref(p.leaf.Elem()).Kind() != reflect.String) {
 			err = fmt.Errorf("get: %s is no list of texts", g.member)
 		}
-		return err
-	case byPrefix:
-		p, err := resolve(b.list.in, g.member)
-		if err == nil && p.leaf != reflect.TypeFor[*string]() {
-			err = fmt.Errorf("get: %s is no text", g.member)
+		if err == nil && g.prefix != "" {
+			err = b.bindPrefix(g.prefix)
 		}
 		return err
+	case byPrefix:
+		return b.bindPrefix(g.member)
 	case byFilter:
 		if filters(b.list.in) == nil {
 			return errors.New("get: the listing's input takes no filters")
 		}
 	}
 	return nil
+}
+
+func (b *binding) bindPrefix(member string) error {
+	p, err := resolve(b.list.in, member)
+	if err == nil && p.leaf != reflect.TypeFor[*string]() {
+		err = fmt.Errorf("get: %s is no text", member)
+	}
+	return err
 }
 
 func (b *binding) bindBatch() error {

@@ -24,6 +24,8 @@ type zoo struct {
 	tags  map[string]map[string]string
 	calls []string
 	page  int // how many cages a page has
+
+	refusing bool // names of cages
 }
 
 // Cage is what the API answers of a cage.
@@ -44,8 +46,11 @@ type Limits struct {
 }
 
 type (
-	options         struct{}
-	ListCagesInput  struct{ NextToken, Prefix *string }
+	options        struct{}
+	ListCagesInput struct {
+		NextToken, Prefix *string
+		Names             []string
+	}
 	ListCagesOutput struct {
 		Cages     []Cage
 		NextToken *string
@@ -110,6 +115,9 @@ func (z *zoo) ListCages(_ context.Context, in *ListCagesInput, _ ...func(*option
 	z.mu.Lock()
 	defer z.mu.Unlock()
 	z.note("ListCages %s", text(in.Prefix))
+	if in.Names != nil && z.refusing {
+		return nil, &modules.Error{Class: modules.Invalid, Code: "InvalidParameter", Message: "no names here"}
+	}
 	names := slices.Sorted(maps.Keys(z.cages))
 	from := 0
 	if in.NextToken != nil {
@@ -453,6 +461,72 @@ func TestNamedLeavesOutWhatIsGone(t *testing.T) {
 	slices.Sort(names)
 	if err != nil || !slices.Equal(names, []string{"c00", "c01", "c02", "c03", "c07"}) {
 		t.Errorf("got %v, %v", names, err)
+	}
+}
+
+// Where names are not known or refused, those that were asked for are found all the same, and
+// of nothing else more is read.
+func TestNamedOrPrefix(t *testing.T) {
+	t.Parallel()
+	for _, refusing := range []bool{false, true} {
+		z := newZoo()
+		z.fill(8)
+		z.page, z.refusing = 3, refusing
+		table := z.table()
+		table.Get = Named("Names", 4).OrPrefix("Prefix")
+		r := bind(t, table)
+		var ids []modules.Row
+		for _, name := range []string{"c00", "c0", "c05"} {
+			ids = append(ids, modules.Row{"name": modules.Text(name)})
+		}
+		rows, err := r.Get(t.Context(), here, ids)
+		names := aws.Column(rows, "name")
+		slices.Sort(names)
+		if err != nil || !slices.Equal(names, []string{"c00", "c05"}) {
+			t.Errorf("refusing %v: got %v, %v", refusing, names, err)
+		}
+		calls := z.took()
+		slices.Sort(calls)
+		want := []string{"ListCages nil", "ListCages nil", "ListCages nil"}
+		if refusing {
+			want = []string{"ListCages c0", "ListCages c0", "ListCages c0", "ListCages c00", "ListCages c05", "ListCages nil"}
+		}
+		expect(t, fmt.Sprintf("refusing %v: Get", refusing), calls, want...)
+	}
+}
+
+// What a call cannot have changed takes no call to read, and is unknown.
+func TestPortions(t *testing.T) {
+	t.Parallel()
+	z := newZoo()
+	z.fill(1)
+	r := bind(t, z.table())
+	for _, portion := range []modules.Portion{modules.Everything, modules.JustTags, modules.ButTags} {
+		rows, err := r.Get(modules.WithPortion(t.Context(), portion), here, []modules.Row{{"name": modules.Text("c00")}})
+		if err != nil || len(rows) != 1 {
+			t.Fatal(rows, err)
+		}
+		_, food := rows[0]["food"]
+		_, tags := rows[0]["tags"]
+		if tags != portion.Has(true) || food != portion.Has(false) {
+			t.Errorf("%q: got %v", portion, rows[0])
+		}
+	}
+}
+
+// The calls that change a table's objects say which part of them they change.
+func TestTouchesOfPortions(t *testing.T) {
+	t.Parallel()
+	got := map[string]modules.Portion{}
+	for _, touch := range bind(t, newZoo().table()).Table().Touches {
+		got[touch.Name] = touch.Portion
+	}
+	want := map[string]modules.Portion{
+		"CreateCage": modules.Everything, "UpdateCage": modules.ButTags, "PutLimits": modules.ButTags, "DeleteLimits": modules.ButTags,
+		"DeleteCage": modules.Everything, "Tag": modules.JustTags, "Untag": modules.JustTags,
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }
 

@@ -19,6 +19,7 @@ type Getting struct {
 	size   int
 	column string // whose values a filter or byBatch has; "" is the identity column
 	answer string
+	prefix string // of byNames, where the API takes no names
 	each   string // column of which those of a call of byBatch have the same value
 
 	by    func(ctx context.Context, s *Step, identities []modules.Row) (reflect.Value, error)
@@ -92,6 +93,11 @@ func One(op *Op, answer string) *Getting { return &Getting{Op: op, way: byCall, 
 func Named(member string, size int) *Getting {
 	return &Getting{way: byNames, member: member, size: size}
 }
+
+// OrPrefix has [Named] do as [Prefix] does where the API refuses names: endpoints and accounts
+// differ. What is answered and was not asked for is left out, as what does not know the
+// names' member answers all there is.
+func (g *Getting) OrPrefix(member string) *Getting { g.prefix = member; return g }
 
 // Batch reads by an operation of its own, whose input takes up to size values of
 // an identity column in member; items is where its answer has the objects. One
@@ -169,13 +175,18 @@ func (r *Resource) read(ctx context.Context, s *Step, identities []modules.Row) 
 		}
 		return all, nil
 	}
+	return r.readPrefixed(ctx, s, g.member, names)
+}
+
+// readPrefixed asks the listing for what begins as each name.
+func (r *Resource) readPrefixed(ctx context.Context, s *Step, member string, names []string) ([]*found, error) {
 	each := make([][]*found, len(names))
 	err := aws.Each(ctx, aws.Breadth, indexes(len(names)), func(ctx context.Context, i int) (err error) {
 		in := r.list.input()
-		p, _ := resolve(r.list.in, g.member)
+		p, _ := resolve(r.list.in, member)
 		p.set(in, reflect.ValueOf(&names[i]))
 		// What only begins alike is left out before more is read of it.
-		each[i], err = r.collectOnly(ctx, s, in, names[i])
+		each[i], err = r.collectOnly(ctx, s, in, names[i:i+1])
 		return err
 	})
 	return slices.Concat(each...), err
@@ -246,7 +257,11 @@ func (r *Resource) readEach(ctx context.Context, s *Step, identities []modules.R
 func (r *Resource) readNamed(ctx context.Context, s *Step, identities []modules.Row) ([]*found, error) {
 	if r.parentKey == nil {
 		names := distinct(aws.Column(identities, r.description.Identity()[0]))
-		return r.readBatches(ctx, s, reflect.New(r.list.in), names, r.get.size)
+		all, err := r.readBatches(ctx, s, reflect.New(r.list.in), names, r.get.size)
+		if r.get.prefix != "" && modules.ClassOf(err) == modules.Invalid {
+			return r.readPrefixed(ctx, s, r.get.prefix, names)
+		}
+		return all, err
 	}
 	within := map[string][]string{}
 	for _, identity := range identities {
@@ -285,7 +300,13 @@ func (r *Resource) readBatches(ctx context.Context, s *Step, template reflect.Va
 		}
 		in := clone(template)
 		p.set(in, list)
-		f, err := r.collect(ctx, s, in)
+		var f []*found
+		var err error
+		if r.get.prefix != "" {
+			f, err = r.collectOnly(ctx, s, in, some)
+		} else {
+			f, err = r.collect(ctx, s, in)
+		}
 		if aws.IsNotFound(err) {
 			if len(some) == 1 {
 				continue
@@ -378,8 +399,8 @@ func (r *Resource) collect(ctx context.Context, s *Step, in reflect.Value) ([]*f
 	return all, err
 }
 
-// collectOnly reads the object of that name alone of those that are listed.
-func (r *Resource) collectOnly(ctx context.Context, s *Step, in reflect.Value, name string) ([]*found, error) {
+// collectOnly reads the objects of those names alone of those that are listed.
+func (r *Resource) collectOnly(ctx context.Context, s *Step, in reflect.Value, names []string) ([]*found, error) {
 	identity := r.byName[r.description.Identity()[0]]
 	var objects []reflect.Value
 	err := r.list.each(ctx, s, in, func(_ string, items reflect.Value) error {
@@ -389,7 +410,7 @@ func (r *Resource) collectOnly(ctx context.Context, s *Step, in reflect.Value, n
 					continue
 				}
 				v, ok := t.path.get(object)
-				if value, err := decode(identity, v, ok); err == nil && value.String() == name {
+				if value, err := decode(identity, v, ok); err == nil && slices.Contains(names, value.String()) {
 					objects = append(objects, object)
 				}
 			}

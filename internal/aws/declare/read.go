@@ -269,7 +269,7 @@ func (r *Resource) complete(ctx context.Context, s *Step, objects []reflect.Valu
 	for _, f := range all {
 		r.untold(f)
 	}
-	if r.tags != nil && r.tags.tagging.bulk != nil {
+	if r.tags != nil && r.tags.tagging.bulk != nil && modules.PortionOf(ctx).Has(true) {
 		return r.readTags(ctx, s, all, r.tags.tagging.bulk.size)
 	}
 	return all, nil
@@ -334,14 +334,14 @@ func (r *Resource) fill(f *found, columns []target, from reflect.Value) error {
 }
 
 // readApart reads the columns that have calls of their own. Where there is an index of
-// tags, it has those of what there is a record of. Where just tags are asked for, the others
-// are unknown.
+// tags, it has those of what there is a record of. What is not asked for ([modules.WithPortion])
+// is unknown.
 func (r *Resource) readApart(ctx context.Context, s *Step, f *found, index map[string]map[string]string) error {
-	known, just := index != nil && modules.Known(ctx, f.row), modules.JustTags(ctx)
+	known, portion := index != nil && modules.Known(ctx, f.row), modules.PortionOf(ctx)
 	answers := make([]reflect.Value, len(r.apart))
 	err := aws.Each(ctx, max(1, len(r.apart)), indexes(len(r.apart)), func(ctx context.Context, i int) (err error) {
 		op := r.apart[i].op
-		if op.only != nil && !op.only(f.row) || known && r.apart[i].ofTags() || just && !r.apart[i].ofTags() {
+		if op.only != nil && !op.only(f.row) || known && r.apart[i].ofTags() || !portion.Has(r.apart[i].ofTags()) {
 			return nil
 		}
 		answers[i], err = r.ask(ctx, s, op)

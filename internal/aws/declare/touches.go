@@ -20,6 +20,11 @@ func (b *binding) touches(declared []modules.Touch, kind string) []modules.Touch
 		t.Source = source
 		t.Name = aws.EventName(source, modules.Operation(t.Name))
 		if slices.ContainsFunc(declared, func(d modules.Touch) bool { return d.Source == t.Source && d.Name == t.Name }) || aws.IsRead(t.Name) {
+			for i := range declared {
+				if d := &touches[i]; d.Source == t.Source && d.Name == t.Name && d.Portion == modules.Everything && t.Portion == modules.ButTags {
+					d.Portion = t.Portion // where it names objects is declared, and what it changes is known
+				}
+			}
 			return
 		}
 		if at := slices.IndexFunc(touches, func(d modules.Touch) bool {
@@ -30,7 +35,9 @@ func (b *binding) touches(declared []modules.Touch, kind string) []modules.Touch
 					touches[at].At = append(touches[at].At, path)
 				}
 			}
-			touches[at].Tags = touches[at].Tags && t.Tags
+			if touches[at].Portion != t.Portion {
+				touches[at].Portion = modules.Everything
+			}
 			return
 		}
 		touches = append(touches, t)
@@ -41,7 +48,11 @@ func (b *binding) touches(declared []modules.Touch, kind string) []modules.Touch
 	for _, u := range b.updates {
 		for _, op := range []*Op{u.op, u.unset} {
 			if op != nil {
-				add(b.names(op))
+				t := b.names(op)
+				if _, tags := op.in.FieldByNameFunc(func(member string) bool { return strings.Contains(member, "Tag") }); !tags {
+					t.Portion = modules.ButTags
+				}
+				add(t)
 			}
 		}
 	}
@@ -117,7 +128,7 @@ func (b *binding) tagged(kind string) []modules.Touch {
 	if g.kind != "" {
 		var touches []modules.Touch
 		for _, name := range []string{"CreateTags", "DeleteTags"} {
-			touches = append(touches, modules.Touch{Name: name, Tags: true, At: []string{"requestParameters.resourcesSet.resourceId"}, Column: g.owner, Prefix: ec2Prefixes[g.kind]})
+			touches = append(touches, modules.Touch{Name: name, Portion: modules.JustTags, At: []string{"requestParameters.resourcesSet.resourceId"}, Column: g.owner, Prefix: ec2Prefixes[g.kind]})
 		}
 		return touches
 	}
@@ -127,7 +138,7 @@ func (b *binding) tagged(kind string) []modules.Touch {
 			continue
 		}
 		t := b.names(op)
-		t.Tags = true
+		t.Portion = modules.JustTags
 		if len(t.At) > 0 && (t.Column == modules.ColumnARN || b.description.Identity()[0] == modules.ColumnARN || strings.HasSuffix(t.Column, "_arn") || strings.HasSuffix(b.description.Identity()[0], "_arn")) {
 			t.Prefix = kind
 		}

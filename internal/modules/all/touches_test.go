@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -115,6 +116,9 @@ func TestTouchesExist(t *testing.T) {
 				} else if operation == nil {
 					t.Errorf("table %s: there is no call %s", table.Name, call)
 				}
+				if tags := ofTags.MatchString(touch.Name); touch.Portion != modules.Everything && (tags != (touch.Portion == modules.JustTags) || !tags && takesTags(operation)) {
+					t.Errorf("table %s: %s changes more than %q", table.Name, call, touch.Portion)
+				}
 				paths := touch.At
 				if len(touch.Identity) > 0 {
 					paths = identityPaths(touch)
@@ -174,6 +178,15 @@ func identityPaths(touch modules.Touch) (paths []string) {
 		}
 	}
 	return paths
+}
+
+// ofTags are the operations that change tags.
+var ofTags = regexp.MustCompile(`^(Un)?[Tt]ag|Tags|Tagging`)
+
+// takesTags reports whether an operation's input has a member that speaks of tags.
+func takesTags(operation reflect.Type) bool {
+	_, found := operation.In(2).Elem().FieldByNameFunc(func(field string) bool { return strings.Contains(field, "Tag") })
+	return found
 }
 
 func leadsIn(in reflect.Type, path string) bool {

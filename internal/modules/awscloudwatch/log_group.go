@@ -34,8 +34,9 @@ func newLogGroup(c *aws.Clients) *declare.Resource {
 		Touches: modules.Touches("logs.amazonaws.com",
 			modules.Request("logGroupName", "TagLogGroup", "UntagLogGroup"),
 		),
-		List:   declare.Pages(cloudwatchlogs.NewDescribeLogGroupsPaginator, "LogGroups", declare.With(&cloudwatchlogs.DescribeLogGroupsInput{Limit: awssdk.Int32(50)})),
-		Get:    declare.Prefix("LogGroupNamePrefix"),
+		List: declare.Pages(cloudwatchlogs.NewDescribeLogGroupsPaginator, "LogGroups", declare.With(&cloudwatchlogs.DescribeLogGroupsInput{Limit: awssdk.Int32(50)})),
+		// "You can specify only log group names in the same account", and ARNs in a monitoring account (page DescribeLogGroups).
+		Get:    declare.Named("LogGroupIdentifiers", 50).OrPrefix("LogGroupNamePrefix"),
 		Create: declare.Call((*cloudwatchlogs.Client).CreateLogGroup),
 		Updates: []declare.Update{
 			declare.Put("retention_in_days", declare.Call((*cloudwatchlogs.Client).PutRetentionPolicy), declare.Call((*cloudwatchlogs.Client).DeleteRetentionPolicy)),

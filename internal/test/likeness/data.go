@@ -17,7 +17,7 @@ func data(endpoint string, took func(time.Duration) time.Duration) []Rule {
 			Hour: took(time.Hour), Tagging: took(20 * time.Second), Endpoint: endpoint},
 		&Secrets{Listing: took(5 * time.Minute)},
 		&Keys{},
-		&LogGroups{Working: took(2 * time.Second)},
+		&LogGroups{Working: took(2 * time.Second), Endpoint: endpoint},
 		Repositories{},
 		OwnTags{},
 	}

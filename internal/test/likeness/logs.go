@@ -1,6 +1,7 @@
 package likeness
 
 import (
+	"encoding/json"
 	"slices"
 	"time"
 
@@ -14,9 +15,14 @@ import (
 //   - Changes of one log group at the same time are refused (PutRetentionPolicy and others:
 //     OperationAbortedException, "Multiple concurrent requests to update the same resource
 //     were in conflict").
+//   - Up to fifty log groups are asked for by their names (DescribeLogGroups,
+//     logGroupIdentifiers), and by nothing else then. The emulator does not know that, and
+//     answers all.
 type LogGroups struct {
 	// Working is how long it works on a change.
 	Working time.Duration
+	// Endpoint is the emulator's, which knows what there is.
+	Endpoint string
 	memory
 }
 
@@ -29,17 +35,29 @@ func (r *LogGroups) Apply(c Call) faultproxy.Fault {
 	key := c.Region + " " + name
 	switch c.Action {
 	case "DescribeLogGroups":
-		return objects("logGroups", func(group map[string]any) bool {
-			name, _ := group["logGroupName"].(string)
-			switch arn := r.get("key " + c.Region + " " + name); arn {
-			case "":
-			case "none":
-				delete(group, "kmsKeyId")
-			default:
-				group["kmsKeyId"] = arn
+		in := c.input()
+		names, named := in["logGroupIdentifiers"].([]any)
+		if named && (in["logGroupNamePrefix"] != nil || in["logGroupNamePattern"] != nil || len(names) == 0 || len(names) > 50) {
+			return refusal(400, "InvalidParameterException", "1 to 50 logGroupIdentifiers can be specified, and no other filter than includeLinkedAccounts with them.")
+		}
+		return faultproxy.Fault{Rewrite: document(func(answer map[string]any) {
+			if named {
+				answer["logGroups"] = r.named(c, names)
+				delete(answer, "nextToken")
 			}
-			return true
-		})
+			groups, _ := answer["logGroups"].([]any)
+			for _, one := range groups {
+				group, _ := one.(map[string]any)
+				name, _ := group["logGroupName"].(string)
+				switch arn := r.get("key " + c.Region + " " + name); arn {
+				case "":
+				case "none":
+					delete(group, "kmsKeyId")
+				default:
+					group["kmsKeyId"] = arn
+				}
+			}
+		})}
 	case "CreateLogGroup":
 		return learn(func(string) {
 			r.restart("working " + key)
@@ -64,4 +82,20 @@ func (r *LogGroups) Apply(c Call) faultproxy.Fault {
 		}}
 	}
 	return learn(func(string) { r.restart("working " + key) })
+}
+
+// named returns the log groups that have one of these names.
+func (r *LogGroups) named(c Call, names []any) []any {
+	found := []any{}
+	for _, name := range names {
+		input, _ := json.Marshal(map[string]any{"logGroupNamePrefix": name}) // of texts
+		var answer struct{ LogGroups []any }
+		_ = json.Unmarshal([]byte(emulator(r.Endpoint).target(c, "DescribeLogGroups", string(input))), &answer)
+		for _, one := range answer.LogGroups {
+			if group, _ := one.(map[string]any); group["logGroupName"] == name {
+				found = append(found, group)
+			}
+		}
+	}
+	return found
 }
