@@ -93,21 +93,6 @@ func rewrite(edit func(answer string) string) faultproxy.Fault {
 	return faultproxy.Fault{Rewrite: func(body []byte) []byte { return []byte(edit(string(body))) }}
 }
 
-// objects gives each object of a list in a JSON answer to keep, which may change it and says
-// whether it is shown.
-func objects(list string, keep func(object map[string]any) bool) faultproxy.Fault {
-	return faultproxy.Fault{Rewrite: document(func(answer map[string]any) {
-		all, _ := answer[list].([]any)
-		shown := []any{}
-		for _, one := range all {
-			if object, ok := one.(map[string]any); !ok || keep(object) {
-				shown = append(shown, one)
-			}
-		}
-		answer[list] = shown
-	})}
-}
-
 // young reports whether something began no longer ago than d.
 func (m *memory) young(key string, d time.Duration) bool {
 	since, begun := m.since(key)
