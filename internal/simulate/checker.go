@@ -39,18 +39,22 @@ type checker struct {
 	// unwanted are objects whose record a user deleted, since when.
 	unwanted   map[*object]time.Duration
 	unwantedBy map[*object]decide.RecordRef
+	// forgotten are replaced objects that were going when a read from before they were there
+	// proved them absent (R5): a deletion of their record is not about them any more.
+	forgotten map[*object]bool
 	// replaced are objects that got a successor, since when.
 	replaced map[*object]time.Duration
 }
 
 func newChecker(w *world) *checker {
 	return &checker{w: w, wishes: map[columnRef]wish{}, owned: map[decide.RecordRef]map[*object]bool{},
-		keys: map[decide.RecordRef]map[string]bool{}, unwanted: map[*object]time.Duration{}, unwantedBy: map[*object]decide.RecordRef{}, replaced: map[*object]time.Duration{}}
+		keys: map[decide.RecordRef]map[string]bool{}, unwanted: map[*object]time.Duration{}, unwantedBy: map[*object]decide.RecordRef{}, forgotten: map[*object]bool{}, replaced: map[*object]time.Duration{}}
 }
 
 func (c *checker) wanted(o *object) {
 	delete(c.unwanted, o)
 	delete(c.unwantedBy, o)
+	delete(c.forgotten, o)
 }
 
 func (c *checker) own(at decide.RecordRef, o *object) {
@@ -185,7 +189,7 @@ func (c *checker) committed(at decide.RecordRef, a *auditRow) {
 			}
 		}
 		for o := range c.owned[at] {
-			if o.now() != nil && (o == own || o.by == at && !elsewhere) && !c.claimed(o, at) && !c.goingBefore(at, o) {
+			if o.now() != nil && (o == own || o.by == at && !elsewhere) && !c.claimed(o, at) && !c.goingBefore(at, o) && !(c.forgotten[o] && going(o.now())) {
 				c.unwanted[o], c.unwantedBy[o] = c.w.now, at
 			}
 		}
@@ -502,6 +506,7 @@ func (c *checker) deposedSettled(g *deposedRow) {
 	// Somebody made it a moment ago, and a read was from before that: from now on
 	// it is as if it had been made now.
 	delete(c.unwantedBy, o)
+	c.forgotten[o] = going(o.now())
 }
 
 // asked reports whether since the cycle began a user's change of a type, and
