@@ -56,6 +56,24 @@ func TestAlerts(t *testing.T) {
 	if left := w.Admin(`SELECT count(*) FROM opened_port WHERE NOT told`); left != "0" {
 		t.Errorf("%s are left to be told", left)
 	}
+
+	// A rule that was narrow, and is made wide, opens a port too; an edit of what is open
+	// otherwise, and one that this side makes, tell of nothing.
+	rules := w.CLI("ec2", "authorize-security-group-ingress", "--group-id", group, "--protocol", "tcp", "--port", "5432", "--cidr", "10.0.0.0/8")["SecurityGroupRules"].([]any)
+	narrow := rules[0].(map[string]any)["SecurityGroupRuleId"].(string)
+	w.Eventually(30*time.Second, "the narrow rule is there", func() bool {
+		return w.PSQL(`SELECT cidr_ipv4 FROM security_group_rule WHERE security_group_rule_id = '`+narrow+`'`) == "10.0.0.0/8"
+	})
+	w.PSQL(`UPDATE security_group_rule SET description = 'was opened' WHERE from_port = 22`)
+	w.CLI("ec2", "modify-security-group-rules", "--group-id", group, "--security-group-rules",
+		"SecurityGroupRuleId="+narrow+",SecurityGroupRule={IpProtocol=tcp,FromPort=5432,ToPort=5432,CidrIpv4=0.0.0.0/0}")
+	w.CLI("ec2", "authorize-security-group-ingress", "--group-id", group, "--ip-permissions", "IpProtocol=tcp,FromPort=80,ToPort=81,Ipv6Ranges=[{CidrIpv6=::/0}]")
+	w.Eventually(30*time.Second, "the table has both and who opened them", func() bool {
+		return w.PSQL(`SELECT string_agg(ports, ',' ORDER BY ports) FROM opened_ports WHERE NOT told AND actor LIKE 'arn:aws:%'`) == "5432-5432,80-81"
+	})
+	if got := w.PSQL(`SELECT count(*) FROM opened_ports`); got != "3" {
+		t.Errorf("%s openings are told of, not 3: %s", got, w.PSQL(`SELECT * FROM opened_ports`))
+	}
 	if told == nil {
 		return
 	}
