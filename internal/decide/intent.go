@@ -300,35 +300,43 @@ func (s *Subject) CreatedLast() bool {
 	return slices.ContainsFunc(s.Own, func(i *Intent) bool { return i.Kind == OpCreate }) && !s.deletedLast()
 }
 
-// showsPredecessor reports whether the object was read as it was before this
-// engine replaced it by another of the same name: it looks in every column like
-// the one that was deleted, and not like the record (R13).
+// showsPredecessor reports whether the object was read as it was before this engine
+// replaced it by another of the same name: it looks in every column like the one that was
+// deleted, and not like what has been made in its place, or like the record (R13).
 func (s *Subject) showsPredecessor() bool {
 	var deleted *Intent
+	var made map[string]modules.Value // what its successor was given; nil: there is none
 	for _, i := range s.Own {
-		switch i.Kind {
-		case OpDelete:
-			deleted = i
-		case OpCreate:
-			if deleted != nil && s.looksLike(deleted.Columns) {
+		switch {
+		case i.Kind == OpDelete:
+			if made != nil && s.looksLike(deleted.Columns, made) {
 				return true
+			}
+			deleted, made = i, nil
+		case i.Kind == OpCreate && deleted != nil:
+			made = map[string]modules.Value{}
+		}
+		if made != nil {
+			for name, v := range i.Columns {
+				made[name] = v.To
 			}
 		}
 	}
-	return false
+	return made != nil && s.looksLike(deleted.Columns, made)
 }
 
-// looksLike reports whether the object looks like the old one rather than like
-// the record: a column that is fixed at creation tells, and without one all
-// columns together.
-func (s *Subject) looksLike(old map[string]ValueChange) bool {
+// looksLike reports whether the object looks like the old one rather than like what was
+// made in its place, or like the record, which may have moved back since: a column that is
+// fixed at creation tells, and without one all columns together.
+func (s *Subject) looksLike(old map[string]ValueChange, made map[string]modules.Value) bool {
 	alike, differs := true, false
 	for name, was := range old {
 		c := s.Table.Column(name)
 		if c == nil {
 			continue
 		}
-		same, changed := c.Same(s.Object[name], was.From), !c.Same(s.Record.Row[name], was.From)
+		given, said := made[name]
+		same, changed := c.Same(s.Object[name], was.From), !c.Same(s.Record.Row[name], was.From) || said && !c.Same(given, was.From)
 		if c.CreateOnly && same && changed {
 			return true
 		}

@@ -263,7 +263,7 @@ func queueGarbage(batch *pgx.Batch, s *decide.Subject) error {
 	}
 	batch.Queue(`
 		INSERT INTO iasql_internal.garbage (table_name, account, region, key, identity, record_id)
-		VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (table_name, account, region, key) DO NOTHING`,
+		VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (table_name, account, region, key) DO UPDATE SET record_id = excluded.record_id`,
 		s.Table.Name, s.Scope.Account, s.Scope.Region, key, identity, s.RecordID)
 	return nil
 }

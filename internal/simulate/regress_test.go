@@ -469,25 +469,6 @@ func TestRegressions(t *testing.T) {
 			{Do: Insert, A: 2, C: 54, D: 45},
 			{Do: Rule, A: 52, B: 7, C: 16, D: 26},
 		}},
-		"a replaced object that was going when a late read proved it absent, and its record is deleted": {Seed: 97959712, Slow: true, MaxDeletes: 100, Ratio: 1, Actions: []Action{
-			{Do: Cycle, Seed: 1919882076710348670},
-			{Do: CloudEdit, Slot: 1, A: 2, B: 4, C: 5, D: 46},
-			{Do: Cycle, Seed: 6918575662209810571},
-			{Do: CloudEdit, Slot: 2, A: 14, B: 22, C: 22, D: 41},
-			{Do: Cycle, Seed: 16909126858747486217},
-			{Do: Insert, Slot: 2, A: 2, B: 27, C: 41, D: 23},
-			{Do: Cycle, Push: true, Seed: 17785001508867876150, Stale: 0.5},
-			{Do: Edit, Slot: 2, A: 26, B: 53, C: 60, D: 24},
-			{Do: Cycle, Push: true, Seed: 12722588206280610639, Stale: 0.5},
-			{Do: Cycle, Seed: 15431117646158483649, Stale: 0.5, Inject: []Action{
-				{Do: Reinsert, At: 8, Slot: 2, A: 2, B: 24, C: 6, D: 1},
-				{Do: Edit, At: 2, A: 2, B: 33, C: 47, D: 14},
-			}},
-			{Do: Wait, A: 8, B: 19, C: 37, D: 34, For: 61000000000},
-			{Do: Cycle, Seed: 17656386757616475482, Inject: []Action{
-				{Do: Remove, At: 25, A: 2, B: 28, C: 35, D: 39},
-			}},
-		}},
 		"a paused record whose other values a constraint refuses": {Seed: 7016132, Constrained: true, Slow: true, MaxDeletes: 100, Ratio: 1, Rows: 1, Actions: []Action{
 			{Do: Cycle, Seed: 4499960769687498159},
 			{Do: CloudEdit, Slot: 1, B: 36, C: 62, D: 2},

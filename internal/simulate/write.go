@@ -134,10 +134,12 @@ func (db *database) finish(lease store.Lease, outcomes []store.Outcome) error {
 func (db *database) recordCreated(o store.Outcome) {
 	t := o.Subject.Table
 	if key, ok := t.Key(o.Subject.Object); ok && o.Replaces {
-		known := slices.ContainsFunc(db.deposed, func(g *deposedRow) bool {
+		known := slices.IndexFunc(db.deposed, func(g *deposedRow) bool {
 			return g.table == t && g.scope == o.Subject.Scope && g.key == key
 		})
-		if !known {
+		if known >= 0 { // by the record that had claimed it, and has been given another object
+			db.deposed[known].record = o.Subject.RecordID
+		} else {
 			db.deposed = append(db.deposed, &deposedRow{
 				State: decide.State{Name: decide.StateReplacing, Binding: decide.Binding{Identity: decide.IdentityOf(t, o.Subject.Object)}},
 				table: t, scope: o.Subject.Scope, key: key, record: o.Subject.RecordID, next: db.w.now,

@@ -281,7 +281,7 @@ func (c *cycle) lookForCreations(ctx context.Context, t *modules.Table, scope mo
 			resolved = append(resolved, ended(intent, s, decide.ResultAbandoned))
 		case t.Creation == modules.ByName && s.Record != nil && intent.AsksFor(t, s.Record.Row):
 			// To ask for the name once more does no harm, while the record is there.
-			c.doubts.repeatable(intent.Record)
+			c.doubts.repeatable(intent)
 		default:
 			c.doubts.undecided(intent.Record, intent.Scope)
 		}
