@@ -18,8 +18,11 @@ func Run(seed uint64) error {
 	}
 	small := shrink(s, err)
 	var history strings.Builder
-	err = play(small, &history)
-	return fmt.Errorf("seed %d: %w\n%s\n%s", seed, err, small, history.String())
+	again := play(small, &history)
+	if again == nil {
+		return fmt.Errorf("seed %d: %w; played again, it is not seen\n%s\n%s", seed, err, small, history.String())
+	}
+	return fmt.Errorf("seed %d: %w\n%s\n%s", seed, again, small, history.String())
 }
 
 func rule(err error) string {

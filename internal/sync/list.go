@@ -134,15 +134,19 @@ func (c *cycle) listTable(ctx context.Context, t *modules.Table, found *findings
 	if err != nil {
 		return false, err
 	}
-	var lock gosync.Mutex
 	complete = true
+	var listed []modules.Scope
+	for _, scope := range scopes {
+		if c.lists(place{t.Name, scope}) {
+			listed = append(listed, scope)
+		} else {
+			complete = complete && c.knows(place{t.Name, scope})
+		}
+	}
+	var lock gosync.Mutex
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(c.concurrency())
-	for _, scope := range scopes {
-		if !c.lists(place{t.Name, scope}) {
-			complete = complete && c.knows(place{t.Name, scope})
-			continue
-		}
+	for _, scope := range listed {
 		g.Go(func() error {
 			steps, err := c.listScope(ctx, t, scope)
 			found.add(steps)
