@@ -98,7 +98,7 @@ func (a *attribution) conflict(edit string, second float64) {
 func (a *attribution) looked(again bool, names ...string) {
 	a.Helper()
 	for _, name := range names {
-		a.exec(`SELECT iasql_internal.attribute_late('main', ARRAY[$1::bigint], '{1}')`, a.hints[name])
+		a.exec(`SELECT iasql_internal.attribute_late('main', ARRAY[$1::bigint], '{1}', ARRAY[$2::boolean])`, a.hints[name], !again)
 		a.exec(`UPDATE iasql_internal.hint SET tries = tries + 1, due = CASE WHEN $2 THEN due + interval '1 minute' END WHERE id = $1`, a.hints[name], again)
 	}
 }
@@ -187,6 +187,30 @@ func TestAttribution(t *testing.T) {
 			a.looked(false, "ann")
 			a.label("second", 11)
 		}, map[string]string{"first": "ann", "second": ""}},
+		"what is still to be seen is not what was pulled a moment before": {func(a *attribution) {
+			a.label("own", 10)
+			a.event("ann", 13.5)
+			a.looked(true, "ann")
+			a.label("change", 15)
+			a.looked(false, "ann")
+		}, map[string]string{"own": "", "change": "ann"}},
+		"unless nothing is seen: the clocks differ": {func(a *attribution) {
+			a.label("before", 10)
+			a.event("ann", 13.5)
+			a.looked(true, "ann")
+			a.looked(false, "ann")
+		}, map[string]string{"before": "ann"}},
+		"the call of a whole second that is past": {func(a *attribution) {
+			a.label("change", 10.3)
+			a.event("ann", 10.9)
+			a.looked(true, "ann")
+		}, map[string]string{"change": "ann"}},
+		"nor is a conflict's other side who has changed it after that": {func(a *attribution) {
+			a.edit("edit", 10)
+			a.conflict("edit", 10.5)
+			a.event("ann", 13.5)
+			a.looked(true, "ann")
+		}, map[string]string{"edit": ""}},
 		"long ago": {func(a *attribution) {
 			a.label("before", 1)
 			a.event("ann", 10)

@@ -45,6 +45,7 @@ func (d *Database) Hints(ctx context.Context, account string) ([]store.Hint, err
 func (d *Database) Looked(ctx context.Context, lease store.Lease, looked []store.Look, listed []store.ListedPlace) error {
 	var ids, hints, records []int64
 	var again []*float64
+	var done []bool
 	for _, look := range looked {
 		var after *float64
 		if look.Again > 0 {
@@ -53,15 +54,15 @@ func (d *Database) Looked(ctx context.Context, lease store.Lease, looked []store
 		}
 		ids, again = append(ids, look.ID), append(again, after)
 		for _, id := range look.Records {
-			hints, records = append(hints, look.ID), append(records, id)
+			hints, records, done = append(hints, look.ID), append(records, id), append(done, after == nil)
 		}
 		if look.Column != "" && len(look.Records) == 0 {
-			hints, records = append(hints, look.ID), append(records, 0)
+			hints, records, done = append(hints, look.ID), append(records, 0), append(done, after == nil)
 		}
 	}
 	return d.fencedBatch(ctx, lease, nil, func(batch *pgx.Batch) error {
 		if len(hints) > 0 {
-			batch.Queue(`SELECT iasql_internal.attribute_late($1, $2, $3)`, lease.Account, hints, records)
+			batch.Queue(`SELECT iasql_internal.attribute_late($1, $2, $3, $4)`, lease.Account, hints, records, done)
 		}
 		batch.Queue(`
 			UPDATE iasql_internal.hint h SET due = clock_timestamp() + make_interval(secs => v.again), tries = h.tries + 1

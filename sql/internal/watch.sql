@@ -174,8 +174,10 @@ RETURN EXISTS (SELECT FROM public.iasql_audit_log l
 COMMENT ON FUNCTION iasql_internal.agreed(public.iasql_conflicts, text) IS 'Whether an event has explained what was pulled before both sides of a conflict changed.';
 
 -- Events that come after the pull. What they name is in the record now, or was in what was inserted or deleted. One
--- change after the other, as each takes the event that explains it.
-CREATE OR REPLACE FUNCTION iasql_internal.attribute_late(account text, hints bigint[], records bigint[]) RETURNS void
+-- change after the other, as each takes the event that explains it. A call that was made after the pull, as its time says,
+-- has led to what is still to be seen; only when nothing has been (done) do the clocks differ.
+DROP FUNCTION IF EXISTS iasql_internal.attribute_late(text, bigint[], bigint[]);
+CREATE OR REPLACE FUNCTION iasql_internal.attribute_late(account text, hints bigint[], records bigint[], done boolean[]) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     change record;
@@ -184,13 +186,13 @@ DECLARE
 BEGIN
     FOR change IN
         WITH told AS MATERIALIZED (
-            SELECT DISTINCT h.table_name, h.column_name, h.value, n.record, e.at
-            FROM unnest(hints, records) n (hint, record)
+            SELECT DISTINCT h.table_name, h.column_name, h.value, n.record, e.at, CASE WHEN n.done THEN interval '5 seconds' ELSE '0' END AS skew
+            FROM unnest(hints, records, attribute_late.done) n (hint, record, done)
             JOIN iasql_internal.hint h ON h.id = n.hint AND h.column_name IS NOT NULL
             JOIN iasql_internal.cloud_event e ON e.account = h.account AND e.id = h.event AND e.actor IS NOT NULL
         )
         SELECT l.id, l.table_name, l.record_id, l.ts, l.since, l.change_type, m.assigned, d.drift, array_agg(t.column_name) AS columns, array_agg(t.value) AS named
-        FROM public.iasql_audit_log l JOIN told t ON t.table_name = l.table_name AND t.at BETWEEN l.since - interval '5 seconds' AND l.ts + interval '5 seconds'
+        FROM public.iasql_audit_log l JOIN told t ON t.table_name = l.table_name AND t.at BETWEEN l.since - interval '5 seconds' AND l.ts + t.skew
         JOIN iasql_internal.managed_table m ON m.name = l.table_name
         CROSS JOIN LATERAL (SELECT iasql_internal.is_drift(l, m.assigned) AS drift) d
         WHERE l.account = attribute_late.account AND l.actor IS NULL AND l.since IS NOT NULL AND l.ts >= (SELECT min(t.at) FROM told t) - interval '5 seconds'
@@ -216,17 +218,17 @@ BEGIN
     -- An event that is later than the one that told so far is about what the conflict was about in the end.
     UPDATE public.iasql_conflicts c SET actor = w.actor, event_id = w.id, event_time = w.at
     FROM (SELECT DISTINCT ON (c.id) c.id AS conflict, e.*
-          FROM unnest(hints, records) n (hint, record)
+          FROM unnest(hints, records, attribute_late.done) n (hint, record, done)
           JOIN iasql_internal.hint h ON h.id = n.hint AND h.column_name IS NOT NULL
           JOIN iasql_internal.cloud_event e ON e.account = h.account AND e.id = h.event AND e.actor IS NOT NULL
           JOIN public.iasql_conflicts c ON c.table_name = h.table_name AND c.record_id = n.record AND e.at >= c.since - interval '5 seconds'
-               AND CASE WHEN c.actor IS NULL THEN e.at <= c.at + interval '5 seconds' ELSE e.at > c.event_time AND e.at <= c.at END
+               AND CASE WHEN c.actor IS NULL THEN e.at <= c.at + CASE WHEN n.done THEN interval '5 seconds' ELSE '0' END ELSE e.at > c.event_time AND e.at <= c.at END
           WHERE NOT EXISTS (SELECT FROM iasql_internal.own_request r WHERE r.id = e.request_id) AND NOT iasql_internal.agreed(c, e.id)
           ORDER BY c.id, e.at DESC, e.received DESC, e.id) w
     WHERE c.id = w.conflict;
 END
 $$;
-COMMENT ON FUNCTION iasql_internal.attribute_late(text, bigint[], bigint[]) IS 'Adds to what was pulled before events about it came who has changed it. records are those that have what the hint of the same place names, 0 for none.';
+COMMENT ON FUNCTION iasql_internal.attribute_late(text, bigint[], bigint[], boolean[]) IS 'Adds to what was pulled before events about it came who has changed it. records are those that have what the hint of the same place names, 0 for none; done says that the hint is not looked into again.';
 
 -- A conflict is about who changed the object in the cloud last, since both sides agreed: before the edit that it is about
 -- or, where nobody has made one, before it came up.

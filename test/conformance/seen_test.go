@@ -170,9 +170,9 @@ func (s *suite) seen(table *Table) {
 	if missing := s.heard.unseen[table.key()]; len(missing) > 0 {
 		slices.Sort(missing)
 		s.t.Logf("what was found: %s", s.admin(fmt.Sprintf(`SELECT coalesce(string_agg(concat_ws(' ', record_id, change_type, (SELECT string_agg(k, ' ') FROM jsonb_object_keys(change -> 'change') k), 'at', ts::time, 'since', since::time, 'by', coalesce(event_id, 'nobody')), '; ' ORDER BY id), 'nothing')
-			FROM iasql_audit_log WHERE table_name = '%s' AND origin = 'engine' AND id > %s`, table.Name, s.heard.mark)))
+			FROM iasql_audit_log WHERE table_name = '%s' AND origin = 'engine'`, table.Name)))
 		s.t.Errorf("events do not have the engine see, with its author: %q; what they hint at: %s", missing, s.admin(fmt.Sprintf(
-			`SELECT coalesce(string_agg(DISTINCT concat_ws(' ', e.call, e.at::time, h.region, h.column_name, h.value, h.tries, e.id), ', '), 'nothing') FROM iasql_internal.hint h JOIN iasql_internal.cloud_event e ON e.account = h.account AND e.id = h.event WHERE h.table_name = '%s'`, table.Name)))
+			`SELECT coalesce(string_agg(DISTINCT concat_ws(' ', e.call, e.at::time, h.region, h.column_name, h.value, h.tries, 'due', h.due::time, 'received', e.received::time, e.actor, (SELECT 'own' FROM iasql_internal.own_request r WHERE r.id = e.request_id), e.id), ', '), 'nothing') FROM iasql_internal.hint h JOIN iasql_internal.cloud_event e ON e.account = h.account AND e.id = h.event WHERE h.table_name = '%s'`, table.Name)))
 	}
 }
 
