@@ -251,7 +251,8 @@ func assignedWrites(outcomes []store.Outcome) (writes []recordWrite) {
 	return writes
 }
 
-// queueGarbage makes the predecessor of a replaced object garbage.
+// queueGarbage makes the predecessor of a replaced object garbage. What is garbage already is
+// this record's from now on, which had claimed it: what names the object follows this one.
 func queueGarbage(batch *pgx.Batch, s *decide.Subject) error {
 	key, ok := s.Table.Key(s.Object)
 	if !ok {
