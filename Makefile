@@ -31,21 +31,29 @@ build: ## Build bin/engine
 	CGO_ENABLED=0 go build -trimpath -buildvcs=false $(SMALL) -ldflags '-X main.version=$(VERSION) -X main.commit=$(COMMIT)' -o bin/engine ./cmd/engine
 
 .PHONY: deps
-deps: ## Install what is missing: PostgreSQL 15+, pg_cron, psql, moto_server, aws, Chromium, Prometheus
+deps: ## Install what the demo and test need, if missing: PostgreSQL 15+, pg_cron, psql, moto_server, aws
 	@scripts/deps.sh
+
+.PHONY: deps-all
+deps-all: ## Install what test-all needs besides: Chromium, Prometheus, libfaketime, Ruby, Django and others, system-wide
+	@scripts/deps.sh all
 
 .PHONY: demo
 demo: build ## Start PostgreSQL, an AWS emulator and the engine, and open psql
-	@scripts/deps.sh demo
+	@scripts/deps.sh
 	@scripts/demo.sh
 
 .PHONY: test
-test: deps ## Run the whole test suite
+test: deps ## Run the tests; those that need more than `make deps` installs are skipped if that is missing
 	go test $(TESTFLAGS) ./...
+
+.PHONY: test-all
+test-all: deps-all ## Run all tests, also in browsers, mappers and migration tools; what is missing is installed, or fails them
+	IASQL_TEST_ALL=1 go test $(TESTFLAGS) ./...
 
 .PHONY: session
 session: build ## Record the session that the README shows, and take the console's pictures anew
-	@scripts/deps.sh
+	@scripts/deps.sh all
 	scripts/session.py docs/session.svg
 	go test ./test/console -run TestConsole/browser -count=1 -args -screenshots $(CURDIR)/docs/console
 
@@ -80,6 +88,12 @@ storetest: ## Compare the PostgreSQL store with the simulated one, by SCRIPTS ra
 types-sweep: deps ## Take every published resource type through its life, and install them all (RESOURCE_SCHEMAS names the file of their schemas)
 	go test ./internal/modules/awstypes -run TestLives -count=1 -timeout 0 -v -args -every-type
 	go test ./test/types -run "TestEveryType|TestEveryLife" -count=1 -timeout 0 -v -args -every-type
+
+.PHONY: test-disasters
+test-disasters: deps-all ## Let PostgreSQL fail over, be restored, be full and be replaced; also PostgreSQL 17 and an earlier engine
+	scripts/postgres17.sh
+	scripts/earlier-engine.sh
+	IASQL_TEST_DISASTERS=1 go test ./test/disasters -count=1 -timeout 15m -v -vet=off $(if $(EVERY),-args -every-version)
 
 FOR ?= 10m
 

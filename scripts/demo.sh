@@ -125,6 +125,8 @@ if [[ -n $console ]]; then
 	echo "demo: the console is at $console: sign in as ${login%%:*} with password ${login#*:}"
 fi
 echo "demo: a second client: psql '$url', or make demo once more"
+admin=$(sed -n '/^administrator: /{s/^administrator: //p;q;}' "$logs/stdout")
+echo "demo: as administrator (roles, policies, settings that others rely on): psql '$admin'"
 echo "demo: the cloud: AWS_ACCESS_KEY_ID=testing AWS_SECRET_ACCESS_KEY=testing AWS_DEFAULT_REGION=us-east-1 aws --endpoint-url http://127.0.0.1:$aws_port ec2 describe-vpcs"
 (umask 077 && echo "$$ $url $console" >"$running")
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs what the project needs and the machine lacks; see `make deps`.
+# Installs what the project needs and the machine lacks: for the demo and `make test`,
+# or, with the argument all, for `make test-all`; see `make deps` and `make deps-all`.
 # When nothing is missing it only looks, which takes a fraction of a second.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -64,7 +65,7 @@ find_lacking() {
 		# Debian's python3 comes without the part of venv that brings pip.
 		lack python3 python3-venv
 	fi
-	[[ ${1:-} != demo ]] || return 0
+	[[ ${1:-} == all ]] || return 0
 	if ! command -v chromium >/dev/null && ! command -v chromium-browser >/dev/null && ! command -v google-chrome >/dev/null; then
 		lack chromium fonts-dejavu-core
 	fi
@@ -102,8 +103,8 @@ if ! has_cron; then
 	fi
 fi
 
-# What only tests need: `scripts/deps.sh demo` does without.
-if [[ ${1:-} != demo ]]; then
+# What only further tests need: `scripts/deps.sh all` installs it too.
+if [[ ${1:-} == all ]]; then
 	# The metrics are scraped by a Prometheus. Its programs alone: the package would start a service.
 	if ! has_tool promtool || ! has_tool prometheus; then
 		command -v apt-get >/dev/null || die "missing: prometheus and promtool; put them on PATH"
@@ -118,18 +119,34 @@ if [[ ${1:-} != demo ]]; then
 	fi
 fi
 
-# A test has the clock of the database jump; it is skipped without.
-if [[ ${1:-} != demo ]] && ! compgen -G '/usr/lib/*/faketime/libfaketime.so.1' >/dev/null && command -v apt-get >/dev/null; then
-	(apt_install libfaketime) || say "without libfaketime the test of jumping clocks is skipped"
+# A test has the clock of the database jump.
+if [[ ${1:-} == all ]] && ! compgen -G '/usr/lib/*/faketime/libfaketime.so.1' >/dev/null && command -v apt-get >/dev/null; then
+	(apt_install libfaketime) || say "without libfaketime the test of jumping clocks fails"
 fi
 
-# Tests use mappers and migration tools that users have; they say so where those are missing.
-if [[ ${1:-} != demo ]] && command -v apt-get >/dev/null; then
+# Users may be behind a pooler. Its program alone: the package would start a service.
+if [[ ${1:-} == all ]] && ! has_tool pgbouncer && [[ ! -x /usr/sbin/pgbouncer ]] && command -v apt-get >/dev/null; then
+	(
+		unpacked=$(mktemp -d)
+		trap 'rm -rf "$unpacked"' EXIT
+		chmod 755 "$unpacked"
+		(cd "$unpacked" && { apt-get download -qq pgbouncer || { [[ $EUID -ne 0 ]] || apt-get update -qq && apt-get download -qq pgbouncer; }; } >/dev/null 2>&1 && dpkg -x pgbouncer_*.deb .)
+		mapfile -t libraries < <(dpkg-deb -f "$unpacked"/pgbouncer_*.deb Depends | tr ',' '\n' | sed -n 's/^ *\(lib[^ ]*\).*/\1/p')
+		if ldd "$unpacked/usr/sbin/pgbouncer" | grep -q 'not found'; then
+			apt_install "${libraries[@]}"
+		fi
+		mkdir -p .venv/bin
+		cp "$unpacked/usr/sbin/pgbouncer" .venv/bin/
+	) || say "without PgBouncer its test is skipped"
+fi
+
+# Tests use mappers and migration tools that users have.
+if [[ ${1:-} == all ]] && command -v apt-get >/dev/null; then
 	if ! /usr/bin/python3 -c 'import django, sqlalchemy, alembic, psycopg2' 2>/dev/null; then
-		(apt_install python3-django python3-sqlalchemy python3-alembic python3-psycopg2) || say "without Django, SQLAlchemy and Alembic their tests are skipped"
+		(apt_install python3-django python3-sqlalchemy python3-alembic python3-psycopg2) || say "without Django, SQLAlchemy and Alembic their tests fail"
 	fi
 	if ! ruby -e 'require "active_record"; require "pg"' 2>/dev/null; then
-		(apt_install ruby ruby-activerecord ruby-pg) || say "without Active Record its test is skipped"
+		(apt_install ruby ruby-activerecord ruby-pg) || say "without Active Record its test fails"
 	fi
 fi
 

@@ -24,7 +24,7 @@ HELM_RENDERED="$out" go test ./deploy/helm -count=1
 
 # What nobody means is refused.
 cd deploy/helm
-for wrong in replicas=many database.existingSecret= aws.regoin=x log.format=xml serviceAccount.roleArn=admin image.digest=latest; do
+for wrong in replicas=many database.existingSecret= aws.regoin=x log.format=xml serviceAccount.roleArn=admin image.digest=latest ingress.enabled=true,ingress.host=a.example; do
 	! render --set "$wrong" >/dev/null 2>&1 || die "the chart takes --set $wrong"
 done
 echo "helm-check: the chart is right"

@@ -36,6 +36,23 @@ BEGIN
 END
 $$;
 
+-- A backslash in the text of a function, or in what it runs, means itself, whatever its caller has set. (What is written in
+-- sql/ pins search_path where it stands; this is the same for all. The condition of iasql_wait_for is the caller's own SQL.)
+DO $$
+DECLARE
+    f record;
+BEGIN
+    FOR f IN
+        SELECT p.oid::regprocedure AS signature FROM pg_proc p
+        WHERE p.proowner = 'iasql_engine'::regrole AND p.pronamespace IN ('public'::regnamespace, 'iasql_internal'::regnamespace)
+          AND 'search_path=pg_catalog, pg_temp' = ANY (p.proconfig) AND NOT 'standard_conforming_strings=on' = ANY (p.proconfig)
+          AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e')
+    LOOP
+        EXECUTE format('ALTER ROUTINE %s SET standard_conforming_strings = on', f.signature);
+    END LOOP;
+END
+$$;
+
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA iasql_internal FROM PUBLIC;
 GRANT USAGE ON SCHEMA public TO iasql_reader;
 GRANT USAGE ON SCHEMA iasql_internal TO iasql_reader;
@@ -59,28 +76,38 @@ REVOKE EXECUTE ON FUNCTION public.iasql_install(text[]), public.iasql_uninstall(
 GRANT EXECUTE ON FUNCTION public.iasql_install(text[]), public.iasql_uninstall(text[]), public.iasql_types(text), public.iasql_sync_now(text[]), public.iasql_retry(text, bigint) TO iasql_user;
 
 REVOKE EXECUTE ON PROCEDURE public.iasql_begin(text), public.iasql_join(text), public.iasql_commit(text, text, text, text), public.iasql_rollback(boolean), public.iasql_undo(bigint) FROM PUBLIC;
-REVOKE EXECUTE ON FUNCTION public.iasql_preview(), public.iasql_preview_hash() FROM PUBLIC;
+REVOKE EXECUTE ON FUNCTION public.iasql_preview(), public.iasql_preview_text(), public.iasql_preview_hash() FROM PUBLIC;
 GRANT EXECUTE ON PROCEDURE public.iasql_begin(text), public.iasql_join(text), public.iasql_commit(text, text, text, text), public.iasql_rollback(boolean), public.iasql_undo(bigint) TO iasql_user;
-GRANT EXECUTE ON FUNCTION public.iasql_preview(), public.iasql_preview_hash(), public.iasql_approve(bigint, text) TO iasql_user;
+GRANT EXECUTE ON FUNCTION public.iasql_preview(), public.iasql_preview_text(), public.iasql_preview_hash(), public.iasql_approve(bigint, text) TO iasql_user;
 
 GRANT EXECUTE ON FUNCTION public.iasql_as_of(text, timestamptz), public.iasql_as_of(anyelement, timestamptz),
     public.iasql_changes_by(text, timestamptz), public.iasql_create_review(text, text), public.iasql_engines(), public.iasql_get_errors(), public.iasql_get_sql_for_transaction(bigint),
     public.iasql_get_sql_since(timestamptz), public.iasql_help(), public.iasql_history(text, bigint),
     public.iasql_mode_explain(text, bigint, text), public.iasql_mode_of(text, bigint, text), public.iasql_modules_installed(),
-    public.iasql_modules_list(), public.iasql_preview(), public.iasql_preview_hash(), public.iasql_ready(text), public.iasql_version(), public.iasql_wait_for(text, bigint, text, double precision),
-    public.iasql_wait_for_all(double precision),
+    public.iasql_modules_list(), public.iasql_preview(), public.iasql_preview_text(), public.iasql_preview_hash(), public.iasql_ready(text), public.iasql_version(), public.iasql_wait_for(text, bigint, text, double precision),
+    public.iasql_wait_for_all(double precision, text),
     public.iasql_apply(), public.iasql_sync(), public.iasql_preview_apply(), public.iasql_preview_sync() TO iasql_reader;
 -- What those of them call that run with the caller's rights.
-GRANT EXECUTE ON FUNCTION iasql_internal.cell(text), iasql_internal.author_text(jsonb), iasql_internal.changers(), iasql_internal.check_can_wait(text, bigint), iasql_internal.check_table(text),
+GRANT EXECUTE ON FUNCTION iasql_internal.cell(text), iasql_internal.folded(text, integer), iasql_internal.plain(text, boolean), iasql_internal.author_text(jsonb), iasql_internal.changers(), iasql_internal.check_can_wait(text, bigint), iasql_internal.check_table(text),
     iasql_internal.log_since(), iasql_internal.mask(jsonb, text[]), iasql_internal.old_name(text, text), iasql_internal.repeat(bigint[]),
     iasql_internal.rows_as_of(text, timestamptz), iasql_internal.secrets(text), iasql_internal.to_review(),
     iasql_internal.about(text), iasql_internal.literal(text, text, jsonb, jsonb), iasql_internal.image(text, bigint, bigint),
     iasql_internal.part(jsonb, jsonb), iasql_internal.twins(text, bigint, jsonb, jsonb, bigint, jsonb, jsonb),
     iasql_internal.named(text, bigint, bigint, jsonb, integer), iasql_internal.undone_batches(), iasql_internal.batch_exists(bigint),
-    iasql_internal.open_batch_text(), iasql_internal.session_batch(), iasql_internal.batch_text(bigint), iasql_internal.waits_in_batch(text, bigint), iasql_internal.unsettled(pg_snapshot), iasql_internal.failures(pg_snapshot), iasql_internal.unfinished(pg_snapshot), iasql_internal.in_review(), iasql_internal.failed_commit(), iasql_internal.deferred_commits(), iasql_internal.check_seconds(double precision), iasql_internal.preview(),
+    iasql_internal.open_batch_text(), iasql_internal.session_batch(), iasql_internal.batch_text(bigint), iasql_internal.waits_in_batch(text, bigint), iasql_internal.check_whose(text), iasql_internal.unsettled(pg_snapshot, text), iasql_internal.failures(pg_snapshot, text), iasql_internal.failures_text(pg_snapshot, text, boolean),
+    iasql_internal.others_only(text, bigint, text), iasql_internal.unfinished(pg_snapshot, text), iasql_internal.in_review(text), iasql_internal.failed_commit(), iasql_internal.deferred_commits(text), iasql_internal.check_seconds(double precision), iasql_internal.refuse_standby(text), iasql_internal.preview(),
     iasql_internal.restricted(), iasql_internal.limited(), iasql_internal.seen(), iasql_internal.filled_records(), iasql_internal.readable(text, jsonb),
-    iasql_internal.seen_accounts(), iasql_internal.may(text, text, bigint), iasql_internal.permit(text, text, bigint[]),
+    iasql_internal.seen_accounts(), iasql_internal.policy(oid, "char", boolean), iasql_internal.deed(text, oid), iasql_internal.may(text, text, bigint), iasql_internal.permit(text, text, bigint[]),
+    iasql_internal.not_ruled(text[]), iasql_internal.may_rule(text, bigint, text, text), iasql_internal.refuse_rule(text, bigint, text, text),
     iasql_internal.refuse_hidden(text, bigint), iasql_internal.allow_call(text, jsonb), iasql_internal.named_by(jsonb, jsonb), iasql_internal.is_subject(text, oid),
-    iasql_internal.call(text, jsonb), iasql_internal.batches(), iasql_internal.batch_progress(bigint), iasql_internal.batch_message(bigint), iasql_internal.engine_alive(iasql_internal.engine), iasql_internal.in_the_way(), iasql_internal.setting(text), iasql_internal.source_trouble(iasql_internal.event_source) TO iasql_reader;
-GRANT EXECUTE ON FUNCTION iasql_internal.retry(text, bigint) TO iasql_user;
+    iasql_internal.call(text, jsonb), iasql_internal.batches(), iasql_internal.batch_progress(bigint), iasql_internal.batch_headway(bigint), iasql_internal.batch_message(bigint), iasql_internal.engine_alive(iasql_internal.engine), iasql_internal.engine_there(iasql_internal.engine), iasql_internal.in_the_way(), iasql_internal.setting(text), iasql_internal.source_trouble(iasql_internal.event_source),
+    iasql_internal.condition_hint(text, text), iasql_internal.takes_contents(), iasql_internal.writer_is_engine(), iasql_internal.refuse_protected(text, jsonb), iasql_internal.called(text, bigint, jsonb), iasql_internal.children_of(regclass),
+    iasql_internal.in_the_way_of(jsonb), iasql_internal.going_with(text, jsonb, integer) TO iasql_reader;
+GRANT EXECUTE ON FUNCTION iasql_internal.retry(text, bigint), iasql_internal.commit(text, text, text, text), iasql_internal.touched(bigint), iasql_internal.permit_batch(bigint, text[]),
+    iasql_internal.undo(bigint), iasql_internal.undone(bigint), iasql_internal.ask_approval(bigint), iasql_internal.planned(bigint),
+    iasql_internal.approve(bigint, text, bigint) TO iasql_user;
+GRANT SELECT ON public.iasql_worlds, iasql_internal.status, iasql_internal.unread_place, iasql_internal.unread_line, iasql_internal.restored TO iasql_reader;
+GRANT EXECUTE ON FUNCTION iasql_internal.unread_records() TO iasql_reader;
+GRANT EXECUTE ON FUNCTION public.iasql_confirm(text, text, boolean), iasql_internal.confirm_vanished(text, bigint[]), iasql_internal.confirm_identity(text, boolean),
+    iasql_internal.confirm_restored(boolean), iasql_internal.refuse_confirm(text) TO iasql_user;
 GRANT EXECUTE ON FUNCTION public.iasql_console_token() TO iasql_reader;

@@ -103,7 +103,7 @@ func (c *batchCmd) connect(ctx context.Context, say io.Writer) error {
 		return fmt.Errorf("connect: %w", err)
 	}
 	config.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) {
-		fmt.Fprintf(say, "%s: %s\n", strings.ToLower(n.Severity), n.Message)
+		fmt.Fprintf(say, "%s: %s\n", strings.ToLower(n.Severity), printable(n.Message))
 		if n.Severity == "WARNING" {
 			c.warnings = append(c.warnings, n.Message)
 		}
@@ -159,16 +159,17 @@ type batch struct {
 	Abandoned bool      `json:"abandoned"`
 	Done      *int64    `json:"done"`
 	Retrying  *int64    `json:"retrying"`
+	Carried   *int64    `json:"carried_out"`
 	Message   *string   `json:"message"`
 }
 
 const batchQuery = `
-	SELECT b.id, b.name, b.owner, b.session, b.since, b.records, b.phase, b.outcome, b.abandoned, p.done, p.retrying, p.message
+	SELECT b.id, b.name, b.owner, b.session, b.since, b.records, b.phase, b.outcome, b.abandoned, p.done, p.retrying, p.carried_out, p.message
 	FROM public.iasql_batches b LEFT JOIN public.iasql_progress p USING (id) `
 
 func (b *batch) called() string {
 	if b.Name != nil {
-		return fmt.Sprintf("%d (%s)", b.ID, *b.Name)
+		return fmt.Sprintf("%d (%s)", b.ID, printable(*b.Name))
 	}
 	return fmt.Sprint(b.ID)
 }
@@ -185,11 +186,14 @@ func (b *batch) state() string {
 	if b.Done != nil {
 		text += fmt.Sprintf(", %d of %d done", *b.Done, b.Records)
 	}
+	if b.Carried != nil && *b.Carried > *b.Done {
+		text += fmt.Sprintf(", %d carried out and not yet confirmed", *b.Carried-*b.Done)
+	}
 	if b.Retrying != nil && *b.Retrying > 0 {
 		text += fmt.Sprintf(", %d retrying", *b.Retrying)
 	}
 	if b.Message != nil {
-		text += ": " + *b.Message
+		text += ": " + printable(*b.Message)
 	}
 	return text
 }
@@ -221,7 +225,7 @@ func batchStatusCommand() *cobra.Command {
 		}
 		return c.print(list, func() error {
 			for _, b := range list {
-				fmt.Fprintf(c.out, "%s\t%s\t%d records\t%s\n", b.called(), b.Owner, b.Records, b.state())
+				fmt.Fprintf(c.out, "%s\t%s\t%d records\t%s\n", b.called(), printable(b.Owner), b.Records, b.state())
 			}
 			return nil
 		})

@@ -128,6 +128,7 @@ func (f *databaseFlag) declare(flags *pflag.FlagSet) {
 type engineFlags struct {
 	Accounts    int
 	Concurrency int
+	ReadOnly    bool
 }
 
 func (f *engineFlags) declare(flags *pflag.FlagSet) {
@@ -135,4 +136,6 @@ func (f *engineFlags) declare(flags *pflag.FlagSet) {
 	fromEnv(flags, "accounts", "IASQL_ACCOUNTS")
 	flags.IntVar(&f.Concurrency, "concurrency", 16, "Operations of one cycle under way at once.")
 	fromEnv(flags, "concurrency", "IASQL_CONCURRENCY")
+	flags.BoolVar(&f.ReadOnly, "read-only", false, "Pull, and change nothing in the cloud: for a copy or a restored database.")
+	fromEnv(flags, "read-only", "IASQL_READ_ONLY")
 }

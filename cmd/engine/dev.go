@@ -83,7 +83,12 @@ func (c *devCmd) run(ctx context.Context, log *slog.Logger) (err error) {
 			return err
 		}
 		defer stopped("moto_server", moto.Stop)
-		endpoint, emulator = moto.URL(), moto.Done()
+		corrected, stopCorrecting, err := moto.Corrected()
+		if err != nil {
+			return err
+		}
+		defer stopCorrecting()
+		endpoint, emulator = corrected, moto.Done()
 		// The emulator takes any credentials; the SDK wants some.
 		for name, value := range map[string]string{"AWS_ACCESS_KEY_ID": "testing", "AWS_SECRET_ACCESS_KEY": "testing", "AWS_REGION": "us-east-1", "AWS_EC2_METADATA_DISABLED": "true"} {
 			if os.Getenv(name) == "" {
@@ -92,7 +97,7 @@ func (c *devCmd) run(ctx context.Context, log *slog.Logger) (err error) {
 				}
 			}
 		}
-		log.Info("aws emulator is ready", "endpoint", endpoint)
+		log.Info("aws emulator is ready", "endpoint", moto.URL())
 	}
 	progress("migrating the database")
 	// The engine's login is a plain one, as it should be everywhere.
@@ -134,8 +139,16 @@ func (c *devCmd) run(ctx context.Context, log *slog.Logger) (err error) {
 		case <-work.Done():
 		}
 	}()
+	if emulator != nil {
+		go func() {
+			if err := followEmulator(work, pg.AdminURL()); err != nil && work.Err() == nil {
+				log.Warn("the tables could not be told that the emulator has forgotten what it had; iasql_confirm('vanished') does it", "error", err)
+			}
+		}()
+	}
 	said := "ready: " + pg.UserURL() // the first line: scripts wait for it
-	if site != nil {
+	said += "\nadministrator: " + pg.AdminURL()
+	if site != nil && site.listener != nil {
 		said += "\nconsole: " + site.url()
 	}
 	fmt.Println(said)
@@ -148,13 +161,33 @@ func (c *devCmd) run(ctx context.Context, log *slog.Logger) (err error) {
 	return nil
 }
 
+// followEmulator says of what the tables have from the last time that it is gone, as it is: an emulator of our own
+// begins empty. Otherwise a person would be asked (R28).
+func followEmulator(ctx context.Context, url string) error {
+	conn, err := postgres.Open(ctx, url)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	var any bool
+	if err := conn.QueryRow(ctx, `SELECT EXISTS (SELECT FROM iasql_internal.filled_records())`).Scan(&any); err != nil || !any {
+		return err
+	}
+	if _, err := conn.Exec(ctx, `SELECT public.iasql_sync_now()`); err != nil {
+		return err
+	}
+	_, err = conn.Exec(ctx, `SELECT public.iasql_confirm('vanished')`)
+	return err
+}
+
 // shortWindow is the consistency_window with an emulator of our own, which shows at
 // once what it has done: what one changes with the aws command is then in the tables
 // after the next cycle, also where the engine has just written.
 const shortWindow = "2 seconds"
 
-// prepareUser makes the private database's login a user of the installation, who may
-// make further logins, as permissions.md has it. It sets the consistency_window to
+// prepareUser makes the private database's login a plain user of the installation. Who
+// makes roles could make himself a member of iasql_engine (manual, section 22.2, up to
+// version 15), so that this takes the administrator. It sets the consistency_window to
 // what the cloud needs, unless somebody has chosen another.
 func prepareUser(ctx context.Context, url string, emulator bool) error {
 	conn, err := postgres.Open(ctx, url)
@@ -163,9 +196,10 @@ func prepareUser(ctx context.Context, url string, emulator bool) error {
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
 	if _, err := conn.Exec(ctx, `
-		GRANT iasql_user, iasql_reader TO iasql WITH ADMIN OPTION;
-		ALTER ROLE iasql CREATEROLE;
-		GRANT CONNECT, CREATE ON DATABASE iasql TO iasql WITH GRANT OPTION`); err != nil {
+		GRANT iasql_user TO iasql;
+		REVOKE ADMIN OPTION FOR iasql_user, iasql_reader FROM iasql;
+		ALTER ROLE iasql NOCREATEROLE;
+		GRANT CONNECT, CREATE ON DATABASE iasql TO iasql`); err != nil {
 		return err
 	}
 	_, err = conn.Exec(ctx, `

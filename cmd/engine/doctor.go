@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -119,7 +120,16 @@ func (c *doctorCmd) credentials(ctx context.Context) (aws.Accounts, error) {
 
 func (c *doctorCmd) print(report *doctor.Report, out io.Writer) error {
 	if !c.JSON {
-		return report.WriteText(out)
+		var text strings.Builder
+		if err := report.WriteText(&text); err != nil {
+			return err
+		}
+		for line := range strings.Lines(text.String()) { // roles, tables and objects are called what anybody likes
+			if _, err := fmt.Fprintln(out, printable(strings.TrimSuffix(line, "\n"))); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
 	enc := json.NewEncoder(out)
 	enc.SetIndent("", "  ")

@@ -57,7 +57,7 @@ func logger(level, format string) *slog.Logger {
 // oneLine prints an error for people: one line, with what to do about the
 // common ones.
 func oneLine(err error) string {
-	text := strings.Join(strings.Fields(err.Error()), " ")
+	text := printable(strings.Join(strings.Fields(err.Error()), " "))
 	var connect *pgconn.ConnectError
 	var pg *pgconn.PgError
 	switch {

@@ -76,6 +76,7 @@ func (c *serveCmd) run(ctx context.Context, log *slog.Logger) error {
 	if err := site.serve(ctx, e, c.DatabaseURL, m, log); err != nil {
 		return err
 	}
+	notifySystemd(ctx, e, log)
 	return e.Wait(ctx)
 }
 
@@ -168,7 +169,7 @@ func printQuery(ctx context.Context, conn *pgx.Conn, title, query string) error 
 			if v == nil {
 				v = ""
 			}
-			fmt.Fprintf(w, "  %v\t", v)
+			fmt.Fprintf(w, "  %s\t", printable(fmt.Sprint(v)))
 		}
 		fmt.Fprintln(w)
 		n++

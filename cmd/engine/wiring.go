@@ -66,7 +66,7 @@ func engineOptions(url, endpoint string, flags engineFlags, log *slog.Logger, m 
 	return engine.Options{
 		DatabaseURL: url,
 		Registry: func(pool *pgxpool.Pool) (*modules.Registry, error) {
-			clients = aws.New(aws.Options{Accounts: awsaccount.LoadCredentials(pool), ReadShare: awsaccount.LoadReadShare(pool), Endpoint: endpoint, Logger: log, Tracer: tracer, Observe: calls})
+			clients = aws.New(aws.Options{Accounts: awsaccount.LoadCredentials(pool), ReadShares: awsaccount.LoadReadShares(pool), Endpoint: endpoint, Logger: log, Tracer: tracer, Observe: calls})
 			return allModules(clients)
 		},
 		Types: func(pool *pgxpool.Pool) modules.Source {
@@ -75,10 +75,12 @@ func engineOptions(url, endpoint string, flags engineFlags, log *slog.Logger, m 
 		Watch: func(pool *pgxpool.Pool, registry *modules.Registry, id string, log *slog.Logger) engine.Watcher {
 			return &watch.Watch{Clients: clients, Registry: registry, Pool: pool, Engine: id, Log: log}
 		},
+		World:       func() modules.World { return clients },
 		Version:     version,
 		Log:         log,
 		Accounts:    flags.Accounts,
 		Concurrency: flags.Concurrency,
+		PullOnly:    flags.ReadOnly,
 		Tracer:      tracer,
 		Observe:     cycles,
 	}

@@ -178,19 +178,30 @@ func TestRendered(t *testing.T) {
 		}
 	}
 	container := at(plain["Deployment"], "spec", "template", "spec", "containers", 0)
-	is(t, variable(container, "IASQL_HTTP_INSECURE"), "true", "value")
-	is(t, container, "HTTP", "livenessProbe", "httpGet", "scheme")
+	// By default nobody sends a password to the console in clear, as nobody reaches it.
+	is(t, variable(container, "IASQL_HTTP"), "127.0.0.1:8787", "value")
+	if variable(container, "IASQL_HTTP_INSECURE") != nil {
+		t.Error("the console is served in clear by default")
+	}
+	is(t, plain["Service"], []any{map[string]any{"name": "metrics", "port": 8788, "targetPort": "metrics"}}, "spec", "ports")
 	if variable(container, "OTEL_EXPORTER_OTLP_ENDPOINT") != nil {
 		t.Error("traces are not off by default")
 	}
 	container = at(all["Deployment"], "spec", "template", "spec", "containers", 0)
 	is(t, variable(container, "IASQL_HTTP_CERT"), "/etc/iasql/tls/tls.crt", "value")
-	is(t, container, "HTTPS", "livenessProbe", "httpGet", "scheme")
+	is(t, variable(container, "IASQL_HTTP"), ":8787", "value")
+	is(t, variable(container, "IASQL_HTTP_TRUSTED_PROXY"), "10.0.0.0/8,192.0.2.1", "value")
+	is(t, container, "metrics", "livenessProbe", "httpGet", "port")
 	is(t, variable(container, "OTEL_EXPORTER_OTLP_ENDPOINT"), "http://collector:4318", "value")
 	is(t, variable(container, "OTEL_TRACES_SAMPLER_ARG"), "0.1", "value")
 	is(t, variable(container, "IASQL_MIGRATE"), "false", "value")
 	is(t, all["ServiceAccount"], "arn:aws:iam::123456789012:role/iasql", "metadata", "annotations", "eks.amazonaws.com/role-arn")
-	is(t, all["ServiceMonitor"], "https", "spec", "endpoints", 0, "scheme")
+	// What an ingress routes is the console alone; metrics have a port of their own, and nothing skips a certificate.
+	is(t, all["Ingress"], "http", "spec", "rules", 0, "http", "paths", 0, "backend", "service", "port", "name")
+	is(t, variable(container, "IASQL_HTTP_METRICS"), ":8788", "value")
+	is(t, all["ServiceMonitor"], "metrics", "spec", "endpoints", 0, "port")
+	is(t, all["ServiceMonitor"], nil, "spec", "endpoints", 0, "tlsConfig")
+	is(t, all["NetworkPolicy"], "metrics", "spec", "ingress", 1, "ports", 0, "port")
 	is(t, all["NetworkPolicy"], []any{"Ingress", "Egress"}, "spec", "policyTypes")
 	if !strings.Contains(at(container, "image").(string), "@sha256:") {
 		t.Error("the digest does not beat the tag")

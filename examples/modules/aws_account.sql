@@ -1,6 +1,8 @@
--- A second account, with an access key of its own. The secret is never shown again.
+-- A second account, with an access key of its own. The secret is never shown again. COMMIT it with a key that is yours.
+BEGIN;
 INSERT INTO aws_account (name, access_key_id, secret_access_key) VALUES ('staging', 'AKIAIOSFODNN7EXAMPLE', 'wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY');
 SELECT name, is_default, access_key_id, secret_access_key FROM aws_account ORDER BY name;
+ROLLBACK;
 
 -- Roles and profiles that the engine's host can use take a member of iasql_engine to allow them first:
 --   INSERT INTO aws_identity_allowed (role_arn) VALUES ('arn:aws:iam::123456789012:role/iasql-*');
@@ -12,4 +14,3 @@ UPDATE aws_regions SET is_default = true WHERE account = default_aws_account() A
 SELECT default_aws_region();
 
 UPDATE aws_regions SET is_default = true WHERE account = default_aws_account() AND region = 'us-east-1';
-DELETE FROM aws_account WHERE name = 'staging';

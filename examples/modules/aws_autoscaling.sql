@@ -4,7 +4,7 @@ INSERT INTO launch_template (launch_template_name, image_id, instance_type, user
 VALUES ('example-web', 'ami-12c6146b', 't3.micro', E'#!/bin/sh\nyum install -y nginx\n', '{"MetadataOptions": {"HttpTokens": "required"}}');
 INSERT INTO auto_scaling_group (auto_scaling_group_name, min_size, max_size, launch_template_id, subnets)
 SELECT 'example-web', 0, 3, t.id, array_agg(s.subnet_id ORDER BY s.availability_zone)
-FROM launch_template t, subnet s JOIN vpc v ON v.id = s.vpc_id AND v.is_default WHERE t.launch_template_name = 'example-web' GROUP BY t.id;
+FROM launch_template t, subnet s JOIN vpc v ON v.id = s.vpc_id AND v.is_default AND v.region = default_aws_region() WHERE t.launch_template_name = 'example-web' GROUP BY t.id;
 COMMIT;
 SELECT iasql_wait_for_all(60);
 -- New instances get the new version of the template: it is the default one.

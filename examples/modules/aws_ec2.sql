@@ -7,7 +7,7 @@ INSERT INTO iam_role (role_name, assume_role_policy_document) VALUES ('example-s
 INSERT INTO instance (ami, instance_type, key_pair_name, role_name, subnet_id, user_data, metadata_http_tokens, tags)
 SELECT 'resolve:ssm:/aws/service/ami-amazon-linux-latest/amzn2-ami-hvm-x86_64-gp2', 't3.micro', 'example', 'example-server', id,
     E'#!/bin/sh\nyum install -y nginx', 'required', '{"Name": "example"}'
-FROM subnet WHERE default_for_az AND availability_zone = 'us-east-1a';
+FROM subnet WHERE default_for_az AND region = default_aws_region() AND availability_zone = 'us-east-1a';
 INSERT INTO instance_security_groups (instance_id, security_group_id)
 SELECT i.id, g.id FROM instance i, security_group g WHERE i.tags ->> 'Name' = 'example' AND g.group_name = 'example-web';
 INSERT INTO general_purpose_volume (availability_zone, size, tags) VALUES ('us-east-1a', 20, '{"Name": "example-data"}');

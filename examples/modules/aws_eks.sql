@@ -6,7 +6,7 @@ INSERT INTO iam_role (role_name, assume_role_policy_document, attached_policies_
 ('example-nodes', '{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Principal": {"Service": "ec2.amazonaws.com"}, "Action": "sts:AssumeRole"}]}',
  '{arn:aws:iam::aws:policy/AmazonEKSWorkerNodePolicy,arn:aws:iam::aws:policy/AmazonEKS_CNI_Policy,arn:aws:iam::aws:policy/AmazonEC2ContainerRegistryReadOnly}');
 INSERT INTO eks_cluster (cluster_name, role_name, subnets, log_types)
-SELECT 'example', 'example-eks', array_agg(subnet_id), '{audit}' FROM subnet WHERE default_for_az;
+SELECT 'example', 'example-eks', array_agg(subnet_id), '{audit}' FROM subnet WHERE default_for_az AND region = default_aws_region();
 INSERT INTO eks_node_group (cluster_id, node_group_name, role_name, subnets, instance_types, min_size, max_size, labels)
 SELECT id, 'web', 'example-nodes', subnets, '{t3.large}', 1, 3, '{"kind": "web"}' FROM eks_cluster WHERE cluster_name = 'example';
 COMMIT;

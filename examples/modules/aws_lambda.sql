@@ -3,10 +3,10 @@ BEGIN;
 INSERT INTO iam_role (role_name, assume_role_policy_document, attached_policies_arns) VALUES ('example-function',
     '{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Principal": {"Service": "lambda.amazonaws.com"}, "Action": "sts:AssumeRole"}]}',
     '{arn:aws:iam::aws:policy/service-role/AWSLambdaBasicExecutionRole,arn:aws:iam::aws:policy/service-role/AWSLambdaVPCAccessExecutionRole}');
-INSERT INTO security_group (group_name, description, vpc_id) SELECT 'example-function', 'What functions reach', id FROM vpc WHERE is_default;
+INSERT INTO security_group (group_name, description, vpc_id) SELECT 'example-function', 'What functions reach', id FROM vpc WHERE is_default AND region = default_aws_region();
 INSERT INTO lambda_function (name, role_name, runtime, handler, subnets, zip_b64) SELECT 'example', 'example-function', 'python3.12', 'index.handler', array_agg(subnet_id),
     'UEsDBBQAAAAAAAAAIVy0CHBpLgAAAC4AAAAIAAAAaW5kZXgucHlkZWYgaGFuZGxlcihldmVudCwgY29udGV4dCk6CiAgICByZXR1cm4gZXZlbnQKUEsBAhQDFAAAAAAAAAAhXLQIcGkuAAAALgAAAAgAAAAAAAAAAAAAAKQBAAAAAGluZGV4LnB5UEsFBgAAAAABAAEANgAAAFQAAAAAAA=='
-FROM subnet WHERE default_for_az;
+FROM subnet WHERE default_for_az AND region = default_aws_region();
 INSERT INTO lambda_function_security_groups (lambda_function_id, security_group_id)
 SELECT f.id, g.id FROM lambda_function f, security_group g WHERE f.name = 'example' AND g.group_name = 'example-function';
 COMMIT;

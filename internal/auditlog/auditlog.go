@@ -22,6 +22,9 @@ type Change struct {
 	// agreed on: the original of the oldest update.
 	Base modules.Row
 	Last modules.Row // for Delete: the row as it was
+	At   int64       // when the newest row was written, in microseconds since 1970
+	// Times are when each of AuditIDs was written.
+	Times []int64
 }
 
 // Latest returns the newest audit row of the change, 0 for none.
@@ -32,12 +35,31 @@ func (c *Change) Latest() int64 {
 	return c.AuditIDs[len(c.AuditIDs)-1]
 }
 
+// Began reports whether the change has rows up to this one.
+func (c *Change) Began(audit int64) bool {
+	return c != nil && len(c.AuditIDs) > 0 && c.AuditIDs[0] <= audit
+}
+
+// Newest returns the newest audit row of the change up to this one, and when it was written; 0 for none.
+func (c *Change) Newest(audit int64) (id, at int64) {
+	if c == nil {
+		return 0, 0
+	}
+	for i := len(c.AuditIDs) - 1; i >= 0; i-- {
+		if c.AuditIDs[i] <= audit {
+			return c.AuditIDs[i], c.Times[i]
+		}
+	}
+	return 0, 0
+}
+
 // Entry is a row of the audit log.
 type Entry struct {
 	ID       int64
 	RecordID int64
 	Type     string      // INSERT, UPDATE or DELETE
 	Original modules.Row // the values before it, in database terms; nil for INSERT
+	At       int64       // when it was written, in microseconds since 1970
 }
 
 // Fold adds the next entry of a record to its pending change; c is nil for the
@@ -47,7 +69,7 @@ func (c *Change) Fold(t *modules.Table, e Entry) *Change {
 	if c == nil {
 		c = &Change{Base: modules.Row{}}
 	}
-	c.AuditIDs = append(c.AuditIDs, e.ID)
+	c.AuditIDs, c.Times, c.At = append(c.AuditIDs, e.ID), append(c.Times, e.At), e.At
 	switch e.Type {
 	case "INSERT":
 		if c.Delete && !c.Insert {

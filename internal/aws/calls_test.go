@@ -63,6 +63,9 @@ func clientsOf(endpoint string, change ...func(*Options)) *Clients {
 	return New(o)
 }
 
+// noVPCs is what DescribeVpcs answers where there are none.
+const noVPCs = "<DescribeVpcsResponse><vpcSet/></DescribeVpcsResponse>"
+
 // status answers with a body in the error shape of a protocol.
 func status(code int, body string, header ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
@@ -220,15 +223,16 @@ func TestClassification(t *testing.T) {
 		{"ec2 unavailable, mutation", ec2Mutation, ec2Error(503, "Unavailable", "no"), modules.MayHaveHappened, "Unavailable", 1},
 		{"a proxy fails a read", ec2Read, status(502, "<html>bad gateway</html>"), modules.Transient, "", all},
 		{"a proxy fails a mutation", ec2Mutation, status(502, "<html>bad gateway</html>"), modules.MayHaveHappened, "", 1},
-		{"a proxy knows nothing", ec2Read, status(404, "<html>not found</html>"), modules.Invalid, "", 1},
+		{"a proxy knows nothing", ec2Read, status(404, "<html>not found</html>"), modules.Transient, "NotAnAnswer", 1},
+		{"a proxy knows nothing, mutation", ec2Mutation, status(404, "<html>not found</html>"), modules.MayHaveHappened, "NotAnAnswer", 1},
 
 		{"s3 slow down", s3Mutation, s3Error(503, "SlowDown", "Please reduce your request rate."), modules.Throttled, "SlowDown", all},
 		{"s3 slow down by text", s3Mutation, s3Error(503, "ServiceUnavailable", "Please reduce your request rate."), modules.Throttled, "ServiceUnavailable", all},
 		{"s3 no bucket", s3Read, s3Error(404, "NoSuchBucket", "no"), modules.NotFound, "NoSuchBucket", 1},
 		{"s3 no policy", s3Read, s3Error(404, "NoSuchBucketPolicy", "no"), modules.NotFound, "NoSuchBucketPolicy", 1},
-		{"s3 head not found", s3Head, status(404, ""), modules.NotFound, "NotFound", 1},
-		{"s3 head forbidden", s3Head, status(403, ""), modules.Denied, "Forbidden", 1},
-		{"s3 head elsewhere", s3Head, status(301, ""), modules.Invalid, "MovedPermanently", 1},
+		{"s3 head not found", s3Head, status(404, "", "x-amz-request-id", "R"), modules.NotFound, "NotFound", 1},
+		{"s3 head forbidden", s3Head, status(403, "", "x-amz-request-id", "R"), modules.Denied, "Forbidden", 1},
+		{"s3 head elsewhere", s3Head, status(301, "", "x-amz-request-id", "R"), modules.Invalid, "MovedPermanently", 1},
 		{"s3 not empty", s3Mutation, s3Error(409, "BucketNotEmpty", "no"), modules.Dependency, "BucketNotEmpty", 1},
 		{"s3 aborted", s3Mutation, s3Error(409, "OperationAborted", "no"), modules.Dependency, "OperationAborted", 1},
 		{"s3 own", s3Mutation, s3Error(409, "BucketAlreadyOwnedByYou", "no"), modules.Exists, "BucketAlreadyOwnedByYou", 1},
@@ -448,7 +452,7 @@ func TestLate(t *testing.T) {
 		}
 	}
 	// Reads have no entry, and may take their time.
-	s := serve(t, status(200, "<DescribeVpcsResponse/>"))
+	s := serve(t, status(200, noVPCs))
 	if err := ec2Read(modules.SendWithin(t.Context(), 0), clientsOf(s.URL, func(*Options) {})); err != nil {
 		t.Error(err)
 	}
@@ -464,7 +468,7 @@ func TestPatience(t *testing.T) {
 			ec2Error(503, "RequestLimitExceeded", "slow")(w, r)
 			return
 		}
-		status(200, "<DescribeVpcsResponse/>")(w, r)
+		status(200, noVPCs)(w, r)
 	})
 	c := clientsOf(s.URL, func(o *Options) { o.Patience, o.MaxAttempts = time.Minute, 3 })
 	left.Store(8)
@@ -521,7 +525,7 @@ func TestConcurrencyIsBounded(t *testing.T) {
 		full <- struct{}{}
 		<-release
 		now.Add(-1)
-		status(200, "<DescribeVpcsResponse/>")(w, r)
+		status(200, noVPCs)(w, r)
 	})
 	c := clientsOf(s.URL, func(o *Options) { o.Concurrency = limit })
 	var group sync.WaitGroup

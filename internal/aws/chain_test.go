@@ -45,7 +45,7 @@ func loggedIn(t *testing.T, source string) {
 		if !strings.Contains(r.Header.Get("Authorization"), "Credential=ASIAEXAMPLE/") {
 			w.WriteHeader(403)
 		}
-		fmt.Fprint(w, `<GetCallerIdentityResponse><GetCallerIdentityResult><Account>123456789012</Account></GetCallerIdentityResult></GetCallerIdentityResponse>`)
+		fmt.Fprint(w, `<GetCallerIdentityResponse><GetCallerIdentityResult><Account>123456789012</Account><Arn>arn:aws:iam::123456789012:root</Arn></GetCallerIdentityResult></GetCallerIdentityResponse>`)
 	})
 	if id, err := New(Options{Endpoint: s.URL}).AccountID(t.Context(), scope); err != nil || id != "123456789012" {
 		t.Errorf("a call: %s, %v", id, err)

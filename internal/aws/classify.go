@@ -44,6 +44,9 @@ func Classify(err error, mutates, sent bool) *modules.Error {
 	if known != nil && known != below {
 		return known
 	}
+	if stranger := (*notAnswer)(nil); login == nil && errors.As(err, &stranger) {
+		return stranger.failure(mutates, err)
+	}
 	// What is true of an answer that was lost or means nothing.
 	lost := modules.Transient
 	if mutates && sent {

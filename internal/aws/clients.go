@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math"
 	"net/http"
 	"reflect"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -57,9 +57,9 @@ type Options struct {
 	MaxAttempts int
 	// Patience is how long a read that AWS throttles is tried; 0 means 2 minutes.
 	Patience time.Duration
-	// ReadShare returns which share of the documented rates reads may use, between 0
-	// and 1; nil is a half. It is asked when credentials are checked.
-	ReadShare func(context.Context) (float64, error)
+	// ReadShares returns which shares of the documented rates reads may use; nil is a half,
+	// and nine tenths where somebody waits. It is asked when credentials are checked.
+	ReadShares func(context.Context) (ReadShares, error)
 	// MaxBackoff bounds the wait between two attempts; 0 means 10 seconds.
 	MaxBackoff time.Duration
 	// Recheck is how long credentials are used before Accounts is asked
@@ -87,35 +87,40 @@ type Clients struct {
 // account is what is kept of one account: its configuration, and the clients
 // of each region, for as long as the credentials stay what they are.
 type account struct {
-	name  string
-	slots chan struct{} // one is held by each attempt under way
-	share share
+	name   string
+	slots  chan struct{} // one is held by each attempt under way
+	shares shares
 
 	mu      sync.Mutex
 	creds   Credentials
 	checked time.Time // when creds were last asked for; zero: ask again
 	base    awssdk.Config
 	regions map[string]*regional
-	id      string // the twelve digits, once asked
+	source  awssdk.CredentialsProvider // of base's, before it is looked whose they are
+	keys    keyring
 }
 
-// share is which share of the documented rates reads may use.
-type share struct{ bits atomic.Uint64 }
+// ReadShares are shares of the documented rates, between 0 and 1, that reads may use: those
+// that nobody waits for, and all reads together.
+type ReadShares struct{ Patient, Waited float64 }
 
-// standardShare is the share where nobody says another.
-const standardShare = 0.5
+// standardShares are the shares where nobody says others.
+var standardShares = ReadShares{Patient: 0.5, Waited: 0.95}
 
-func (s *share) of() float64 {
-	if bits := s.bits.Load(); bits != 0 {
-		return math.Float64frombits(bits)
+// shares are the shares that hold.
+type shares struct{ now atomic.Pointer[ReadShares] }
+
+func (s *shares) of() ReadShares {
+	if now := s.now.Load(); now != nil {
+		return *now
 	}
-	return standardShare
+	return standardShares
 }
 
-// set sets the share; one that is none changes nothing.
-func (s *share) set(to float64) {
-	if to > 0 && to <= 1 {
-		s.bits.Store(math.Float64bits(to))
+// set sets the shares; what is none changes nothing.
+func (s *shares) set(to ReadShares) {
+	if to.Patient > 0 && to.Patient <= to.Waited && to.Waited <= 1 {
+		s.now.Store(&to)
 	}
 }
 
@@ -232,21 +237,19 @@ func (c *Clients) AccountID(ctx context.Context, scope modules.Scope) (string, e
 	if err != nil {
 		return "", err
 	}
-	id, creds, cfg := a.id, a.creds, a.region(scope.Region).cfg
+	cfg, source := a.region(scope.Region).cfg, a.source
 	a.mu.Unlock()
-	if id != "" {
-		return id, nil
-	}
-	who, err := sts.NewFromConfig(cfg).GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
+	got, err := source.Retrieve(ctx)
 	if err != nil {
-		return "", err
+		return "", Classify(err, false, false)
 	}
-	id = awssdk.ToString(who.Account)
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.creds == creds { // they may have changed meanwhile
-		a.id = id
+	said, known := a.keys.of(got.AccessKeyID)
+	if !known {
+		if said, err = c.whose(ctx, a, cfg, got); err != nil {
+			return "", err
+		}
 	}
+	_, id, _ := strings.Cut(said, ":")
 	return id, nil
 }
 
@@ -286,9 +289,9 @@ func (c *Clients) refresh(ctx context.Context, a *account) error {
 	if err != nil {
 		return err
 	}
-	if c.options.ReadShare != nil {
-		if share, err := c.options.ReadShare(ctx); err == nil {
-			a.share.set(share)
+	if c.options.ReadShares != nil {
+		if s, err := c.options.ReadShares(ctx); err == nil {
+			a.shares.set(s)
 		}
 	}
 	if a.regions != nil && creds == a.creds {
@@ -319,8 +322,9 @@ func (c *Clients) refresh(ctx context.Context, a *account) error {
 		cfg.BaseEndpoint = &c.options.Endpoint
 	}
 	cfg.HTTPClient = detached{cfg.HTTPClient}
-	cfg.Credentials = creds.assume(cfg)
-	a.creds, a.base, a.regions, a.id, a.checked = creds, cfg, map[string]*regional{}, "", time.Now()
+	source := creds.assume(cfg)
+	cfg.Credentials = c.identified(a, cfg, source)
+	a.creds, a.base, a.source, a.regions, a.checked = creds, cfg, source, map[string]*regional{}, time.Now()
 	return nil
 }
 

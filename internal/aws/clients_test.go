@@ -32,7 +32,7 @@ func TestCredentialsAreAskedForAgain(t *testing.T) {
 		mu.Lock()
 		seen = append(seen, key)
 		mu.Unlock()
-		status(200, "<DescribeVpcsResponse/>")(w, r)
+		status(200, noVPCs)(w, r)
 	})
 	c := clientsOf(s.URL, func(o *Options) {
 		o.Recheck = time.Nanosecond
@@ -126,7 +126,7 @@ func TestRole(t *testing.T) {
 		form, _ := url.ParseQuery(string(body))
 		if form.Get("Action") != "AssumeRole" {
 			calls = append(calls, r.Header.Get("X-Amz-Security-Token"))
-			status(200, "<DescribeVpcsResponse/>")(w, r)
+			status(200, noVPCs)(w, r)
 			return
 		}
 		assumed.Add(1)
@@ -188,7 +188,7 @@ func TestRole(t *testing.T) {
 
 func TestAccountIDIsAskedForOnce(t *testing.T) {
 	t.Parallel()
-	s := serve(t, status(200, "<GetCallerIdentityResponse><GetCallerIdentityResult><Account>123456789012</Account></GetCallerIdentityResult></GetCallerIdentityResponse>"))
+	s := serve(t, status(200, "<GetCallerIdentityResponse><GetCallerIdentityResult><Account>123456789012</Account><Arn>arn:aws:iam::123456789012:root</Arn></GetCallerIdentityResult></GetCallerIdentityResponse>"))
 	c := clientsOf(s.URL)
 	for range 3 {
 		id, err := c.AccountID(t.Context(), scope)
@@ -203,7 +203,7 @@ func TestAccountIDIsAskedForOnce(t *testing.T) {
 
 // Not parallel: it sets the environment.
 func TestDefaultRegionAndEndpoint(t *testing.T) {
-	s := serve(t, status(200, "<DescribeVpcsResponse/>"))
+	s := serve(t, status(200, noVPCs))
 	t.Setenv("AWS_CONFIG_FILE", "/dev/null")
 	t.Setenv("AWS_REGION", "")
 	t.Setenv("AWS_DEFAULT_REGION", "")
@@ -221,7 +221,10 @@ func TestDefaultRegionAndEndpoint(t *testing.T) {
 		t.Errorf("AWS_ENDPOINT_URL: got %v, %d requests", err, s.requests.Load())
 	}
 	var path string
-	s.answer = func(_ http.ResponseWriter, r *http.Request) { path = r.URL.Path }
+	s.answer = func(w http.ResponseWriter, r *http.Request) {
+		path = r.URL.Path
+		w.Header().Set("x-amz-request-id", "R")
+	}
 	if err := s3Head(t.Context(), c); err != nil || path != "/bucket" {
 		t.Errorf("bucket at %q, %v", path, err)
 	}

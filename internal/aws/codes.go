@@ -182,6 +182,8 @@ var codes = map[string]modules.Class{
 	"ConcurrentMutationLimitExceeded": modules.Throttled,
 	"ConcurrentTagAccess":             modules.Dependency,
 	"ConcurrentTagAccessException":    modules.Dependency,
+	"StaleTag":                        modules.Dependency, // SNS: somebody else has just changed the tags
+	"StaleTagException":               modules.Dependency,
 	"InvalidStateTransition":          modules.Dependency, // a peering connection that is being made or accepted
 
 	// No wait heals these, whatever their names have in common with others.
@@ -221,12 +223,16 @@ var sayings = []struct {
 	// balancers (InvalidSubnet) and databases (InvalidVPCNetworkStateFault; AWS
 	// CloudFormation User Guide, "DependsOn attribute", VPC-gateway attachment).
 	{"", "has no internet gateway", modules.NotFound},
+	// EC2, of a route to a gateway whose attachment is not known everywhere yet: CreateRoute.
+	{"InvalidParameterValue", "belong to different networks", modules.NotFound},
+	{"InvalidParameterValue", "is not attached", modules.NotFound},
 	{"", "Too many concurrent attempts", modules.Throttled},                               // ECS
 	{"MalformedPolicyDocument", "nvalid principal", modules.NotFound},                     // IAM
 	{"MalformedPolicyDocumentException", "nvalid principal", modules.NotFound},            // KMS, Secrets Manager
 	{"MalformedPolicy", "nvalid principal", modules.NotFound},                             // S3
 	{"InvalidParameter", "PrincipalNotFound", modules.NotFound},                           // SNS
 	{"InvalidParameterException", "rincipal not found", modules.NotFound},                 // ECR
+	{"InvalidParameterException", "nvalid repository policy", modules.NotFound},           // ECR, which names no principal
 	{"InvalidAttributeValue", "Invalid value for the parameter Policy", modules.NotFound}, // SQS
 	{"InvalidParameterValue", "Invalid value for the parameter Policy", modules.NotFound},
 }

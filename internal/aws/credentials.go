@@ -36,6 +36,7 @@ type Credentials struct {
 	RoleARN         string // assumed with the credentials above, or with those of the chain
 	ExternalID      string // what the role's trust policy may ask for
 	Profile         string // of the shared configuration files
+	AccountID       string // the only account that they may be of; "" for any
 }
 
 // Accounts returns the credentials of an account, by the name the tables give

@@ -57,8 +57,9 @@ func newLimits(logger *slog.Logger) *limits {
 	return &limits{logger: logger, known: map[limitKey]*limit{}}
 }
 
-// all returns the limits that a call has to keep.
-func (ls *limits) all(account string, op *operation, share float64) []*limit {
+// all returns the limits that a call has to keep. Reads that nobody waits for keep a smaller
+// one besides that of all reads.
+func (ls *limits) all(account string, op *operation, shares ReadShares) []*limit {
 	key := limitKey{account: account, region: op.region, service: op.service, action: op.action}
 	documented := DocumentedRate(packageOf(op.service), op.action)
 	if documented == nil {
@@ -67,9 +68,15 @@ func (ls *limits) all(account string, op *operation, share float64) []*limit {
 	key.action = documented.Counts(op.action)
 	var keep []*limit
 	if !op.mutates {
-		part := key
-		part.share = share
-		keep = append(keep, ls.of(part, share*documented.PerSecond, share*documented.burst()))
+		most := []float64{shares.Waited}
+		if !op.hasty && shares.Patient < shares.Waited {
+			most = []float64{shares.Patient, shares.Waited}
+		}
+		for _, share := range most {
+			part := key
+			part.share = share
+			keep = append(keep, ls.of(part, share*documented.PerSecond, share*documented.burst()))
+		}
 	}
 	if op.mutates || documented.Shared {
 		keep = append(keep, ls.of(key, documented.PerSecond, documented.burst()))

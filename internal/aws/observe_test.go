@@ -24,7 +24,7 @@ func TestObserver(t *testing.T) {
 			ec2Error(503, "RequestLimitExceeded", "slow down", "Date", ahead)(w, r)
 			return
 		}
-		status(200, "<DescribeVpcsResponse><vpcSet/></DescribeVpcsResponse>", "Date", ahead)(w, r)
+		status(200, noVPCs, "Date", ahead)(w, r)
 	}
 	client, err := clientsOf(s.URL).EC2(t.Context(), scope)
 	if err != nil {

@@ -140,12 +140,12 @@ func TestLimit(t *testing.T) {
 func TestDocumentedRates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ls := newLimits(slog.New(slog.DiscardHandler))
-		calls := func(n int, share float64, service string, actions ...string) time.Duration {
+		calls := func(n int, shares ReadShares, hasty bool, service string, actions ...string) time.Duration {
 			start := time.Now()
 			for i := range n {
-				op := &operation{service: service, action: actions[i%len(actions)], region: "us-east-1"}
+				op := &operation{service: service, action: actions[i%len(actions)], region: "us-east-1", hasty: hasty}
 				op.mutates = !IsRead(op.action)
-				for _, l := range ls.all("main", op, share) {
+				for _, l := range ls.all("main", op, shares) {
 					if err := l.wait(t.Context()); err != nil {
 						t.Fatal(err)
 					}
@@ -156,18 +156,22 @@ func TestDocumentedRates(t *testing.T) {
 		for _, c := range []struct {
 			calls       int
 			share       float64
+			hasty       bool
 			service     string
 			actions     []string
 			least, most time.Duration
 		}{
-			{27, 0.5, "Route 53", []string{"ListHostedZones", "GetHostedZone", "ListTagsForResources"}, 10 * time.Second, 11 * time.Second},
-			{30, 0.5, "Route 53", []string{"ChangeResourceRecordSets", "ChangeTagsForResource"}, 4 * time.Second, 6 * time.Second},
-			{55, 1, "Route 53", []string{"GetHostedZone"}, 10 * time.Second, 11 * time.Second},
-			{150, 0.5, "EC2", []string{"DescribeVpcs"}, 10 * time.Second, 11 * time.Second},
-			{150, 0.5, "EC2", []string{"DescribeVpcs2", "DescribeSubnets", "DescribeRegions"}, 0, 0},
-			{100, 0.5, "Lambda", []string{"Invoke"}, 0, 0},
+			{27, 0.5, false, "Route 53", []string{"ListHostedZones", "GetHostedZone", "ListTagsForResources"}, 10 * time.Second, 11 * time.Second},
+			{30, 0.5, false, "Route 53", []string{"ChangeResourceRecordSets", "ChangeTagsForResource"}, 4 * time.Second, 6 * time.Second},
+			{55, 1, false, "Route 53", []string{"GetHostedZone"}, 10 * time.Second, 11 * time.Second},
+			{150, 0.5, false, "EC2", []string{"DescribeVpcs"}, 10 * time.Second, 11 * time.Second},
+			{150, 0.5, false, "EC2", []string{"DescribeVpcs2", "DescribeSubnets", "DescribeRegions"}, 0, 0},
+			{100, 0.5, false, "Lambda", []string{"Invoke"}, 0, 0},
+			// Where somebody waits reads have more of it, and no more together than that.
+			{94, 0.5, true, "ACM", []string{"DescribeCertificate"}, 9 * time.Second, 10 * time.Second},
+			{19, 0.5, false, "ACM", []string{"DescribeCertificate"}, 2 * time.Second, 5 * time.Second},
 		} {
-			if took := calls(c.calls, c.share, c.service, c.actions...); took < c.least || took > c.most {
+			if took := calls(c.calls, ReadShares{c.share, max(c.share, 0.9)}, c.hasty, c.service, c.actions...); took < c.least || took > c.most {
 				t.Errorf("%d calls of %s take %s, not %s to %s", c.calls, c.actions, took, c.least, c.most)
 			}
 		}
@@ -352,6 +356,11 @@ func TestClassesOfAnswers(t *testing.T) {
 		{"ConcurrentMutationLimitExceeded", "too many", modules.Throttled},
 		{"PendingVerification", "Your request for accessing resources in this region is being validated", modules.Dependency},
 		{"InvalidSecurityGroup", "The security group does not exist", modules.NotFound},
+		{"InvalidParameterValue", "route table rtb-1 and network gateway igw-1 belong to different networks", modules.NotFound},
+		{"InvalidParameterValue", "resource igw-1 is not attached to vpc-1", modules.NotFound},
+		{"StaleTag", "A concurrent operation has changed the tags", modules.Dependency},
+		{"StaleTagException", "A tag has been added to a resource with the same ARN as a deleted resource", modules.Dependency},
+		{"InvalidParameterException", "Invalid parameter at 'PolicyText' failed to satisfy constraint: 'Invalid repository policy provided'", modules.NotFound},
 		{"InvalidDBSubnetGroupFault", "The subnet group is in another VPC", modules.Invalid},
 		{"InvalidDBInstanceState", "Instance is modifying", modules.Dependency},
 		{"DefaultVpcDoesNotExist", "There is no default VPC", modules.Invalid},

@@ -24,6 +24,7 @@ type Rate struct {
 // (AWS General Reference, Cloud Control API endpoints and quotas).
 var rates = []Rate{
 	{Service: "ec2", ReadsOnly: true, PerSecond: 20, Burst: 100, Source: "Amazon EC2 Developer Guide, Request throttling"},
+	{Service: "ec2", PerSecond: 5, Burst: 50, Source: "Amazon EC2 Developer Guide, Request throttling: mutating actions"},
 	{Service: "route53", Shared: true, PerSecond: 5, Source: "Amazon Route 53 Developer Guide, Quotas"},
 	{Service: "lambda", Actions: []string{"GetFunction"}, PerSecond: 100, Source: "AWS Lambda Developer Guide, Quotas"},
 	{Service: "lambda", But: []string{"Invoke", "GetPolicy"}, Shared: true, PerSecond: 15, Source: "AWS Lambda Developer Guide, Quotas"},

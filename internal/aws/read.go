@@ -41,10 +41,12 @@ type Paginator[Output, Options any] interface {
 	NextPage(ctx context.Context, optFns ...func(*Options)) (*Output, error)
 }
 
-// Pages gives every page of a listing to page and returns the first error.
+// Pages gives every page of a listing to page and returns the first error. A listing that
+// does not end is one ([Paging]).
 func Pages[Output, Options any](ctx context.Context, p Paginator[Output, Options], page func(*Output) error) error {
+	asking := Paging(ctx)
 	for p.HasMorePages() {
-		out, err := p.NextPage(ctx)
+		out, err := p.NextPage(asking)
 		if err != nil {
 			return err
 		}

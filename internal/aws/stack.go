@@ -20,6 +20,8 @@ import (
 //	guard      Finalize, before Retry    mutations are journaled, or refused
 //	attempt    Finalize, after Retry     what one attempt proved; observers are told
 //	send       Finalize, before Signing  rate and slots
+//	formed     Deserialize, around the SDK's  the members that are always there (R29)
+//	answered   Deserialize, last              the answer is one of the operation (R29)
 //
 // The guard stands outside of retries, so that the journal holds one line per
 // operation; the limits stand inside, so that every attempt counts, and below
@@ -41,11 +43,13 @@ type operation struct {
 	service, action, region string
 	mutates                 bool
 	began                   time.Time
+	hasty                   bool // somebody waits for it
 	attempts                int
 	waited                  time.Duration // for its turn, of all attempts
 	turn                    time.Time     // when the last attempt went out
 	unsure                  bool          // an attempt ended without telling whether it had its effect
 	sent                    atomic.Bool   // the attempt under way may have reached AWS
+	answer                  *answer       // to the attempt under way
 }
 
 type operationKey struct{}
@@ -71,7 +75,13 @@ func (s *stack) attach(m *middleware.Stack) error {
 	if err := m.Finalize.Insert(middleware.FinalizeMiddlewareFunc("iasql:attempt", s.attempt), "Retry", middleware.After); err != nil {
 		return err
 	}
-	return m.Finalize.Insert(middleware.FinalizeMiddlewareFunc("iasql:send", s.send), "Signing", middleware.Before)
+	if err := m.Finalize.Insert(middleware.FinalizeMiddlewareFunc("iasql:send", s.send), "Signing", middleware.Before); err != nil {
+		return err
+	}
+	if err := m.Deserialize.Insert(middleware.DeserializeMiddlewareFunc("iasql:formed", formed), "OperationDeserializer", middleware.Before); err != nil {
+		return err
+	}
+	return m.Deserialize.Add(middleware.DeserializeMiddlewareFunc("iasql:answered", answered(m.ID())), middleware.After)
 }
 
 func (s *stack) classify(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (
@@ -82,6 +92,7 @@ func (s *stack) classify(ctx context.Context, in middleware.InitializeInput, nex
 		action:  awsmiddleware.GetOperationName(ctx),
 		region:  awsmiddleware.GetRegion(ctx),
 		began:   time.Now(),
+		hasty:   modules.Hasty(ctx),
 	}
 	op.mutates = !IsRead(op.action) && !s.login
 	if op.action == "" && s.login {
@@ -93,6 +104,9 @@ func (s *stack) classify(ctx context.Context, in middleware.InitializeInput, nex
 	if op.action == "" { // nothing would be known of the call
 		return middleware.InitializeOutput{}, middleware.Metadata{}, &modules.Error{Class: modules.Invalid, Code: "UnnamedOperation",
 			Message: "the AWS SDK does not say which operation this is: the version of the service's package is not one this engine knows"}
+	}
+	if endless := turn(ctx, op, in.Parameters); endless != nil {
+		return middleware.InitializeOutput{}, middleware.Metadata{}, endless
 	}
 	ctx, end := s.span(ctx, op)
 	out, metadata, err := next.HandleInitialize(context.WithValue(ctx, operationKey{}, op), in)
@@ -211,7 +225,7 @@ func (s *stack) send(ctx context.Context, in middleware.FinalizeInput, next midd
 }
 
 func (s *stack) limits(op *operation) []*limit {
-	return s.clients.limits.all(s.account.name, op, s.account.share.of())
+	return s.clients.limits.all(s.account.name, op, s.account.shares.of())
 }
 
 // clean removes the account's own secrets from the message, beyond what
@@ -239,7 +253,7 @@ func retryByClass(err error) awssdk.Ternary {
 	}
 	switch e.Class {
 	case modules.Throttled, modules.Transient:
-		if isOwn(e.Code) {
+		if isOwn(e.Code) || e.Code == codeNotAnswer { // whoever answers instead of AWS will not have gone in a second
 			return awssdk.FalseTernary
 		}
 		return awssdk.BoolTernary(!isContextError(err))

@@ -83,14 +83,22 @@ func HiddenTags(m map[string]string) map[string]string {
 	return hidden
 }
 
+// MostTags is how many tags an object may have ("Tag naming limits and requirements", Tagging AWS Resources User Guide),
+// the engine's own included.
+const MostTags = 50
+
 // TagsOf returns the tags that a new object is created with: those of the row,
-// and the token if there is one.
+// and the token if there is one. Where there is no room for that, the last tag is left to the update that follows the
+// creation.
 func TagsOf(want modules.Row, token string) map[string]string {
 	tags := maps.Clone(want[modules.ColumnTags].StringMap())
 	if tags == nil {
 		tags = map[string]string{}
 	}
 	if token != "" {
+		if len(tags) >= MostTags {
+			delete(tags, slices.Max(slices.Collect(maps.Keys(tags))))
+		}
 		tags[TokenTag] = token
 	}
 	return tags

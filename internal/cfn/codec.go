@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"strings"
 
 	"iasql/internal/modules"
@@ -79,6 +80,11 @@ func (t *Type) Row(identifier, properties string) (modules.Row, error) {
 		if v, known := c.read(model); known {
 			row[c.Name] = v
 		}
+		if c.tags != nil {
+			if marks := c.tags.marks(model[c.property]); len(marks) > 0 {
+				row[modules.MarkTags] = modules.StringMap(marks)
+			}
+		}
 	}
 	for name, v := range t.Identity(identifier) { // by which it is found again
 		row[name] = v
@@ -108,9 +114,29 @@ func (c *column) read(model map[string]any) (modules.Value, bool) {
 	return c.fromJSON(value)
 }
 
+// marks returns those of the tags that AWS keeps to itself.
+func (f *tagForm) marks(value any) map[string]string {
+	tags, _ := f.all(value)
+	maps.DeleteFunc(tags, func(key, _ string) bool { return !ofAWS(key) })
+	return tags
+}
+
 // read returns tags as an object of texts, without those that AWS keeps to itself.
 func (f *tagForm) read(value any) (modules.Value, bool) {
-	tags := map[string]string{}
+	tags, known := f.all(value)
+	if !known {
+		return modules.Null, false
+	}
+	maps.DeleteFunc(tags, func(key, _ string) bool { return ofAWS(key) })
+	return modules.StringMap(tags), true
+}
+
+// ofAWS reports whether a tag is one that AWS keeps to itself.
+func ofAWS(key string) bool { return strings.HasPrefix(strings.ToLower(key), "aws:") }
+
+// all returns all tags.
+func (f *tagForm) all(value any) (tags map[string]string, known bool) {
+	tags = map[string]string{}
 	switch v := value.(type) {
 	case map[string]any:
 		for key, text := range v {
@@ -124,14 +150,9 @@ func (f *tagForm) read(value any) (modules.Value, bool) {
 			}
 		}
 	default:
-		return modules.Null, false
+		return nil, false
 	}
-	for key := range tags {
-		if strings.HasPrefix(strings.ToLower(key), "aws:") {
-			delete(tags, key)
-		}
-	}
-	return modules.StringMap(tags), true
+	return tags, true
 }
 
 // write returns tags as the type spells them.

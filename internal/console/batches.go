@@ -26,6 +26,7 @@ type batchInfo struct {
 	since                 *time.Time
 	abandoned             bool
 	total, done, retrying *int64 // while it is being committed or undone
+	carriedOut            *int64
 	message               string
 }
 
@@ -65,6 +66,9 @@ func (b batchInfo) progress() g.Node {
 		return nil
 	}
 	text := grouped(*b.done) + " of " + grouped(*b.total) + " done"
+	if b.carriedOut != nil && *b.carriedOut > *b.done {
+		text += ", " + grouped(*b.carriedOut-*b.done) + " carried out and not yet confirmed"
+	}
 	if b.retrying != nil && *b.retrying > 0 {
 		text += ", " + grouped(*b.retrying) + " tried again"
 	}
@@ -87,14 +91,14 @@ func openBatches(batches []batchInfo) []batchInfo {
 func loadBatches(ctx context.Context, tx pgx.Tx) ([]batchInfo, error) {
 	rows, err := tx.Query(ctx, `
 		SELECT b.id, coalesce(b.name, ''), b.owner, coalesce(b.session, ''), b.since, b.records, b.phase, coalesce(b.outcome, ''), coalesce(b.abandoned, false),
-			p.total, p.done, p.retrying, coalesce(p.message, '')
+			p.total, p.done, p.retrying, p.carried_out, coalesce(p.message, '')
 		FROM public.iasql_batches b LEFT JOIN public.iasql_progress p USING (id) ORDER BY b.phase = 'closed', b.since DESC LIMIT 100`)
 	if err != nil {
 		return nil, err
 	}
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (batchInfo, error) {
 		var b batchInfo
-		return b, row.Scan(&b.id, &b.name, &b.owner, &b.sessions, &b.since, &b.records, &b.phase, &b.outcome, &b.abandoned, &b.total, &b.done, &b.retrying, &b.message)
+		return b, row.Scan(&b.id, &b.name, &b.owner, &b.sessions, &b.since, &b.records, &b.phase, &b.outcome, &b.abandoned, &b.total, &b.done, &b.retrying, &b.carriedOut, &b.message)
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -29,6 +30,9 @@ type Options struct {
 	// TokenURL names the login of sessions that begin with a token, and its
 	// password; empty takes no tokens (token.go).
 	TokenURL string
+	// TrustedProxies are the addresses of proxies whose X-Forwarded-For is believed
+	// when attempts to sign in and requests are counted; empty believes nobody.
+	TrustedProxies []netip.Prefix
 	// Throttled returns how often the cloud has throttled this engine lately, by
 	// service; nil is not shown.
 	Throttled func() map[string]int

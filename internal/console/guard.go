@@ -3,7 +3,9 @@ package console
 import (
 	"net"
 	"net/http"
+	"net/netip"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -38,7 +40,7 @@ func (c *Console) guard(next http.Handler) http.Handler {
 			http.Error(w, "This console is not reached by that name; --http-name adds one.", http.StatusMisdirectedRequest)
 			return
 		}
-		if !c.visitors.of(address(r)).Allow() {
+		if !c.visitors.of(c.address(r)).Allow() {
 			header.Set("Retry-After", "5")
 			http.Error(w, "Too many requests: wait a few seconds.", http.StatusTooManyRequests)
 			return
@@ -56,17 +58,46 @@ func hostname(host string) string {
 	return host
 }
 
-// address returns where a request comes from. What a proxy says of it is not
-// believed: anybody can say it.
-func address(r *http.Request) string {
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
+// address returns where a request comes from, as limits count it. Anybody can say
+// in X-Forwarded-For where he comes from; a trusted proxy adds whom it has really
+// heard, at the end. So the header is read from the end, for as long as it names
+// trusted proxies: what is left of the first other address is hearsay.
+func (c *Console) address(r *http.Request) string {
+	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
 		return r.RemoteAddr
 	}
-	if ip := net.ParseIP(host); ip != nil && ip.To4() == nil {
-		return ip.Mask(net.CIDRMask(64, 128)).String() // who has an IPv6 address has 2^64
+	from := peer.Addr().Unmap().WithZone("")
+	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
+	for i := len(hops) - 1; i >= 0 && c.trusts(from); i-- {
+		hop, ok := hopAddress(hops[i])
+		if !ok {
+			break
+		}
+		from = hop
 	}
-	return host
+	if from.Is4() {
+		return from.String()
+	}
+	return netip.PrefixFrom(from, 64).Masked().Addr().String() // who has an IPv6 address has 2^64
+}
+
+func (c *Console) trusts(from netip.Addr) bool {
+	return slices.ContainsFunc(c.options.TrustedProxies, func(p netip.Prefix) bool { return p.Contains(from) })
+}
+
+// hopAddress reads an address of X-Forwarded-For; some proxies add the port.
+func hopAddress(text string) (netip.Addr, bool) {
+	text = strings.TrimSpace(text)
+	hop, err := netip.ParseAddr(strings.Trim(text, "[]"))
+	if err != nil {
+		var with netip.AddrPort
+		if with, err = netip.ParseAddrPort(text); err != nil {
+			return netip.Addr{}, false
+		}
+		hop = with.Addr()
+	}
+	return hop.Unmap().WithZone(""), true
 }
 
 // limiters are rates by visitor. They hold a bounded number.

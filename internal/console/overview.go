@@ -54,7 +54,10 @@ func loadStates(ctx context.Context, tx pgx.Tx) (counts []stateCount, whole bool
 	rows, err := tx.Query(ctx, `
 		SELECT s.table_name, s.state, count(*) FROM (
 			SELECT table_name, state FROM iasql_internal.record_state LIMIT $1) s
-		GROUP BY 1, 2 ORDER BY 1, 2`, mostStates+1)
+		GROUP BY 1, 2
+		UNION ALL
+		SELECT u.table_name, 'Unknown', count(DISTINCT u.record_id) FROM iasql_internal.unread_records() u GROUP BY 1
+		ORDER BY 1, 2`, mostStates+1)
 	if err != nil {
 		return nil, false, err
 	}
@@ -62,7 +65,9 @@ func loadStates(ctx context.Context, tx pgx.Tx) (counts []stateCount, whole bool
 	counts, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (stateCount, error) {
 		var c stateCount
 		err := row.Scan(&c.table, &c.state, &c.n)
-		total += c.n
+		if c.state != "Unknown" { // of which there may be any number
+			total += c.n
+		}
 		return c, err
 	})
 	return counts, total <= mostStates, err
@@ -128,7 +133,13 @@ func (v *visit) loadOverview(tx pgx.Tx) (d overviewData, err error) {
 		},
 		func() error { d.concerns, err = loadConcerns(ctx, tx, true, 21); return err },
 		func() error {
-			rows, err := tx.Query(ctx, `SELECT ts, coalesce(table_name, ''), message FROM iasql_internal.listing_errors ORDER BY ts DESC LIMIT 10`)
+			rows, err := tx.Query(ctx, `
+				SELECT e.ts, e.table_name, e.message FROM (
+					SELECT ts, coalesce(table_name, '') AS table_name, message, false AS first FROM iasql_internal.listing_errors
+					UNION ALL
+					-- Of accounts and of the database: what no table is to blame for.
+					SELECT since, '', concat_ws(': ', record, message), true FROM iasql_internal.unread_line WHERE record LIKE 'account %' OR record IN ('account', 'database')) e
+				ORDER BY e.first DESC, e.ts DESC LIMIT 10`)
 			if err != nil {
 				return err
 			}

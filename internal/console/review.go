@@ -204,6 +204,7 @@ func (v *visit) closedBatch(key string, b *batchInfo) {
 var kinds = []struct {
 	action, direction, title, mark, class string
 }{
+	{"", "refused", "Will certainly not be done", "✗", "conflict"},
 	{"", "conflict", "Changed on both sides", "!", "conflict"},
 	{"replace", "push", "Replaced: destroyed and created anew", "-/+", "replace"},
 	{"delete", "push", "Deleted in the cloud", "-", "delete"},
@@ -265,6 +266,8 @@ func (p plan) cost() g.Node {
 
 func word(action, direction string) string {
 	switch {
+	case direction == "refused":
+		return "in vain"
 	case direction == "conflict":
 		return "in conflict"
 	case direction == "pull":

@@ -193,6 +193,7 @@ func (s *session) say(f *flash) {
 // public is never called by a page.
 const sessionSettings = `
 	SET search_path = pg_catalog, pg_temp;
+	SET standard_conforming_strings = on;
 	SET row_security = on;
 	SET TimeZone = 'UTC';
 	SET DateStyle = 'ISO';

@@ -91,7 +91,7 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
 		c.showSignIn(w, r, http.StatusBadRequest, "Give the name of a role and its password.")
 		return
 	}
-	done, ok := c.attempts.begin(address(r), name)
+	done, ok := c.attempts.begin(c.address(r), name)
 	if !ok {
 		w.Header().Set("Retry-After", "10")
 		c.showSignIn(w, r, http.StatusTooManyRequests, "Too many attempts. Wait a moment and try again.")
@@ -113,7 +113,7 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
 	if old := c.sessionOf(r); old != nil {
 		c.sessions.remove(old)
 	}
-	c.log.Info("signed in to the console", "role", made.role, "from", address(r))
+	c.log.Info("signed in to the console", "role", made.role, "from", c.address(r))
 	c.setCookie(w, cookie, wholeLife)
 	http.Redirect(w, r, inside(r.PostFormValue("next")), http.StatusSeeOther)
 }

@@ -15,6 +15,8 @@ type Binding struct {
 	Replacing bool
 	// Unconfirmed counts pushes the cloud accepted without keeping them.
 	Unconfirmed int
+	// SeenGoing: the last read that told anything has shown the object as going.
+	SeenGoing bool
 }
 
 // Identity returns the columns that name the subject's object in the cloud
@@ -83,6 +85,41 @@ func (s *Subject) replacing() bool { return s.State != nil && s.State.Replacing 
 // inserted reports whether the record is new and its INSERT pending.
 func (s *Subject) inserted() bool { return s.Change != nil && s.Change.Insert }
 
+// New reports whether the record was inserted, and nothing has been done or said about it yet.
+func (s *Subject) New() bool {
+	return s.Record != nil && s.inserted() && !s.Change.Again && s.State == nil && len(s.Own) == 0
+}
+
+// JustCreated returns what this engine has created the record's object with, as long as that is not settled: what was
+// written to the object since is left out. It is nil if the engine has not created it within the consistency window, or
+// does not know for certain.
+func (s *Subject) JustCreated() modules.Row {
+	if s.Record == nil || !s.inserted() {
+		return nil
+	}
+	var sent modules.Row
+	for _, i := range s.Own {
+		switch {
+		case i.Result != ResultOK, i.Replaces, i.Record != s.Ref():
+			return nil
+		case i.Kind == OpCreate:
+			sent = modules.Row{}
+			for j := range s.Table.Columns { // what is NULL is not in the log
+				if c := &s.Table.Columns[j]; !c.Assigned {
+					sent[c.Name] = i.Columns[c.Name].To
+				}
+			}
+		case i.Kind == OpUpdate:
+			for name := range i.Columns {
+				delete(sent, name)
+			}
+		default:
+			return nil
+		}
+	}
+	return sent
+}
+
 // everStood reports whether the inserted record has been seen to stand for an
 // object, or says by an assigned identity which one it is about.
 func (s *Subject) everStood() bool {
@@ -108,10 +145,16 @@ func (s *Subject) pendingBase(c *modules.Column, have modules.Value) (base modul
 // Remember returns st with the binding that must outlive it.
 func (s *Subject) Remember(st State) *State {
 	if s.State != nil {
-		st.Identity, st.Replacing = s.State.Identity, s.State.Replacing
+		st.Identity, st.Replacing, st.SeenGoing = s.State.Identity, s.State.Replacing, s.State.SeenGoing
 		if st.Unconfirmed == 0 {
 			st.Unconfirmed = s.State.Unconfirmed
 		}
+	}
+	switch s.Presence {
+	case Going:
+		st.SeenGoing = true
+	case Present:
+		st.SeenGoing = false
 	}
 	if st.Identity == nil && st.Name.stands() && s.inserted() && s.Presence == Present && !s.Table.AssignedIdentity() {
 		// The INSERT met this object. Its row may be given another name before

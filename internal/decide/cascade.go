@@ -23,14 +23,18 @@ func (s *Subject) ownerGoing() string {
 	return ""
 }
 
+// CodeAlong is the code of a state that says that no call is made for an object: it goes with what it is a part of, and
+// stays if that does.
+const CodeAlong = "along"
+
 // decidePart: the object exists, its record has been deleted here, and no call
 // is to be made for it. It is false when one is.
 func decidePart(s *Subject) (Decision, bool) {
 	if owner := s.ownerGoing(); owner != "" {
-		return Decision{Wait: true, State: StateRemoving, Reason: "goes along with its " + owner}, true
+		return Decision{Wait: true, State: StateRemoving, Code: CodeAlong, Reason: "goes along with its " + owner}, true
 	}
 	if s.Protected != "" {
-		return Decision{Wait: true, State: StateRemovingFailed, Review: true, Reason: "is not deleted from here: " + s.Protected}, true
+		return Decision{Wait: true, State: StateRemovingFailed, Review: true, Refused: true, Reason: "is not deleted from here: " + s.Protected}, true
 	}
 	return Decision{}, false
 }

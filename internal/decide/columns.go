@@ -171,11 +171,13 @@ func (cs *columns) unasked(c *modules.Column, have modules.Value) verdict {
 		return verdictPush
 	case c.Chosen && !s.dangles(c):
 		return verdictPull
-	case !s.Table.HoldsData, s.resolution() == "database":
+	case !s.Table.HoldsData && s.Manager == "", s.resolution() == "database":
 		return verdictPush
-	case s.dangles(c):
+	case s.dangles(c) && s.Table.HoldsData:
 		cs.keeps = c.Name
 		return verdictSame
+	case s.dangles(c): // the replacement that it would follow is asked for here
+		return verdictPush
 	case s.resolution() == "cloud":
 		return verdictPull
 	}

@@ -65,6 +65,8 @@ func compare(s *Subject, c *modules.Column, m modes.Mode, have, cloud modules.Va
 		return verdictPull, base // our value arrived, and the cloud moved on
 	case wrote && c.Same(written.to, cloud):
 		return verdictPush, written.to // our value arrived, and the user moved on
+	case s.withdrawn(c, have, base):
+		return verdictPull, base
 	case s.adopting():
 		return compareAdopted(s, c, have, cloud), base
 	case s.inserted(), s.bound(), c.Same(cloud, base):

@@ -73,7 +73,7 @@ func (s *Subject) unnamed(c *modules.Column, have modules.Value) bool {
 // moved reports whether the object names, as before, what has no record any more, since the
 // record that it stands for has another object or is about to.
 func (s *Subject) moved(c *modules.Column) bool {
-	if c.References == nil || c.References.Beside == "" || c.Assigned || s.Record == nil || s.Record.Row[c.Name].IsNull() {
+	if c.References == nil || c.References.Beside == "" || c.References.ByKey || c.Assigned || s.Record == nil || s.Record.Row[c.Name].IsNull() {
 		return false
 	}
 	_, recorded := s.Object[c.Name]
@@ -117,7 +117,7 @@ func (s *Subject) sameName(c *modules.Column) bool {
 func (s *Subject) parentless() bool {
 	for i := range s.Table.Columns {
 		c := &s.Table.Columns[i]
-		if _, known := s.Object[c.Name]; c.Required && c.References != nil && (!known || s.Dangling[c.Name]) {
+		if _, known := s.Object[c.Name]; c.Required && c.References != nil && !c.Loose() && (!known || s.Dangling[c.Name]) {
 			return true
 		}
 	}

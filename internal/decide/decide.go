@@ -43,6 +43,14 @@ func decide(s *Subject, p Policy) Decision {
 	if s.Failure != "" && !mode.CloudWins() && (s.inserted() || s.bound()) && !s.adopting() {
 		return decideFailed(s)
 	}
+	if why := s.otherwise(); why != "" && !mode.CloudWins() {
+		switch s.resolution() {
+		case "cloud":
+			return decideColumns(s, p.tracking())
+		case "":
+			return askOtherwise(why)
+		}
+	}
 	return decideColumns(s, p)
 }
 
@@ -67,13 +75,12 @@ const (
 	oldIsGoing = "the old object is being deleted"
 )
 
-// wasGoing reports whether the last read has shown the object as going, as the state says,
-// and the next, which did not find it, may be from before it was there: it was made or
-// found within the consistency window (R13). Its deletion takes time, and is not done
-// because of that (R17).
-func (s *Subject) wasGoing(says string) bool {
+// wasGoing reports whether the last read that told anything has shown the object as going, and the next, which
+// did not find it, may be from before it was there: it was made or found within the consistency window (R13).
+// Its deletion takes time, and is not done because of that (R17). A read in between that failed told nothing.
+func (s *Subject) wasGoing() bool {
 	made := func(i *Intent) bool { return i.Kind == OpCreate }
-	return s.State != nil && s.State.Says(says) && (s.Found || slices.ContainsFunc(s.Own, made))
+	return s.State != nil && s.State.SeenGoing && (s.Found || slices.ContainsFunc(s.Own, made))
 }
 
 // decideGoing: a record whose object is being deleted, or was deleted a moment ago
@@ -82,15 +89,15 @@ func (s *Subject) wasGoing(says string) bool {
 func decideGoing(s *Subject) Decision {
 	switch {
 	case s.replacing():
-		return Decision{Wait: true, State: StateReplacing, Reason: oldIsGoing}
+		return Decision{Wait: true, State: StateReplacing, Going: true, Reason: oldIsGoing}
 	case s.inserted():
 		return Decision{Wait: true, State: StateCreating, Reason: "an object of that name is being deleted"}
 	case s.Change != nil, s.State != nil, s.Presence == Present:
-		return Decision{Wait: true, State: StateUpdating, Reason: isGoing}
+		return Decision{Wait: true, State: StateUpdating, Going: true, Reason: isGoing}
 	}
 	// Nothing is asked for: the record goes when the object has gone, and until
 	// then shows what the cloud says of it.
-	d := Decision{Pull: modules.Row{}, Wait: true, Reason: isGoing}
+	d := Decision{Pull: modules.Row{}, Wait: true, Going: true, Reason: isGoing}
 	for i := range s.Table.Columns {
 		c := &s.Table.Columns[i]
 		cloud, known := s.Object[c.Name]
@@ -111,7 +118,7 @@ func decideDeposed(s *Subject, mode modes.Mode) Decision {
 	}
 	switch s.Presence {
 	case Going: // whoever asks for one of that name gets another
-		return Decision{Wait: true, State: StateReplacing, Reason: oldIsGoing}
+		return Decision{Wait: true, State: StateReplacing, Going: true, Reason: oldIsGoing}
 	case Present:
 		if s.deletedLast() {
 			return Decision{Wait: true, State: StateReplacing, Reason: "deletion under way"}
@@ -124,8 +131,8 @@ func decideDeposed(s *Subject, mode modes.Mode) Decision {
 		if s.CreatedLast() { // not visible yet (R13)
 			return Decision{Wait: true, State: StateReplacing, Reason: "created a moment ago, not visible yet"}
 		}
-		if s.wasGoing(oldIsGoing) {
-			return Decision{Wait: true, State: StateReplacing, Reason: oldIsGoing}
+		if s.wasGoing() {
+			return Decision{Wait: true, State: StateReplacing, Going: true, Reason: oldIsGoing}
 		}
 		return Decision{Settle: true}
 	}
@@ -154,10 +161,10 @@ func decideDeleted(s *Subject, mode modes.Mode) Decision {
 	case Unknown:
 		return Decision{Wait: true, State: StateCheckAbsentFailed, Reason: "the cloud could not be read"}
 	case Going:
-		return Decision{Wait: true, State: StateRemoving, Reason: isGoing}
+		return Decision{Wait: true, State: StateRemoving, Going: true, Reason: isGoing}
 	case Absent:
-		if why := s.unproven(); why != "" {
-			return Decision{Wait: true, State: StateRemoving, Reason: why}
+		if why, going := s.unproven(); why != "" {
+			return Decision{Wait: true, State: StateRemoving, Going: going, Reason: why}
 		}
 		return Decision{Settle: true, Reason: "is gone"}
 	}
@@ -176,26 +183,34 @@ func decideDeleted(s *Subject, mode modes.Mode) Decision {
 	if d, part := decidePart(s); part {
 		return d
 	}
+	if why := s.otherwise(); why != "" {
+		switch s.resolution() {
+		case "cloud":
+			return Decision{Action: InsertRecord, Pull: s.pullable(), Settle: true, Reason: "conflict resolved in favour of the cloud"}
+		case "":
+			return askOtherwise(why)
+		}
+	}
 	if !s.Can.Delete {
-		return Decision{Wait: true, State: StateRemovingFailed, Review: true,
+		return Decision{Wait: true, State: StateRemovingFailed, Review: true, Refused: true,
 			Reason: "objects of " + s.Table.Name + " cannot be deleted from here"}
 	}
 	return Decision{Action: Delete, State: StateRemoving, Reason: "deleted here"}
 }
 
 // unproven says why a read that did not find the object of a deleted record does not prove
-// that it is gone, "" if it does.
-func (s *Subject) unproven() string {
+// that it is gone, "" if it does. going: since another has shown it as going.
+func (s *Subject) unproven() (why string, going bool) {
 	switch {
 	case s.Unnameable, s.Cascaded:
 	case s.CreatedLast(): // not visible yet (R13)
-		return "created a moment ago, not visible yet"
+		return "created a moment ago, not visible yet", false
 	case s.Found && !s.deletedLast(): // a later listing would bring it back
-		return foundLately
-	case s.wasGoing(isGoing):
-		return isGoing
+		return foundLately, false
+	case s.wasGoing():
+		return isGoing, true
 	}
-	return ""
+	return "", false
 }
 
 // decideUnrecorded: an object without a record, and nobody deleted one.
@@ -207,11 +222,14 @@ func decideUnrecorded(s *Subject, p Policy, mode modes.Mode) Decision {
 		switch w.Kind {
 		case OpDelete: // a stale listing still shows what was just deleted (R13)
 			return Decision{Wait: true, Reason: "deleted a moment ago"}
-		case OpCreate: // its record is about to learn its identity
+		case OpCreate: // its record is about to learn its identity, or was let go of, and the object is wanted back
+			if p.Adopted {
+				continue
+			}
 			return Decision{Wait: true, Reason: "created a moment ago"}
 		}
 	}
-	if mode.DatabaseWins() && p.Imported && s.Can.Delete && s.Protected == "" && !s.Table.HoldsData {
+	if mode.DatabaseWins() && p.Imported && s.Can.Delete && s.Protected == "" && s.Manager == "" && !s.Table.HoldsData {
 		return Decision{Action: Delete, State: StateRemoving, Reason: "ENFORCE: no record asks for it"}
 	}
 	if s.parentless() {
@@ -238,6 +256,9 @@ const foundLately = "found in the cloud a moment ago, and not visible now"
 // id may be what a creation in doubt has made, and not be visible yet: another is not made.
 func decideAbsent(s *Subject, p Policy, mode modes.Mode) Decision {
 	d := decideGone(s, p, mode)
+	if d.Action == DeleteRecord && s.vanished() {
+		d = decideVanished(s, d, mode)
+	}
 	if _, named := s.Identity(); named && s.Doubt && (d.Action == Create || d.State == StateCreatingFailed) {
 		return doubtful()
 	}
@@ -294,7 +315,7 @@ func decideGone(s *Subject, p Policy, mode modes.Mode) Decision {
 
 func createOrRefuse(s *Subject, state StateName, reason string) Decision {
 	if !s.Can.Create {
-		return Decision{Wait: true, State: StateCreatingFailed, Review: true,
+		return Decision{Wait: true, State: StateCreatingFailed, Review: true, Refused: true,
 			Reason: "objects of " + s.Table.Name + " cannot be created from here"}
 	}
 	return Decision{Action: Create, State: state, Reason: reason}

@@ -77,10 +77,15 @@ type Decision struct {
 	State  StateName
 	Review bool
 	Reason string
-	// Code goes with State: CodeRule if the rules that hold are why it waits.
+	// Refused: what a user asks for will certainly not be done, and Reason says why. A preview shows it, and a commit
+	// that is to undo what fails does not begin.
+	Refused bool
+	// Code goes with State: CodeRule if the rules that hold are why it waits, CodeAlong if its object goes with another.
 	Code string
 	// Wait: nothing can be decided from this observation; look again later.
 	Wait bool
+	// Going: it waits for the end of a deletion that the cloud has under way.
+	Going bool
 }
 
 // SplitConflicts separates the conflicts whose value in the database is

@@ -3,6 +3,7 @@ package decide
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"sync"
 
 	"iasql/internal/modules"
@@ -228,6 +229,36 @@ func (log *intents) find(record RecordRef, object objectRef) (ofRecord, ofObject
 		}
 	}
 	return ofRecord, ofObject
+}
+
+// names reports whether one of the calls was a creation of something by which a text may
+// have its name: the text has the cloud's name for it in it, or a value that was asked for.
+// Of a creation that has not been answered nobody knows the name.
+func (log *intents) names(text string) bool {
+	if log == nil {
+		return false
+	}
+	log.lock.Lock()
+	defer log.lock.Unlock()
+	log.index()
+	for _, list := range log.byRecord {
+		for _, i := range list {
+			if i.Kind != OpCreate {
+				continue
+			}
+			for _, part := range strings.Split(i.Key, "\x1f") {
+				if part != "" && strings.Contains(text, part) {
+					return true
+				}
+			}
+			for _, c := range i.Columns {
+				if !c.To.IsNull() && c.To.String() == text {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 // Merge adds the intents of another log, which nobody else uses, that are not in this one.

@@ -59,7 +59,7 @@ func (op *Op) Succeeded() *State {
 	st := op.Subject.Remember(State{Name: op.State(), Due: true})
 	switch op.Kind {
 	case OpCreate:
-		st.Replacing = false
+		st.Replacing, st.SeenGoing = false, false
 		if op.Replaces { // a successor that is no more as it should be must not be replaced without end
 			st.Unconfirmed++
 		}
@@ -92,6 +92,31 @@ func (op *Op) InDoubt(err error) bool {
 // consistency"), and what is still missing was mistyped, or is gone.
 const maxNotFound = 9
 
+// shortestName is of how many characters a value has to be for its occurrence in an
+// error's message to say that the error is about it.
+const shortestName = 4
+
+// Misnames reports whether an error says that what the record names is not there, and
+// nobody can have made it just now: the message says a value of a column that names no
+// record, and no creation within the consistency window was of something of such a name.
+func (s *Subject) Misnames(err error, recent Intents) bool {
+	var e *modules.Error
+	if s.Record == nil || !errors.As(err, &e) || e.Class != modules.NotFound {
+		return false
+	}
+	for i := range s.Table.Columns {
+		c := &s.Table.Columns[i]
+		v := s.Record.Row[c.Name]
+		if c.References != nil || c.Assigned || c.Identity || c.Local || c.WriteOnly || len(c.Enum) > 0 || c.Type != modules.TypeText || v.IsNull() {
+			continue
+		}
+		if name := v.String(); len(name) >= shortestName && strings.Contains(e.Message, name) {
+			return !recent.names(name)
+		}
+	}
+	return false
+}
+
 // Failed returns what to remember of a record whose operation failed: healing
 // errors back off, others wait for a person (docs/design.md, §6). name is the state
 // of the record while the operation was under way.
@@ -103,7 +128,7 @@ func (s *Subject) Failed(name StateName, err error, jitter Jitter) *State {
 		st.Backoff = min(jitter.backoff(st.Attempts, err), goingBackoff)
 		return s.Remember(st)
 	}
-	if class.Heals() && !(class == modules.NotFound && name != StateRemoving && st.Attempts >= maxNotFound) {
+	if class.Heals() && !(class == modules.NotFound && name != StateRemoving && (s.Mistyped || st.Attempts >= maxNotFound)) {
 		st.Backoff = jitter.backoff(st.Attempts, err)
 		return s.Remember(st)
 	}
@@ -192,7 +217,7 @@ func (s *Subject) Waiting(d Decision, jitter Jitter) *State {
 	if !d.Review {
 		st.Backoff = jitter.backoff(st.Attempts, s.Fault)
 	}
-	if s.Presence == Going || s.Forming || d.Reason == isGoing || d.Reason == oldIsGoing {
+	if s.Presence == Going || s.Forming || d.Going {
 		st.Backoff = min(st.Backoff, goingBackoff)
 	}
 	return s.Remember(st)

@@ -250,7 +250,7 @@ func (b *builder) link(op *Op) {
 		}
 		// The object still names a parent that is to be deleted: leave first. What names it
 		// by two columns may be unable to do without, and waits for the successor.
-		if ref.Beside != "" && op.Kind == OpUpdate {
+		if ref.Beside != "" && !ref.ByKey && op.Kind == OpUpdate {
 			continue
 		}
 		if v := s.Cloud[c.Name]; !v.IsNull() && (op.Kind == OpDelete || slices.Contains(op.Columns, c.Name)) {

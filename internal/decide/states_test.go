@@ -150,14 +150,25 @@ func TestDecideWasGoing(t *testing.T) {
 	} {
 		s := c.subject()
 		s.Presence, s.Own, s.Found = Going, c.own, c.found
-		d := Decide(s, mode(modes.Normal))
-		s.Presence, s.Object, s.Cloud = Absent, nil, nil
-		if fresh := Decide(s, mode(modes.Normal)); !fresh.Settle {
+		unseen := *s
+		unseen.Presence, unseen.Object, unseen.Cloud = Absent, nil, nil
+		if fresh := Decide(&unseen, mode(modes.Normal)); !fresh.Settle {
 			t.Errorf("%s, of which no read has shown that it is going: %+v", what, fresh)
 		}
-		s.State = s.Waiting(d, func() float64 { return 1 })
-		s.State.Due = true
-		d = Decide(s, mode(modes.Normal))
+		look := func(p Presence, fault error) Decision {
+			s.Presence, s.Fault, s.Object, s.Cloud = p, fault, nil, nil
+			d := Decide(s, mode(modes.Normal))
+			if d.Wait {
+				s.State = s.Waiting(d, func() float64 { return 1 })
+				s.State.Due = true
+			}
+			return d
+		}
+		look(Going, nil)
+		// Reads that fail tell nothing, and wipe out nothing.
+		look(Unknown, &modules.Error{Class: modules.Throttled, Code: "Throttling"})
+		look(Unknown, &modules.Error{Class: modules.Denied, Code: "AccessDenied"})
+		d := look(Absent, nil)
 		if d.Settle == c.waits || d.Wait != c.waits || d.Action != Nothing {
 			t.Errorf("%s: %+v", what, d)
 		}
@@ -334,5 +345,29 @@ func TestDecidePassed(t *testing.T) {
 	}
 	if d := Decide(of(subject(small, large, modules.Row{"size": modules.Text("2")})), enforce); d.Action != Update {
 		t.Errorf("a user wants it smaller: %+v", d)
+	}
+}
+
+// What somebody else's machinery looks after is neither deleted nor replaced on the engine's own
+// account, and by a user's statement as anything else.
+func TestDecideManaged(t *testing.T) {
+	enforce := mode(modes.Enforce)
+	managed := func(s *Subject) *Subject { s.Manager = "the CloudFormation stack shop"; return s }
+	stray := managed(subject(nil, row(), nil))
+	stray.RecordID = 0
+	if d := Decide(stray, enforce); d.Action != InsertRecord {
+		t.Errorf("without a record: %+v", d)
+	}
+	round, square := row("shape", "round"), row("shape", "square")
+	if d := Decide(managed(subject(round, square, nil)), enforce); d.Action != Nothing || d.State != StateConflict || !d.Review {
+		t.Errorf("it differs in a fixed column: %+v", d)
+	}
+	if d := Decide(managed(subject(round, square, modules.Row{"shape": modules.Text("square")})), enforce); d.Action != Replace {
+		t.Errorf("a user has changed it: %+v", d)
+	}
+	deleted := managed(subject(nil, row(), nil))
+	deleted.Change = &auditlog.Change{Delete: true, Last: row()}
+	if d := Decide(deleted, enforce); d.Action != Delete {
+		t.Errorf("a user has deleted it: %+v", d)
 	}
 }

@@ -33,6 +33,9 @@ type Subject struct {
 	Own []*Intent
 	Can modules.Abilities
 
+	// WentBack is when the database last went back in time.
+	WentBack Moment
+
 	// What else bears on the subject.
 	Claim Claim
 	// Deposed: a replacement has put another object in this one's place, and it
@@ -41,6 +44,9 @@ type Subject struct {
 	// Doubt: where the object is, nobody knows yet what a creation of another record has
 	// made: the object may be that, and not be visible yet (R6).
 	Doubt bool
+	// Mistyped: the call has failed for what the record names, which is not there and
+	// cannot have been made just now ([Subject.Misnames]).
+	Mistyped bool
 	// Follows: the subject is looked at because a record it references is to be
 	// replaced.
 	Follows bool
@@ -86,6 +92,9 @@ type Observation struct {
 	// Dangling are the reference columns by which the object names one whose
 	// record is on its way out (see dangling.go).
 	Dangling map[string]bool
+	// Manager says whose machinery looks after the object, or "". The engine does not destroy
+	// it on its own account.
+	Manager string
 	// Protected says why the object must not be deleted, or "".
 	Protected string
 	// Ignored says by which word of a user's the object is left to others, or "": it
@@ -99,6 +108,8 @@ type Observation struct {
 	// found in the cloud, or its INSERT was settled, whose object had been read then. That
 	// a read does not find it proves nothing (R13).
 	Found bool
+	// WentAway: when the object was read last the cloud was deleting it, as the record says.
+	WentAway bool
 	// Unnameable: the identity names a record that is gone, so that there is no
 	// name by which the object could be read.
 	Unnameable bool

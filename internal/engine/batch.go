@@ -88,8 +88,16 @@ func (e *Engine) commit(ctx context.Context, args commitArgs) (*committed, error
 		}
 		return nil, errors.Join(err, e.openToEdits(ctx, args.Batch))
 	}
-	result, stopped, err := e.carryOut(ctx, args.Batch, committing, reviewed)
-	if err != nil {
+	result, stopped, err := e.carryOut(ctx, args.Batch, committing, reviewed, !begun && args.OnError != "keep")
+	var refused *refusedError
+	switch {
+	case errors.As(err, &refused):
+		if err := e.openToEdits(ctx, args.Batch); err != nil {
+			return nil, err
+		}
+		return nil, &platform.UserError{Code: "IA029", Message: fmt.Sprintf("batch %d was not begun, since this will certainly not be done: %s", args.Batch, strings.Join(refused.what, "; ")),
+			Hint: "Nothing was changed, and the batch is open. Insert again what is deleted in vain, or CALL iasql_rollback(); CALL iasql_commit(on_error => 'keep') does the rest."}
+	case err != nil:
 		return nil, err
 	}
 	if stopped != "" {
@@ -283,10 +291,10 @@ func (e *Engine) startCommit(ctx context.Context, args commitArgs, begun bool) (
 }
 
 // approved fails unless as many people as are required have approved of this plan of
-// a batch.
+// a batch, and might still do so (R33).
 func (e *Engine) approved(ctx context.Context, batch int64, hash string, required int) error {
 	var have int
-	if err := e.pool.QueryRow(ctx, `SELECT count(*) FROM iasql_internal.approval WHERE batch = $1 AND preview_hash = $2`, batch, hash).Scan(&have); err != nil {
+	if err := e.pool.QueryRow(ctx, `SELECT iasql_internal.approvals($1, $2)`, batch, hash).Scan(&have); err != nil {
 		return fmt.Errorf("read approvals of batch %d: %w", batch, err)
 	}
 	if have >= required {
@@ -300,12 +308,16 @@ func (e *Engine) approved(ctx context.Context, batch int64, hash string, require
 // change is settled, has failed for good, or waits for one that has. Each cycle
 // ends after a time slice, so that others of its accounts get their turn. It fails
 // once the batch is in another phase: somebody else has decided otherwise.
-func (e *Engine) carryOut(ctx context.Context, batch int64, phase string, reviewed bool) (result *committed, stopped string, err error) {
+//
+// A strict one fails with a [refusedError] before it has changed anything if something will certainly not be done.
+func (e *Engine) carryOut(ctx context.Context, batch int64, phase string, reviewed, strict bool) (result *committed, stopped string, err error) {
 	result = &committed{Failed: []failedRecord{}}
 	var patience float64
 	if err := e.pool.QueryRow(ctx, `SELECT extract(epoch FROM iasql_internal.setting('progress_timeout')::interval)::double precision`).Scan(&patience); err != nil {
 		return nil, "", fmt.Errorf("read the setting progress_timeout: %w", err)
 	}
+	ctx, end := e.telling(ctx, batch)
+	defer end()
 	moved, left := time.Now(), -1
 	kind := map[string]string{committing: "commit", reverting: "revert"}[phase]
 	for calls := 0; ; {
@@ -315,7 +327,7 @@ func (e *Engine) carryOut(ctx context.Context, batch int64, phase string, review
 		}
 		more, pushed := false, result.Pushed
 		for _, account := range accounts {
-			report, err := e.runCycle(ctx, account, store.Push, postgres.CycleOptions{Kind: kind, Batch: batch, Phase: phase, Reviewed: reviewed})
+			report, err := e.runCycle(ctx, account, store.Push, postgres.CycleOptions{Kind: kind, Batch: batch, Phase: phase, Reviewed: reviewed, Strict: strict && calls == 0})
 			switch {
 			case errors.Is(err, errPhase):
 				return nil, "", e.lost(ctx, batch)
@@ -325,6 +337,12 @@ func (e *Engine) carryOut(ctx context.Context, batch int64, phase string, review
 				return nil, "", fmt.Errorf("cycle of account %s: %w", account, err)
 			}
 			calls += report.Calls
+			if len(report.Refused) > 0 {
+				return nil, "", &refusedError{report.Refused}
+			}
+			if report.Held && calls > 0 { // to be gone on with once a person has said whose the account is
+				return nil, "", heldError(account, report.Stopped)
+			}
 			if report.Stopped != "" && calls == 0 { // later on it is a failure like any other
 				return result, report.Stopped, nil
 			}
@@ -361,6 +379,11 @@ func (e *Engine) carryOut(ctx context.Context, batch int64, phase string, review
 	}
 }
 
+// refusedError says what of a batch will certainly not be done, before anything was.
+type refusedError struct{ what []string }
+
+func (e *refusedError) Error() string { return "will not be done: " + strings.Join(e.what, "; ") }
+
 // standing is how far a batch is.
 type standing struct {
 	failed  []failedRecord // for good, and what waits for those
@@ -372,7 +395,7 @@ type standing struct {
 // progress finds out how far a batch is.
 func (e *Engine) progress(ctx context.Context, batch int64) (at standing, err error) {
 	rows, err := e.pool.Query(ctx, `
-		SELECT l.table_name, l.record_id, coalesce(s.state = 'WaitingForDependencies', false), coalesce(iasql_internal.failure(l.table_name, l.record_id), ''),
+		SELECT l.table_name, l.record_id, coalesce(s.state = 'WaitingForDependencies' OR s.code = 'along', false), coalesce(iasql_internal.failure(l.table_name, l.record_id), ''),
 		       concat_ws(': ', s.state, nullif(s.message, '')), coalesce(s.attempts > 0, false),
 		       greatest(extract(epoch FROM least(s.next_attempt_at, clock_timestamp() + interval '1 hour') - clock_timestamp()), 0)::double precision
 		FROM (SELECT DISTINCT table_name, record_id FROM public.iasql_audit_log

@@ -37,6 +37,9 @@ func (e *Engine) call(ctx context.Context, request int64, raw json.RawMessage) (
 	if err != nil {
 		return nil, callError(f, err)
 	}
+	if err := e.identify(ctx, scope.Account, f.Acts()); err != nil {
+		return nil, callError(f, err)
+	}
 	if f.Acts() {
 		if err := e.endCalls(ctx); err != nil {
 			return nil, err

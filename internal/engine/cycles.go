@@ -75,7 +75,11 @@ func (e *Engine) workCycle(ctx context.Context, account string, kind store.Kind)
 		case errors.Is(err, errAsked), errors.Is(err, postgres.ErrNoAccount):
 			return nil
 		case err != nil:
-			e.log.ErrorContext(ctx, "cycle failed", withCycle(err, "account", account, "kind", kind)...)
+			level := slog.LevelError
+			if e.away.now() { // which is said once
+				level = slog.LevelDebug
+			}
+			e.log.Log(ctx, level, "cycle failed", withCycle(err, "account", account, "kind", kind)...)
 			if lockTimedOut(err) && !again { // the next finds out who has the lock, and does without the table
 				again = true
 				continue
@@ -132,6 +136,11 @@ func (e *Engine) runCycle(ctx context.Context, account string, kind store.Kind, 
 	if options.Kind == "" {
 		options.Kind = string(kind)
 	}
+	if options.Batch != 0 {
+		if report, ran, err := e.runErrand(ctx, account, kind, options); ran || err != nil {
+			return report, err
+		}
+	}
 	lease, err := e.acquire(ctx, account, kind, options)
 	if err != nil {
 		return store.Report{}, err
@@ -146,7 +155,9 @@ func (e *Engine) runCycle(ctx context.Context, account string, kind store.Kind, 
 	}
 	asked := func() bool { return false }
 	if kind == store.Full && options.Batch == 0 {
-		cycle.Preempt, asked = e.turns.list(account)
+		var listing *listing
+		listing, asked = e.turns.list(account)
+		cycle.Preempt, cycle.Errands = listing.wanted, listing.errands
 	}
 	log := e.log.With("account", account, "cycle", lease.Cycle)
 	ctx, end := e.cycleSpan(ctx, lease.Lease, options.Kind)
@@ -169,6 +180,29 @@ func (e *Engine) runCycle(ctx context.Context, account string, kind store.Kind, 
 	return report, failure
 }
 
+// runErrand has a full cycle of the account that is listing here run a cycle of a batch
+// between two pages, and reports whether there was one.
+func (e *Engine) runErrand(ctx context.Context, account string, kind store.Kind, options postgres.CycleOptions) (store.Report, bool, error) {
+	began := time.Now()
+	errand := &sync.Errand{Kind: kind, Batch: options.Batch, Reviewed: options.Reviewed, Prepare: func(ctx context.Context) (*sync.Engine, error) {
+		began = time.Now()
+		if err := e.learnTypes(ctx); err != nil {
+			return nil, err
+		}
+		return e.newCycle(ctx, account, kind, options)
+	}}
+	ran, err := e.turns.errand(ctx, account, errand)
+	if !ran || err != nil {
+		return store.Report{}, false, err
+	}
+	seen := Observation{Account: account, Kind: options.Kind, Took: time.Since(began), Report: errand.Report, Err: errand.Err}
+	if e.options.Observe != nil {
+		e.options.Observe(seen)
+	}
+	e.tell(ctx, e.log.With("account", account), seen, options.Batch)
+	return errand.Report, true, errand.Err
+}
+
 // acquire takes the account's lease for a cycle. Push cycles that no batch needs do
 // not stand in line for it: errAsked says that another one sees to what is to be
 // pushed.
@@ -178,13 +212,17 @@ func (e *Engine) acquire(ctx context.Context, account string, kind store.Kind, o
 		if e.turns.ask(account) {
 			return nil, errAsked
 		}
-		if !e.turns.wait(account) {
+		if !e.turns.wait(account, kind) {
 			return nil, errors.Join(errAsked, e.database.AskToPush(ctx, account))
 		}
 	}
+	scheduled := kind == store.Full && options.Batch == 0 && !options.Waited && !options.Hinted
+	if scheduled && !e.turns.wait(account, kind) {
+		return nil, errAsked
+	}
 	lease, err := e.database.Acquire(ctx, account, e.id, options)
-	if alone {
-		e.turns.came(account)
+	if alone || scheduled {
+		e.turns.came(account, kind)
 	}
 	if err != nil || !alone {
 		return lease, err
@@ -206,9 +244,11 @@ func (e *Engine) acquire(ctx context.Context, account string, kind store.Kind, o
 // batch that the cycle is for is in another phase by now.
 func (e *Engine) newCycle(ctx context.Context, account string, kind store.Kind, options postgres.CycleOptions) (*sync.Engine, error) {
 	cycle := &sync.Engine{Store: e.database, Registry: e.registry, Concurrency: e.options.Concurrency, Tracer: e.options.Tracer}
-	cycle.Hinted = options.Hinted
+	cycle.Strict = options.Strict
+	cycle.World, cycle.Hinted, cycle.PullOnly = e.world, options.Hinted, e.options.PullOnly
 	cycle.Sparing, cycle.Only = options.Batch == 0 && (!options.Waited || options.Sparing), options.Only
 	if kind == store.Full && cycle.Sparing && !options.Waited {
+		cycle.Patient = true
 		var err error
 		if cycle.Rest, err = e.database.Rest(ctx, account); err != nil {
 			return nil, err
@@ -251,15 +291,29 @@ func (e *Engine) tell(ctx context.Context, log *slog.Logger, seen Observation, b
 		}
 		log.WarnContext(ctx, "failed", append(about, "error", problem.Err)...)
 	}
-	if report.Stopped != "" {
-		log.WarnContext(ctx, "cycle stopped for review", "why", report.Stopped)
-	}
+	e.tellStop(ctx, log, seen)
 	level := slog.LevelInfo
 	if seen.Err == nil && report.Calls+report.Pulled+report.Settled == 0 { // as most do
 		level = slog.LevelDebug
 	}
 	log.Log(ctx, level, "cycle ended", "kind", seen.Kind, "took", seen.Took.Round(time.Millisecond), "batch", batch,
 		"calls", report.Calls, "pushed", report.Pushed, "pulled", report.Pulled, "settled", report.Settled, "failed", report.Failed)
+}
+
+// tellStop logs why cycles of an account are stopped when that begins, and that it has ended.
+func (e *Engine) tellStop(ctx context.Context, log *slog.Logger, seen Observation) {
+	report := seen.Report
+	if seen.Err != nil || report.Stopped == "" && seen.Kind != string(store.Full) {
+		return // what stops full cycles need not stop others
+	}
+	before, _ := e.stops.Swap(seen.Account, report.Stopped)
+	switch before, _ := before.(string); {
+	case report.Stopped == before:
+	case report.Stopped != "":
+		log.WarnContext(ctx, "cycle stopped for review", "why", report.Stopped)
+	case before != "":
+		log.InfoContext(ctx, "cycles are no longer stopped for review", "why_before", before)
+	}
 }
 
 // cycleError is the error of a cycle as a whole, which knows which one it was.
@@ -292,7 +346,7 @@ func (e *Engine) underLease(ctx context.Context, lease *postgres.Lease, cycle *s
 			e.log.Warn("cycle could not be closed", "account", lease.Account, "cycle", lease.Cycle, "kind", kind, "error", err)
 		}
 	}()
-	return cycle.Cycle(ctx, lease.Lease, kind)
+	return e.watched(ctx, lease, cycle, kind)
 }
 
 // accounts returns the names of all accounts.

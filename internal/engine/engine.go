@@ -12,7 +12,9 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"regexp"
 	gosync "sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -39,9 +41,13 @@ type Options struct {
 	Types func(pool *pgxpool.Pool) modules.Source
 	// Watch returns what reads the sources of events, given the engine's id; nil: nobody
 	// does.
-	Watch   func(pool *pgxpool.Pool, registry *modules.Registry, id string, log *slog.Logger) Watcher
+	Watch func(pool *pgxpool.Pool, registry *modules.Registry, id string, log *slog.Logger) Watcher
+	// World returns what accounts are asked by who they are (R27), once the registry is made; nil: nobody asks.
+	World   func() modules.World
 	Version string
 	Log     *slog.Logger
+	// PullOnly: the engine pulls, and changes nothing in the cloud.
+	PullOnly bool
 	// Accounts bounds the accounts whose cycles run at once in this engine; 0
 	// means 16.
 	Accounts int
@@ -77,6 +83,8 @@ type Engine struct {
 	log      *slog.Logger
 	pool     *pgxpool.Pool
 	registry *modules.Registry
+	world    modules.World // nil: nobody asks who accounts are
+	stops    gosync.Map    // by account: why its cycles are stopped, as was logged last
 	database *postgres.Database
 	queue    *river.Client[pgx.Tx]
 	periodic func() // removes the periodic job
@@ -84,6 +92,8 @@ type Engine struct {
 	presence *postgres.Presence
 	turns    turns
 	said     obstacles
+	pulse    pulse
+	away     outage // of the database
 	requests requests
 	types    modules.Source
 	learning gosync.Mutex
@@ -149,6 +159,9 @@ func (e *Engine) start(ctx context.Context, accounts int) error {
 	if e.registry, err = e.options.Registry(e.pool); err != nil {
 		return err
 	}
+	if e.options.World != nil {
+		e.world = e.options.World()
+	}
 	if e.options.Types != nil {
 		e.types = e.options.Types(e.pool)
 	}
@@ -185,7 +198,7 @@ func (e *Engine) start(ctx context.Context, accounts int) error {
 	e.queue, err = river.NewClient(driver{riverpgxv5.New(e.pool), heard}, &river.Config{
 		ID:                e.id,
 		Schema:            platform.RiverSchema,
-		Logger:            slog.New(quiet{e.log.Handler()}),
+		Logger:            slog.New(quiet{e.log.Handler(), &e.away}),
 		Queues:            queues,
 		Workers:           workers,
 		FetchCooldown:     fetchCooldown,
@@ -260,6 +273,8 @@ func (e *Engine) Wait(ctx context.Context) error {
 	lost := make(chan error, 1)
 	watch, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	go func() { lost <- e.keepPresence(watch) }()
+	go e.database.ShowLife(watch, e.id, e.pulse.stuck)
+	go e.lookForNewer(watch)
 	var others gosync.WaitGroup
 	finish, leave := context.WithCancel(context.WithoutCancel(ctx))
 	others.Go(func() { e.finishOthers(finish) })
@@ -304,8 +319,12 @@ func (e *Engine) keepPresence(ctx context.Context) error {
 			e.hear(said, wanted)
 			continue
 		}
+		e.away.begin()
 		e.log.Warn("connection to the database lost; connecting again", "error", err)
 		e.presence.Close()
+		// The others lead to the server that was, too. One that is idle does not know yet: the first statement that it
+		// is given fails, such as the one that queues a cycle.
+		e.pool.Reset()
 		for pause := 100 * time.Millisecond; ; pause = min(2*pause, 5*time.Second) {
 			host, _ := os.Hostname()
 			presence, err := postgres.Announce(ctx, e.pool, e.id, e.options.Version, host)
@@ -319,6 +338,7 @@ func (e *Engine) keepPresence(ctx context.Context) error {
 			case <-time.After(pause):
 			}
 		}
+		e.log.Info("connected to the database again", "after", e.away.end().Round(time.Millisecond))
 		said.note("") // what was said meanwhile is lost
 		if _, err := e.pool.Exec(ctx, `SELECT iasql_internal.tick()`); err != nil {
 			e.log.Warn("could not queue a cycle after connecting again", "error", err)
@@ -421,14 +441,53 @@ func (e *Engine) workTick(ctx context.Context, job *river.Job[tickArgs]) error {
 	return e.schedule(ctx, true)
 }
 
-// quiet hands on what the queue has to say from warnings upwards.
-type quiet struct{ slog.Handler }
+// quiet hands on what the queue has to say from warnings upwards, but not that the database is away: the engine says so
+// itself, when that begins and when it ends.
+type quiet struct {
+	slog.Handler
+	away *outage
+}
 
 func (q quiet) Enabled(ctx context.Context, level slog.Level) bool {
-	return level >= slog.LevelWarn && q.Handler.Enabled(ctx, level)
+	return level >= slog.LevelWarn && q.Handler.Enabled(ctx, level) && !q.away.now()
 }
-func (q quiet) WithAttrs(attrs []slog.Attr) slog.Handler { return quiet{q.Handler.WithAttrs(attrs)} }
-func (q quiet) WithGroup(name string) slog.Handler       { return quiet{q.Handler.WithGroup(name)} }
+
+// Handle drops what an error of the connection makes the queue say before the engine knows that the database is away.
+func (q quiet) Handle(ctx context.Context, record slog.Record) error {
+	connection := false
+	record.Attrs(func(a slog.Attr) bool {
+		text := a.Value.String()
+		if err, ok := a.Value.Any().(error); ok {
+			connection = connection || databaseGone(err)
+			text = err.Error()
+		}
+		connection = connection || connectionTrouble.MatchString(text)
+		return !connection
+	})
+	if connection {
+		return nil
+	}
+	return q.Handler.Handle(ctx, record)
+}
+
+// connectionTrouble matches what errors say of a connection that has broken or cannot be made, where the queue tells the
+// text alone.
+var connectionTrouble = regexp.MustCompile(`failed to connect|connection refused|conn closed|connection reset|unexpected EOF|SQLSTATE 57P0[123]|broken pipe|closed pool`)
+
+// outage is whether the database is away, and since when.
+type outage struct{ since atomic.Int64 }
+
+func (o *outage) now() bool { return o.since.Load() != 0 }
+
+// begin notes that the database is away; it is false if that is known.
+func (o *outage) begin() bool { return o.since.CompareAndSwap(0, time.Now().UnixNano()) }
+
+// end notes that it is back, and returns for how long it was away.
+func (o *outage) end() time.Duration { return time.Since(time.Unix(0, o.since.Swap(0))) }
+func (q quiet) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return quiet{q.Handler.WithAttrs(attrs), q.away}
+}
+func (q quiet) WithGroup(name string) slog.Handler { return quiet{q.Handler.WithGroup(name), q.away} }
 
 // errPhase: the batch of a cycle is in another phase than it was begun for.
 var errPhase = errors.New("the batch is in another phase")

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -58,18 +59,14 @@ func (e *Engine) preview(ctx context.Context, own *postgres.OwnEdits, batch int6
 	}
 	out := &preview{Rows: []previewRow{}}
 	var secrets []string
+	var held []error
 	for _, account := range accounts {
-		lease, err := e.database.Acquire(ctx, account, e.id, postgres.CycleOptions{Kind: "preview", Batch: batch})
-		if err != nil {
-			return nil, err
-		}
-		cycle := &sync.Engine{Registry: e.registry, Concurrency: e.options.Concurrency, Tracer: e.options.Tracer, ReadOnly: true}
-		cycle.Store = &postgres.Overlay{Database: e.database, Own: own, Batch: batch}
-		below, end := e.cycleSpan(ctx, lease.Lease, "preview")
-		report, failure := e.underLease(below, lease, cycle, kind)
-		end(failure)
-		if failure != nil {
+		report, failure := e.previewOf(ctx, account, own, batch, kind)
+		switch {
+		case failure != nil:
 			return nil, failure
+		case report.Held: // nothing would be done about it; which is said where there is nothing else
+			held = append(held, heldError(account, report.Stopped))
 		}
 		for _, step := range report.Steps {
 			if s := step.Subject; step.Decision.Action.Pushes() && s.State != nil && !s.State.Due {
@@ -78,6 +75,9 @@ func (e *Engine) preview(ctx context.Context, own *postgres.OwnEdits, batch int6
 			out.Rows = append(out.Rows, rowsOf(step)...)
 			secrets = append(secrets, secretsOf(step)...)
 		}
+	}
+	if len(held) > 0 && len(held) == len(accounts) {
+		return nil, held[0]
 	}
 	slices.SortFunc(out.Rows, func(a, b previewRow) int {
 		return cmp.Or(cmp.Compare(a.Direction, b.Direction)*-1, cmp.Compare(a.Table, b.Table), cmp.Compare(value(a.ID), value(b.ID)),
@@ -91,6 +91,25 @@ func (e *Engine) preview(ctx context.Context, own *postgres.OwnEdits, batch int6
 	sum := sha256.Sum256([]byte(string(text) + strings.Join(secrets, " ")))
 	out.Hash = hex.EncodeToString(sum[:])
 	return out, e.nameAuthors(ctx, out.Rows)
+}
+
+// previewOf runs the cycle of a preview of one account: between two pages of a full cycle that
+// is listing here, or under a lease of its own.
+func (e *Engine) previewOf(ctx context.Context, account string, own *postgres.OwnEdits, batch int64, kind store.Kind) (store.Report, error) {
+	cycle := &sync.Engine{Registry: e.registry, Concurrency: e.options.Concurrency, Tracer: e.options.Tracer, ReadOnly: true, World: e.world}
+	cycle.Store = &postgres.Overlay{Database: e.database, Own: own, Batch: batch}
+	errand := &sync.Errand{Kind: kind, Batch: batch, Prepare: func(ctx context.Context) (*sync.Engine, error) { return cycle, e.learnTypes(ctx) }}
+	if ran, err := e.turns.errand(ctx, account, errand); ran || err != nil {
+		return errand.Report, errors.Join(err, errand.Err)
+	}
+	lease, err := e.database.Acquire(ctx, account, e.id, postgres.CycleOptions{Kind: "preview", Batch: batch})
+	if err != nil {
+		return store.Report{}, err
+	}
+	below, end := e.cycleSpan(ctx, lease.Lease, "preview")
+	report, failure := e.underLease(below, lease, cycle, kind)
+	end(failure)
+	return report, failure
 }
 
 // nameAuthors adds to lines that show what was changed in the cloud who has changed it,
@@ -155,6 +174,13 @@ func rowsOf(step decide.Step) []previewRow {
 			r.Changes[name] = change(show(c, s.Record.Row[name]), show(c, v))
 		}
 		rows = append(rows, r)
+	}
+	if d.Refused { // whether or not a commit has met it before
+		r := newRow(step, "delete", "refused")
+		if s.Record != nil {
+			r.Action, r.Description = "create", describeSubject("create", s)
+		}
+		return append(rows, r)
 	}
 	if held := heldRows(step); len(held) > 0 {
 		return append(rows, held...)
@@ -281,6 +307,9 @@ func nameColumn(t *modules.Table) string {
 			return t.Columns[i].Name
 		}
 	}
+	if names := t.NameColumns(); t.Column("name") == nil && len(names) > 0 {
+		return names[0]
+	}
 	return "name"
 }
 
@@ -301,7 +330,7 @@ func describeSubject(action string, s *decide.Subject) string {
 	}
 	if identity, ok := s.Identity(); ok {
 		if key, _ := s.Table.Key(identity); key != "" && " "+key != label {
-			label += " (" + key + ")"
+			label += " (" + modules.SpellKey(key) + ")"
 		}
 	}
 	if s.Scope.Region != "" {

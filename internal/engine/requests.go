@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -50,7 +51,28 @@ func (e *Engine) workRequest(ctx context.Context, job *river.Job[requestArgs]) e
 	if err != nil {
 		return fmt.Errorf("read request %d: %w", job.Args.Request, err)
 	}
+	if kind == "preview" || kind == "sync" || kind == "types" {
+		if gone, err := e.askerHasGone(ctx, args); err != nil {
+			return err
+		} else if gone {
+			_, err := e.pool.Exec(ctx, `UPDATE iasql_internal.request SET ended = clock_timestamp(), error = '{"message": "who asked has gone"}' WHERE id = $1`, job.Args.Request)
+			return err
+		}
+	}
 	return e.work(ctx, job.Args.Request, kind, args)
+}
+
+// askerHasGone reports whether the session has ended that waits for the answer to a request that changes nothing. (If
+// another has got its process id, the answer is made for nobody.)
+func (e *Engine) askerHasGone(ctx context.Context, args json.RawMessage) (gone bool, err error) {
+	var asker struct {
+		PID *int32 `json:"asker"`
+	}
+	if err := json.Unmarshal(args, &asker); err != nil || asker.PID == nil {
+		return false, err
+	}
+	err = e.pool.QueryRow(ctx, `SELECT NOT EXISTS (SELECT FROM pg_stat_get_activity($1))`, *asker.PID).Scan(&gone)
+	return gone, err
 }
 
 // work answers a request, unless that has to go on later.
@@ -129,6 +151,12 @@ type installedTable struct {
 	Count  int64  `json:"record_count"`
 }
 
+// installation is the answer to an install.
+type installation struct {
+	Tables   []installedTable `json:"tables"`
+	Warnings []problem        `json:"warnings,omitempty"`
+}
+
 func (e *Engine) install(ctx context.Context, request int64, raw json.RawMessage) (any, error) {
 	var args moduleArgs
 	if err := json.Unmarshal(raw, &args); err != nil {
@@ -153,9 +181,9 @@ func (e *Engine) install(ctx context.Context, request int64, raw json.RawMessage
 	if err := e.addNeverRead(ctx, ours, made); err != nil {
 		return nil, err
 	}
-	tables := []installedTable{}
+	answer := installation{Tables: []installedTable{}}
 	if len(made) == 0 {
-		return tables, nil
+		return answer, nil
 	}
 	theirs := map[string]bool{}
 	for _, list := range made {
@@ -171,12 +199,12 @@ func (e *Engine) install(ctx context.Context, request int64, raw json.RawMessage
 	}
 	ofTheirs := func(table string) bool { return theirs[table] }
 	if len(regions) > 0 {
-		if err := e.syncAll(ctx, postgres.CycleOptions{Only: regions}, ofTheirs); err != nil {
+		if _, err := e.syncAll(ctx, postgres.CycleOptions{Only: regions}, ofTheirs); err != nil {
 			return nil, err
 		}
 	}
 	// What has never been listed is due.
-	if err := e.syncAll(ctx, postgres.CycleOptions{Sparing: true}, ofTheirs); err != nil {
+	if answer.Warnings, err = e.syncAll(ctx, postgres.CycleOptions{Sparing: true}, ofTheirs); err != nil {
 		return nil, err
 	}
 	for _, m := range e.registry.Modules() {
@@ -185,10 +213,10 @@ func (e *Engine) install(ctx context.Context, request int64, raw json.RawMessage
 			if err := e.pool.QueryRow(ctx, `SELECT count(*) FROM `+pgx.Identifier{"public", table}.Sanitize()).Scan(&t.Count); err != nil {
 				return nil, err
 			}
-			tables = append(tables, t)
+			answer.Tables = append(answer.Tables, t)
 		}
 	}
-	return tables, nil
+	return answer, nil
 }
 
 // addNeverRead adds to made what modules, and those they depend on, have of tables
@@ -242,54 +270,97 @@ func (e *Engine) syncNow(ctx context.Context, raw json.RawMessage) (any, error) 
 	if err := json.Unmarshal(raw, &args); err != nil {
 		return nil, err
 	}
-	return nil, e.syncAll(ctx, postgres.CycleOptions{Only: args.Tables}, func(table string) bool { return len(args.Tables) == 0 || slices.Contains(args.Tables, table) })
+	warnings, err := e.syncAll(ctx, postgres.CycleOptions{Only: args.Tables}, func(table string) bool { return len(args.Tables) == 0 || slices.Contains(args.Tables, table) })
+	return map[string]any{"warnings": warnings}, err
 }
 
-// syncAll runs a full cycle of every account, as the options say, and fails if one
-// could not run or could not read something of the tables that are asked about, unless
-// it is of a service that need not be there. That some regions may not be read is no
-// failure: the view iasql_listings shows it.
-func (e *Engine) syncAll(ctx context.Context, options postgres.CycleOptions, asked func(table string) bool) error {
+// syncAll runs a full cycle of every account, as the options say, and returns what it could not
+// read of the tables that are asked about, or give a record: everything else has been read. It
+// fails if a cycle could not run, or of an account nothing could be read that is asked about. A service
+// that need not be there is no failure, nor are regions that may not be read: the view iasql_listings
+// shows them.
+func (e *Engine) syncAll(ctx context.Context, options postgres.CycleOptions, asked func(table string) bool) (warnings []problem, err error) {
 	options.Waited = true
 	accounts, err := e.accounts(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	tables, err := e.askedTables(ctx, options, asked)
+	if err != nil {
+		return nil, err
+	}
+	var held error
 	for _, account := range accounts {
 		report, err := e.runCycle(ctx, account, store.Full, options)
 		if err != nil {
-			return fmt.Errorf("cycle of account %s: %w", account, err)
+			return nil, fmt.Errorf("cycle of account %s: %w", account, err)
 		}
-		for _, problem := range report.Errors {
-			if asked(problem.Record.Table) {
-				if err := e.unread(problem); err != nil {
-					return err
+		if report.Held { // the others are looked at all the same
+			held = cmp.Or(held, heldError(account, report.Stopped))
+			continue
+		}
+		failed := map[string]bool{} // tables
+		var first error
+		note := func(table string, err error, whole bool) {
+			if err == nil {
+				return
+			}
+			if whole {
+				failed[table] = true
+				if first == nil {
+					first = err
 				}
 			}
+			warnings = append(warnings, describe(err))
 		}
-		if err := e.deniedEverywhere(ctx, account, asked); err != nil {
-			return err
+		for _, p := range report.Errors {
+			if asked(p.Record.Table) {
+				whole, err := e.unread(p)
+				note(p.Record.Table, err, whole)
+			}
+		}
+		denied, err := e.deniedEverywhere(ctx, account, asked)
+		if err != nil {
+			return nil, err
+		}
+		for table, err := range denied {
+			note(table, err, true)
+		}
+		if len(failed) > 0 && len(failed) >= len(tables) {
+			return nil, first
 		}
 	}
-	return nil
+	return warnings, held
+}
+
+// askedTables returns the installed tables that are asked about.
+func (e *Engine) askedTables(ctx context.Context, options postgres.CycleOptions, asked func(table string) bool) ([]string, error) {
+	rows, err := e.pool.Query(ctx, `SELECT name FROM iasql_internal.managed_table WHERE NOT settings`)
+	if err != nil {
+		return nil, fmt.Errorf("read which tables there are: %w", err)
+	}
+	tables, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	return slices.DeleteFunc(tables, func(table string) bool {
+		return !asked(table) || len(options.Only) > 0 && !slices.Contains(options.Only, table)
+	}), err
 }
 
 // unread returns the error of a problem that kept something from being read, nil for
-// another.
-func (e *Engine) unread(problem store.RecordError) error {
+// another, and whether that was a listing, and no single object.
+func (e *Engine) unread(problem store.RecordError) (listing bool, err error) {
 	var object *sync.ObjectError
 	var stray *sync.StrayError
 	switch {
 	case errors.As(problem.Err, &stray): // everything has been read
-		return nil
+		return false, nil
 	case errors.As(problem.Err, &object):
-		return &platform.UserError{Code: "IA013",
+		return false, &platform.UserError{Code: "IA013",
 			Message: fmt.Sprintf("table %s in %s: %v", problem.Record.Table, problem.Scope, object),
 			Hint:    "Everything else has been read. SELECT * FROM iasql_get_errors() shows every error."}
 	case problem.Record.ID != 0, modules.NotPermitted(problem.Err): // see deniedEverywhere
-		return nil
+		return false, nil
 	}
-	return e.couldNotRead(problem.Record.Table, problem.Scope, problem.Err.Error())
+	return true, e.couldNotRead(problem.Record.Table, problem.Scope, problem.Err.Error())
 }
 
 func (e *Engine) couldNotRead(table string, scope modules.Scope, why string) error {
@@ -301,24 +372,24 @@ func (e *Engine) couldNotRead(table string, scope modules.Scope, why string) err
 		Hint:    "Check the account's credentials, the endpoint and the network; what could be read is in the tables. SELECT * FROM iasql_get_errors() shows every error."}
 }
 
-// deniedEverywhere returns an error if there is a table that the engine may read in no
-// region of the account.
-func (e *Engine) deniedEverywhere(ctx context.Context, account string, asked func(table string) bool) error {
+// deniedEverywhere returns, by table, the errors of those that the engine may read in no region of
+// the account.
+func (e *Engine) deniedEverywhere(ctx context.Context, account string, asked func(table string) bool) (map[string]error, error) {
 	rows, err := e.pool.Query(ctx, `
 		SELECT DISTINCT ON (table_name) table_name, region, denied FROM iasql_internal.listing l
 		WHERE account = $1 AND denied IS NOT NULL AND NOT partly
 		  AND NOT EXISTS (SELECT FROM iasql_internal.listing o WHERE o.account = l.account AND o.table_name = l.table_name AND (o.denied IS NULL OR o.partly))
 		ORDER BY table_name, region`, account)
 	if err != nil {
-		return fmt.Errorf("read what is denied: %w", err)
+		return nil, fmt.Errorf("read what is denied: %w", err)
 	}
 	var table, region, why string
-	var failure error
+	denied := map[string]error{}
 	_, err = pgx.ForEachRow(rows, []any{&table, &region, &why}, func() error {
-		if failure == nil && asked(table) {
-			failure = e.couldNotRead(table, modules.Scope{Account: account, Region: region}, why)
+		if asked(table) {
+			denied[table] = e.couldNotRead(table, modules.Scope{Account: account, Region: region}, why)
 		}
 		return nil
 	})
-	return errors.Join(failure, err)
+	return denied, err
 }

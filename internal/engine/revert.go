@@ -10,6 +10,7 @@ import (
 	"iasql/internal/platform"
 	"iasql/internal/postgres"
 	"iasql/internal/store"
+	"iasql/internal/sync"
 )
 
 // revert undoes a batch that has reached the cloud in part: its records are put
@@ -31,6 +32,12 @@ func (e *Engine) revert(ctx context.Context, batch int64, why *string) (int64, e
 		return 0, err
 	}
 	for _, account := range accounts {
+		none := &sync.Errand{Prepare: func(context.Context) (*sync.Engine, error) { return nil, nil }}
+		if ran, err := e.turns.errand(ctx, account, none); err != nil {
+			return 0, err
+		} else if ran {
+			continue
+		}
 		lease, err := e.database.Acquire(ctx, account, e.id, postgres.CycleOptions{Kind: "revert", Batch: batch})
 		if errors.Is(err, postgres.ErrNoAccount) {
 			continue
@@ -46,7 +53,7 @@ func (e *Engine) revert(ctx context.Context, batch int64, why *string) (int64, e
 	if err != nil {
 		return 0, err
 	}
-	result, _, err := e.carryOut(ctx, batch, reverting, true)
+	result, _, err := e.carryOut(ctx, batch, reverting, true, false)
 	if err != nil {
 		return n, err
 	}

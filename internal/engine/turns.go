@@ -1,42 +1,55 @@
 package engine
 
 import (
+	"context"
 	"errors"
-	"sync"
+	gosync "sync"
+
+	"iasql/internal/store"
+	"iasql/internal/sync"
 )
 
 // errAsked: another cycle of the account sees to what is to be pushed.
 var errAsked = errors.New("the cycle that is running, or one that waits, has been asked")
 
-// turns keeps push cycles from standing in line for an account's lease, each in
-// a place that another account could have: a full cycle that is listing here is
-// asked to push, and for one that runs elsewhere only one waits.
+// turns keeps cycles from standing in line for an account's lease, each in a place that another account could
+// have: a full cycle that is listing here is asked to push, and for one that runs elsewhere only one waits. Of full
+// cycles that nobody waits for only one waits, too.
 type turns struct {
-	lock    sync.Mutex
+	lock    gosync.Mutex
 	listing map[string]*listing
-	waiting map[string]bool
+	waiting map[waiter]bool
+}
+
+// waiter is a kind of cycle of an account.
+type waiter struct {
+	account string
+	kind    store.Kind
 }
 
 type listing struct {
-	wanted chan struct{}
-	asked  bool
+	wanted  chan struct{}
+	asked   bool
+	errands chan *sync.Errand
+	over    chan struct{} // closed when the cycle has ended
 }
 
 // list notes that a full cycle of the account begins, which reads the channel.
 // At its end it has to call the function, which tells whether anybody asked it
 // to push: the last may have done so after it had looked for the last time.
-func (t *turns) list(account string) (<-chan struct{}, func() bool) {
-	l := &listing{wanted: make(chan struct{}, 1)}
+func (t *turns) list(account string) (*listing, func() bool) {
+	l := &listing{wanted: make(chan struct{}, 1), errands: make(chan *sync.Errand), over: make(chan struct{})}
 	t.lock.Lock()
 	defer t.lock.Unlock()
 	if t.listing == nil {
 		t.listing = map[string]*listing{}
 	}
 	t.listing[account] = l
-	return l.wanted, func() bool {
+	return l, func() bool {
 		t.lock.Lock()
 		defer t.lock.Unlock()
 		delete(t.listing, account)
+		close(l.over)
 		return l.asked
 	}
 }
@@ -58,6 +71,28 @@ func (t *turns) ask(account string) bool {
 	return true
 }
 
+// errand has a full cycle of the account that is listing here run an errand, and reports
+// whether one has. If none is listing any more, the errand is to be run under a lease of its
+// own.
+func (t *turns) errand(ctx context.Context, account string, errand *sync.Errand) (bool, error) {
+	t.lock.Lock()
+	l := t.listing[account]
+	t.lock.Unlock()
+	if l == nil {
+		return false, nil
+	}
+	errand.Begin(ctx)
+	select {
+	case l.errands <- errand:
+		<-errand.Ended()
+		return true, nil
+	case <-l.over:
+		return false, nil
+	case <-ctx.Done():
+		return false, ctx.Err()
+	}
+}
+
 // lists reports whether a full cycle of the account is listing here.
 func (t *turns) lists(account string) bool {
 	t.lock.Lock()
@@ -65,24 +100,25 @@ func (t *turns) lists(account string) bool {
 	return t.listing[account] != nil
 }
 
-// wait reports whether a push cycle of the account is to wait for the lease. If
-// not, one waits already, and has not looked at anything yet.
-func (t *turns) wait(account string) bool {
+// wait reports whether a cycle of the account that nobody waits for is to wait for the lease. If
+// not, one of its kind waits already, and has not looked at anything yet.
+func (t *turns) wait(account string, kind store.Kind) bool {
 	t.lock.Lock()
 	defer t.lock.Unlock()
-	if t.waiting[account] {
+	at := waiter{account, kind}
+	if t.waiting[at] {
 		return false
 	}
 	if t.waiting == nil {
-		t.waiting = map[string]bool{}
+		t.waiting = map[waiter]bool{}
 	}
-	t.waiting[account] = true
+	t.waiting[at] = true
 	return true
 }
 
 // came ends the waiting: from now on the cycle looks at things.
-func (t *turns) came(account string) {
+func (t *turns) came(account string, kind store.Kind) {
 	t.lock.Lock()
 	defer t.lock.Unlock()
-	delete(t.waiting, account)
+	delete(t.waiting, waiter{account, kind})
 }

@@ -1,13 +1,18 @@
 package engine
 
-import "testing"
+import (
+	"testing"
+
+	"iasql/internal/store"
+)
 
 func TestTurns(t *testing.T) {
 	var turns turns
 	if turns.ask("a") {
 		t.Error("nothing lists, and is asked")
 	}
-	wanted, ended := turns.list("a")
+	l, ended := turns.list("a")
+	wanted := l.wanted
 	if turns.ask("b") {
 		t.Error("another account's listing is asked")
 	}
@@ -36,11 +41,14 @@ func TestTurns(t *testing.T) {
 		t.Error("a listing that nobody asked has been asked")
 	}
 
-	if !turns.wait("a") || turns.wait("a") || !turns.wait("b") {
+	if !turns.wait("a", store.Push) || turns.wait("a", store.Push) || !turns.wait("b", store.Push) {
 		t.Error("one waits for each account")
 	}
-	turns.came("a")
-	if !turns.wait("a") {
+	if !turns.wait("a", store.Full) || turns.wait("a", store.Full) {
+		t.Error("one full cycle waits beside a push cycle")
+	}
+	turns.came("a", store.Push)
+	if !turns.wait("a", store.Push) {
 		t.Error("who has come still waits")
 	}
 }

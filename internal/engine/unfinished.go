@@ -86,8 +86,14 @@ func (e *Engine) goesOn(ctx context.Context, request int64, failure error) bool 
 // lease, which was lost with it.
 func databaseAway(err error) bool {
 	var pg *pgconn.PgError
+	return errors.As(err, &pg) || databaseGone(err)
+}
+
+// databaseGone reports whether an error comes from a connection to the database that has broken or could not be made, or
+// from the lease, which was lost with it.
+func databaseGone(err error) bool {
 	var network net.Error
-	return errors.As(err, &pg) || errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+	return errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		errors.Is(err, store.ErrLeaseLost) || pgconn.SafeToRetry(err)
 }
 

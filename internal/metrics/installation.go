@@ -63,6 +63,19 @@ func newInstallation(pool *pgxpool.Pool) *installation {
 			`SELECT count(*) FROM iasql_internal.engine e WHERE iasql_internal.engine_alive(e)`),
 		g("iasql_lease_held", "1 for the engine that runs the cycles of an account now.",
 			`SELECT account, engine, 1 FROM iasql_internal.lease WHERE pid IS NOT NULL`, "account", "engine"),
+		g("iasql_cycle_age_seconds", "How long the cycle of an account that is under way has been, by engine and kind.",
+			`SELECT c.account, c.engine, c.kind, extract(epoch FROM clock_timestamp() - c.started)::double precision
+			 FROM iasql_internal.lease l JOIN public.iasql_cycles c ON c.account = l.account AND c.engine = l.engine AND c.ended IS NULL
+			 WHERE l.pid IS NOT NULL AND c.started > clock_timestamp() - interval '7 days'`, "account", "engine", "kind"),
+		g("iasql_lease_silent_seconds", "How long ago the engine that runs the cycles of an account last showed that it gets on.",
+			`SELECT account, engine, extract(epoch FROM clock_timestamp() - beat)::double precision FROM iasql_internal.lease WHERE pid IS NOT NULL AND beat_fence = fence`, "account", "engine"),
+		g("iasql_worlds_held", "1 for an account about which nothing is done until a person has looked, or it is known who it is.",
+			`SELECT account, CASE code WHEN '' THEN 'unknown' ELSE code END, 1 FROM iasql_internal.world WHERE trouble IS NOT NULL
+			 UNION ALL SELECT a.name, 'restored', 1 FROM iasql_internal.account a, iasql_internal.server_seen i WHERE i.restored_at IS NOT NULL`, "account", "why"),
+		g("iasql_records_vanished", "Records that are gone from the cloud at once and wait for a person's word, by table; at most 100000 are counted.",
+			`SELECT account, table_name, count(*) FROM (SELECT account, table_name FROM iasql_internal.record_state WHERE code = 'vanished' LIMIT 100000) s GROUP BY 1, 2`, "account", "table"),
+		g("iasql_places_unread", "Tables in regions that could not be read by the last listing, by account and table.",
+			`SELECT account, table_name, count(*) FROM iasql_internal.unread GROUP BY 1, 2`, "account", "table"),
 		g("iasql_batches_open", "Batches that are open.",
 			`SELECT count(*) FROM iasql_internal.batch WHERE closed_at IS NULL`),
 		g("iasql_batch_oldest_seconds", "How long the oldest batch has been open that nobody has committed yet; 0 if there is none.",

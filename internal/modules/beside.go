@@ -20,6 +20,17 @@ func (t *Table) besides() []*Column {
 	return list
 }
 
+// leaves returns the columns that are NULL once what they name has gone in the cloud.
+func (t *Table) leaves() []*Column {
+	var list []*Column
+	for i := range t.Columns {
+		if c := &t.Columns[i]; c.beside() || c.References != nil && c.References.Lasts {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
 // besideFunction is the trigger function that besideDDL makes.
 func (t *Table) besideFunction() string { return "iasql_internal." + quote("beside_"+t.Name) }
 
@@ -37,7 +48,7 @@ func (c *Column) recordOf(row string, lookup func(string) *Table) string {
 func (t *Table) besideDDL(lookup func(string) *Table) []string {
 	var body, of []string
 	for _, c := range t.besides() {
-		if c.Assigned { // the engine pulls it
+		if c.Assigned || c.References.ByKey { // the engine pulls it
 			continue
 		}
 		text, record, target := quote(c.References.Beside), quote(c.Name), "public."+quote(c.References.Table)
@@ -55,23 +66,29 @@ func (t *Table) besideDDL(lookup func(string) *Table) []string {
     END IF;`, text, record, target, quote(c.References.Key), c.recordOf("NEW", lookup), literal(c.References.Beside), literal(c.Name)))
 	}
 	var statements []string
-	for _, c := range t.besides() {
-		statements = append(statements, fmt.Sprintf("CREATE OR REPLACE TRIGGER %s BEFORE DELETE ON public.%s FOR EACH ROW EXECUTE FUNCTION iasql_internal.leave_beside(%s, %s)",
-			quote(t.leavesBeside(c)), quote(c.References.Table), literal(t.Name), literal(c.Name)))
+	for _, c := range t.leaves() {
+		args := []string{literal(t.Name), literal(c.Name)}
+		if c.References.ByKey {
+			for _, name := range append(lookup(c.References.Table).scopeColumns(), c.References.Key) {
+				args = append(args, literal(name))
+			}
+		}
+		statements = append(statements, fmt.Sprintf("CREATE OR REPLACE TRIGGER %s BEFORE DELETE ON public.%s FOR EACH ROW EXECUTE FUNCTION iasql_internal.leave_beside(%s)",
+			quote(t.leavesBeside(c)), quote(c.References.Table), strings.Join(args, ", ")))
 	}
 	if len(body) == 0 {
 		return statements
 	}
 	return append(statements,
 		fmt.Sprintf(`CREATE OR REPLACE FUNCTION %s() RETURNS trigger
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql SECURITY DEFINER `+pinned+` AS %s`, t.besideFunction(), dollar(fmt.Sprintf(`
 BEGIN
     IF iasql_internal.writer_is_engine() THEN
         RETURN NEW; -- it has read both
     END IF;%s
     RETURN NEW;
 END
-$$`, t.besideFunction(), strings.Join(body, "")),
+`, strings.Join(body, "")))),
 		fmt.Sprintf("COMMENT ON FUNCTION %s() IS 'Row trigger: the columns of %s that name an object, and those that name its record, name the same one.'", t.besideFunction(), t.Name),
 		fmt.Sprintf("REVOKE EXECUTE ON FUNCTION %s() FROM PUBLIC", t.besideFunction()),
 		fmt.Sprintf("CREATE OR REPLACE TRIGGER iasql_beside BEFORE INSERT OR UPDATE OF %s ON public.%s FOR EACH ROW EXECUTE FUNCTION %s()",
@@ -86,7 +103,7 @@ func (t *Table) leavesBeside(c *Column) string { return named("iasql_beside", t.
 // dropBesideDDL returns the statements that remove what besideDDL makes besides the table.
 func (t *Table) dropBesideDDL() []string {
 	var statements []string
-	for _, c := range t.besides() {
+	for _, c := range t.leaves() {
 		statements = append(statements, fmt.Sprintf("DROP TRIGGER IF EXISTS %s ON public.%s", quote(t.leavesBeside(c)), quote(c.References.Table)))
 	}
 	if len(statements) > 0 {
@@ -97,7 +114,7 @@ func (t *Table) dropBesideDDL() []string {
 
 // fillDDL returns the statement that fills in a column that is new beside another one.
 func (t *Table) fillDDL(c *Column, lookup func(string) *Table) []string {
-	if !c.beside() {
+	if !c.beside() || c.References.ByKey {
 		return nil
 	}
 	return []string{"SELECT set_config('iasql.origin', 'engine', true)", fmt.Sprintf("UPDATE public.%s t SET %s = p.id FROM public.%s p WHERE t.%s IS NOT NULL AND %s",

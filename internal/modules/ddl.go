@@ -16,7 +16,7 @@ func (t *Table) DDL(lookup func(name string) *Table) []string {
 	for i := range t.Columns {
 		defs = append(defs, t.columnDDL(&t.Columns[i]))
 	}
-	for _, c := range t.checks(nil) {
+	for _, c := range t.constraints(nil) {
 		defs = append(defs, c.ddl())
 	}
 	for _, unique := range t.uniques() { // what PostgreSQL cuts off these names has been cut off from the first version
@@ -34,6 +34,7 @@ func (t *Table) DDL(lookup func(name string) *Table) []string {
 		statements = append(statements, t.referenceDDL(c, lookup)...)
 	}
 	statements = append(statements, t.triggerDDL()...)
+	statements = append(statements, t.ValuesDDL()...)
 	statements = append(statements, t.besideDDL(lookup)...)
 	return append(statements, t.ScopeDDL(lookup)...)
 }
@@ -49,7 +50,7 @@ func (t *Table) UpgradeDDL(from int, lookup func(name string) *Table) []string {
 		c := &t.Columns[i]
 		if c.Since <= from {
 			statements = append(statements, t.partsDDL(c, lookup)...)
-			for _, check := range t.checks(c) {
+			for _, check := range t.constraints(c) {
 				statements = append(statements, t.renewDDL(check))
 			}
 			continue
@@ -58,7 +59,7 @@ func (t *Table) UpgradeDDL(from int, lookup func(name string) *Table) []string {
 		statements = append(statements, t.referenceDDL(c, lookup)...)
 		statements = append(statements, t.fillDDL(c, lookup)...)
 	}
-	for _, check := range t.checks(nil) {
+	for _, check := range t.constraints(nil) {
 		statements = append(statements, t.renewDDL(check))
 	}
 	for i := range t.Columns {
@@ -74,10 +75,10 @@ func (t *Table) columnDDL(c *Column) string {
 	if c.Default != "" {
 		def += " DEFAULT " + c.Default
 	}
-	if c.Required {
+	if t.KeepsNotNull(c) {
 		def += " NOT NULL"
 	}
-	for _, check := range t.checks(c) {
+	for _, check := range t.constraints(c) {
 		if check.condition != "" {
 			def += " " + check.ddl()
 		}
@@ -95,8 +96,17 @@ func (c check) ddl() string {
 	return fmt.Sprintf("CONSTRAINT %s CHECK (%s)", quote(c.name), c.condition)
 }
 
-// checks returns the constraints that a column has or might have had in an
-// earlier version; those of the table for nil.
+// constraints returns what [Table.checks] returns, of a table that has it as constraints: only
+// users write it.
+func (t *Table) constraints(c *Column) []check {
+	if !t.setting() {
+		return nil
+	}
+	return t.checks(c)
+}
+
+// checks returns the conditions for what users write to a column, also those that there might have
+// been in an earlier version; those of the table for nil.
 func (t *Table) checks(c *Column) []check {
 	if c == nil {
 		list := make([]check, len(t.Checks))
@@ -132,8 +142,7 @@ func (t *Table) renewDDL(c check) string {
 	}
 	renewed := check{"iasql_renewed", c.condition}
 	find := "SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE contype = 'c' AND conrelid = " + literal(table) + "::regclass AND conname = "
-	return fmt.Sprintf(`
-DO $renew$
+	return "\nDO " + dollar(fmt.Sprintf(`
 DECLARE was text := (%[1]s %[2]s);
 BEGIN
     IF was IS NULL THEN
@@ -151,7 +160,7 @@ EXCEPTION WHEN check_violation THEN
     ALTER TABLE %[3]s DROP CONSTRAINT %[7]s;
     ALTER TABLE %[3]s ADD %[8]s NOT VALID;
 END
-$renew$`, find, literal(c.name), table, renewed.ddl(), literal(renewed.name), quote(renewed.name), name, c.ddl())
+`, find, literal(c.name), table, renewed.ddl(), literal(renewed.name), quote(renewed.name), name, c.ddl()))
 }
 
 func (t *Table) commentDDL(c *Column) string {
@@ -163,6 +172,8 @@ func (t *Table) commentDDL(c *Column) string {
 		doc += " (write-only)"
 	case c.CreateOnly && c.Name != ColumnAccount:
 		doc += " (changing it replaces the object)"
+	case c.FixedKind:
+		doc += " (changing it from or to NULL replaces the object)"
 	}
 	return fmt.Sprintf("COMMENT ON COLUMN public.%s.%s IS %s", quote(t.Name), quote(c.Name), literal(doc))
 }
@@ -224,7 +235,7 @@ func (t *Table) referenceColumns(c *Column, lookup func(string) *Table) (columns
 }
 
 // partsDDL returns the statements by which the parts that c makes of the table's
-// records go with the whole. They may be run again.
+// records go with the whole (sql/internal/parts.sql). They may be run again.
 func (t *Table) partsDDL(c *Column, lookup func(name string) *Table) []string {
 	ref := c.References
 	if ref == nil || ref.Part == NotPart {
@@ -241,35 +252,10 @@ func (t *Table) partsDDL(c *Column, lookup func(name string) *Table) []string {
 	for _, name := range match {
 		args = append(args, literal(name))
 	}
-	return []string{deletePartsDDL, fmt.Sprintf(
+	return []string{fmt.Sprintf(
 		"CREATE OR REPLACE TRIGGER %s BEFORE DELETE ON public.%s FOR EACH ROW EXECUTE FUNCTION iasql_internal.delete_parts(%s)",
 		quote("iasql_parts_"+t.Name+"_"+c.Name), quote(ref.Table), strings.Join(args, ", "))}
 }
-
-// deletePartsDDL makes the function that deletes the parts of a record before
-// the record. Its arguments are the table of the parts, the column that says
-// whether a record is one or ”, and pairs of columns, of the part and of the
-// whole, that are equal. It stays on the table of the whole when the module of
-// the parts is uninstalled.
-const deletePartsDDL = `
-CREATE OR REPLACE FUNCTION iasql_internal.delete_parts() RETURNS trigger
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-    condition text := 'true';
-BEGIN
-    IF to_regclass(format('public.%I', TG_ARGV[0])) IS NOT NULL THEN
-        FOR i IN 2 .. TG_NARGS - 2 BY 2 LOOP
-            condition := format('%s AND %I = ($1).%I', condition, TG_ARGV[i], TG_ARGV[i + 1]);
-        END LOOP;
-        IF TG_ARGV[1] <> '' THEN
-            condition := format('%s AND %I', condition, TG_ARGV[1]);
-        END IF;
-        EXECUTE format('DELETE FROM public.%I WHERE %s', TG_ARGV[0], condition) USING OLD;
-    END IF;
-    RETURN OLD;
-END
-$$;
-COMMENT ON FUNCTION iasql_internal.delete_parts() IS 'Row trigger of tables whose records have parts: deletes the records of the parts first.'`
 
 // hides reports whether the column's values go to the vault. (The tables that
 // define accounts keep their secrets in a place of their own.)
@@ -321,7 +307,7 @@ func (t *Table) VaultDDL() []string {
 	table := "public." + quote(t.Name)
 	return []string{
 		fmt.Sprintf(`CREATE OR REPLACE FUNCTION %s() RETURNS trigger
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql SECURITY DEFINER `+pinned+` AS %s`, t.vaultFunction(), dollar(fmt.Sprintf(`
 BEGIN
     IF iasql_internal.writer_is_engine() THEN
         RETURN NEW; -- it blanks what has been pushed, or a batch is rolled back
@@ -333,7 +319,7 @@ BEGIN
     END IF;
     RETURN NEW;
 END
-$$`, t.vaultFunction(), strings.Join(onInsert, "\n"), strings.Join(onUpdate, "\n")),
+`, strings.Join(onInsert, "\n"), strings.Join(onUpdate, "\n")))),
 		fmt.Sprintf("COMMENT ON FUNCTION %s() IS 'Row trigger: puts asterisks in place of secrets before a row of %s is stored.'", t.vaultFunction(), t.Name),
 		fmt.Sprintf("REVOKE EXECUTE ON FUNCTION %s() FROM PUBLIC", t.vaultFunction()),
 		fmt.Sprintf("CREATE OR REPLACE TRIGGER iasql_hide BEFORE INSERT OR UPDATE OF %s ON %s FOR EACH ROW EXECUTE FUNCTION %s()",
@@ -359,6 +345,10 @@ func (t *Table) DropDDL() []string {
 		statements = append(statements, "DROP FUNCTION IF EXISTS "+t.vaultFunction()+"()")
 	}
 	statements = append(statements, t.dropBesideDDL()...)
+	if !t.setting() {
+		statements = append(statements, "DROP FUNCTION IF EXISTS "+t.valuesFunction()+"()",
+			fmt.Sprintf("DELETE FROM iasql_internal.value_rule WHERE table_name = %s", literal(t.Name)))
+	}
 	return append(statements, "DROP FUNCTION IF EXISTS "+t.scopeFunction()+"()",
 		fmt.Sprintf("DELETE FROM iasql_internal.scoped_reference WHERE table_name = %s", literal(t.Name)))
 }
@@ -395,16 +385,25 @@ type Flags struct {
 	FixedWithin map[string][]string
 	// Names are the columns by which users know an object's name.
 	Names []string
+	// Contents are the columns by which a record is among the contents of another, each
+	// with the column of those that do not count, or "".
+	Contents map[string]string
 	// NaturalKey tells which record is meant in another account too, where the
 	// cloud has assigned other ids.
 	NaturalKey []string
 }
 
+// columnDomain is what people call a zone or a certificate by.
+const columnDomain = "domain_name"
+
+// columnDefault is true in records of what the cloud has made with the whole.
+const columnDefault = "is_default"
+
 // ColumnFlags returns the flags of the table's columns as the write triggers use
 // them.
 func (t *Table) ColumnFlags() Flags {
 	f := Flags{Identity: []string{}, Assigned: []string{}, WriteOnly: []string{}, Columns: []string{}, Local: []string{}, NaturalKey: []string{},
-		Fixed: []string{}, FixedChosen: []string{}, FixedWithin: map[string][]string{}, Names: append([]string{}, t.NameColumns()...)}
+		Fixed: []string{}, FixedChosen: []string{}, FixedWithin: map[string][]string{}, Contents: map[string]string{}, Names: append([]string{}, t.NameColumns()...)}
 	f.Identity = append(f.Identity, t.Identity()...)
 	for i := range t.Columns {
 		c := &t.Columns[i]
@@ -423,6 +422,12 @@ func (t *Table) ColumnFlags() Flags {
 		if len(c.FixedWithin) > 0 && !c.CreateOnly {
 			f.FixedWithin[c.Name] = c.FixedWithin
 		}
+		if c.References != nil && c.References.Part == PartContents {
+			f.Contents[c.Name] = ""
+			if t.Column(columnDefault) != nil {
+				f.Contents[c.Name] = columnDefault
+			}
+		}
 		if c.Local {
 			f.Local = append(f.Local, c.Name)
 		} else {
@@ -431,7 +436,7 @@ func (t *Table) ColumnFlags() Flags {
 		// Regions bear the same names in every account, although nobody chooses them.
 		scope := c.Name == ColumnAccount || c.Name == ColumnRegion && t.Reach == PerRegion
 		if scope || t.DefinesRegions && c.Identity || !t.AssignedIdentity() && c.Identity ||
-			t.AssignedIdentity() && !t.DefinesRegions && c.CreateOnly && !c.Chosen {
+			t.AssignedIdentity() && !t.DefinesRegions && (c.CreateOnly || c.FixedKind) && !c.Chosen {
 			f.NaturalKey = append(f.NaturalKey, c.Name)
 		}
 	}
@@ -452,6 +457,21 @@ func named(parts ...string) string {
 }
 
 func quote(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
+
+// pinned is what every function has pinned: names mean PostgreSQL's own, and a
+// backslash in its text, or in what it runs, means itself, whatever the caller has set
+// (R20).
+const pinned = "SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on"
+
+// dollar quotes a text with a tag that does not occur in it (manual, section 4.1.2.4):
+// what a table says of itself is in it, patterns and comments of others' too.
+func dollar(text string) string {
+	tag := "$$"
+	for n := 1; strings.Contains(text+"$", tag); n++ {
+		tag = fmt.Sprintf("$body%d$", n)
+	}
+	return tag + text + tag
+}
 
 func quoteAll(names []string) string {
 	quoted := make([]string, len(names))

@@ -13,6 +13,9 @@ import (
 // columns cannot. Its values are hexadecimal, as PostgreSQL prints them: \x00ff.
 const TypeBytes Type = "bytea"
 
+// FailsInDemo begins what Demo of a function says if its sample fails in the demo.
+const FailsInDemo = "In `make demo` this fails: "
+
 // Function is something a module does that is no state of its tables: it calls a
 // function, publishes a message, reads a log. In the database it is a function
 // in schema public that waits for the engine to do it, and returns rows.
@@ -25,6 +28,11 @@ type Function struct {
 	Name   string
 	Doc    string
 	Sample string // an SQL statement that calls it
+	// Given are statements that make what Sample assumes; the page shows them before it.
+	Given string
+	// Demo says, in a sentence of the page, what is otherwise in the demo, whose emulator is not AWS. If
+	// Sample fails there, it begins with FailsInDemo; a test sees to it that it does.
+	Demo string
 	// Table is the table it is about: who may write that may call it, and its
 	// mode holds.
 	Table string
@@ -140,11 +148,11 @@ func (f *Function) DDL(t *Table) []string {
 	return []string{
 		fmt.Sprintf(`CREATE OR REPLACE FUNCTION public.%[1]s(%[2]s)
 RETURNS TABLE (%[3]s)
-LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp
-AS $function$
-    SELECT iasql_internal.allow_call(%[4]s, %[5]s);
-    SELECT r.* FROM jsonb_to_recordset(iasql_internal.call(%[4]s, %[5]s)) AS r (%[3]s)
-$function$`, quote(f.Name), strings.Join(parameters, ", "), columns, literal(f.Name), object(args)),
+LANGUAGE sql VOLATILE `+pinned+`
+AS %[4]s`, quote(f.Name), strings.Join(parameters, ", "), columns, dollar(fmt.Sprintf(`
+    SELECT iasql_internal.allow_call(%[1]s, %[2]s);
+    SELECT r.* FROM jsonb_to_recordset(iasql_internal.call(%[1]s, %[2]s)) AS r (%[3]s)
+`, literal(f.Name), object(args), columns))),
 		fmt.Sprintf("COMMENT ON FUNCTION %s IS %s", f.signature(t), literal(f.comment())),
 		fmt.Sprintf("REVOKE EXECUTE ON FUNCTION %s FROM PUBLIC", f.signature(t)),
 		fmt.Sprintf("GRANT EXECUTE ON FUNCTION %s TO iasql_reader", f.signature(t)), // the right on the table decides
@@ -220,7 +228,14 @@ func (f *Function) markdown(t *Table) string {
 	}
 	fmt.Fprintf(&b, "\n## %s(%s)\n\n%s\n", f.Name, strings.Join(names, ", "), strings.TrimSpace(strings.SplitN(f.comment(), "\nSample:", 2)[0]))
 	if f.Sample != "" {
-		fmt.Fprintf(&b, "\n```sql\n%s;\n```\n", f.Sample)
+		if f.Demo != "" {
+			fmt.Fprintf(&b, "\n%s\n", f.Demo)
+		}
+		given := f.Given
+		if given != "" {
+			given += ";\nSELECT iasql_wait_for_all();\n"
+		}
+		fmt.Fprintf(&b, "\n```sql\n%s%s;\n```\n", given, f.Sample)
 	}
 	fmt.Fprintf(&b, "\nNeeds the right to %s `%s`.\n\n| parameter | type | |\n|---|---|---|\n", f.Right, f.Table)
 	for _, p := range f.scoped(t) {

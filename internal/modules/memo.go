@@ -11,6 +11,7 @@ type Memo struct {
 	lock    sync.Mutex
 	answers map[any]any
 	items   int
+	calling map[any]chan struct{} // calls under way
 }
 
 // The limits of a memo, in objects.
@@ -43,6 +44,44 @@ func (m *Memo) Get(call any) (answer any, ok bool) {
 	defer m.lock.Unlock()
 	answer, ok = m.answers[call]
 	return answer, ok
+}
+
+// Claim returns the answer that a call was given, as Get does. If it is being made, it waits
+// for that. If there is no answer, the caller makes the call, and then says so by done: after
+// Put if there is something to remember.
+func (m *Memo) Claim(ctx context.Context, call any) (answer any, known bool, done func()) {
+	none := func() {}
+	if m == nil {
+		return nil, false, none
+	}
+	m.lock.Lock()
+	if answer, known = m.answers[call]; known {
+		m.lock.Unlock()
+		return answer, true, none
+	}
+	made, underway := m.calling[call]
+	if !underway {
+		made = make(chan struct{})
+		if m.calling == nil {
+			m.calling = map[any]chan struct{}{}
+		}
+		m.calling[call] = made
+	}
+	m.lock.Unlock()
+	if !underway {
+		return nil, false, func() {
+			m.lock.Lock()
+			delete(m.calling, call)
+			m.lock.Unlock()
+			close(made)
+		}
+	}
+	select {
+	case <-made:
+	case <-ctx.Done():
+	}
+	answer, known = m.Get(call)
+	return answer, known, none
 }
 
 // Put remembers the answer to a call, which has that many objects, and reports whether it

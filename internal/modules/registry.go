@@ -157,6 +157,9 @@ func (c *content) add(m *Module, valid bool) error {
 		return fmt.Errorf("module %s is registered twice", m.Name)
 	}
 	c.byName[m.Name] = m
+	for _, t := range m.Settings {
+		t.settings = true
+	}
 	for _, t := range m.Tables() {
 		if valid {
 			c.tables[t.Name], c.owner[t.Name] = t, m

@@ -76,6 +76,18 @@ type Protector interface {
 	Protected(have Row) string
 }
 
+// Manager tells objects that somebody else's machinery looks after from others: a stack, a group, a
+// service of the cloud, or the cloud itself. The engine neither deletes nor replaces those on its own account (ENFORCE). Unlike
+// what a [Protector] marks, a user may.
+type Manager interface {
+	// ManagedBy returns who looks after the object, or "".
+	ManagedBy(have Row) string
+}
+
+// MarkTags is where a row that a resource has read may have tags that users do not see, an
+// object of texts, for [Manager]. It is no column: nobody writes it anywhere.
+const MarkTags = "\x1fmarks"
+
 // Goer tells objects that the cloud is deleting from others. Deletions take
 // minutes with many services, and until they have ended the object can be read
 // and its name is taken.

@@ -93,8 +93,8 @@ func (t *Table) ScopeDDL(lookup func(string) *Table) []string {
 	table := "public." + quote(t.Name)
 	return append(statements,
 		fmt.Sprintf(`CREATE OR REPLACE FUNCTION %s() RETURNS trigger
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
-SET plan_cache_mode = force_generic_plan SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off AS $$
+LANGUAGE plpgsql SECURITY DEFINER `+pinned+`
+SET plan_cache_mode = force_generic_plan SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off AS %s`, t.scopeFunction(), dollar(fmt.Sprintf(`
 DECLARE
     ids       bigint[];
     names     text[];
@@ -102,14 +102,15 @@ DECLARE
     moved     bigint[] := '{}';
 BEGIN
     IF TG_OP = 'UPDATE' THEN
-        moved := ARRAY(SELECT n.id FROM new_rows n JOIN old_rows o USING (id) WHERE n.region <> o.region);
+        -- Not a join: a loop over both would take the square of the rows.
+        moved := ARRAY(SELECT m.id FROM (SELECT id, region FROM new_rows EXCEPT SELECT id, region FROM old_rows) m);
         IF moved <> '{}' THEN
             PERFORM iasql_internal.moved(TG_TABLE_NAME, moved);%s
         END IF;
     END IF;%s
     RETURN NULL;
 END
-$$`, t.scopeFunction(), leave, body),
+`, leave, body))),
 		fmt.Sprintf("COMMENT ON FUNCTION %s() IS 'Statement trigger: records of %s refer to records of their own account and region only.'", t.scopeFunction(), t.Name),
 		fmt.Sprintf("REVOKE EXECUTE ON FUNCTION %s() FROM PUBLIC", t.scopeFunction()),
 		fmt.Sprintf("CREATE OR REPLACE TRIGGER iasql_scope_insert AFTER INSERT ON %s REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION %s()", table, t.scopeFunction()),
@@ -160,14 +161,13 @@ func (t *Table) PlainReferencesDDL(lookup func(string) *Table) []string {
 		}
 		columns, targets := t.referenceColumns(c, lookup)
 		name, old := t.foreignKey(c, columns), t.foreignKey(c, nil)
-		statements = append(statements, fmt.Sprintf(`
-DO $plain$
+		statements = append(statements, "\nDO "+dollar(fmt.Sprintf(`
 BEGIN
     IF EXISTS (SELECT FROM pg_constraint WHERE conrelid = %[1]s::regclass AND conname = %[2]s AND contype = 'f' AND (cardinality(conkey) > 1 OR %[4]t)) THEN
         %[3]s
     END IF;
 END
-$plain$`, literal("public."+quote(t.Name)), literal(old), t.renewReference(c, name, old, columns, targets), c.Name == ColumnAccount))
+`, literal("public."+quote(t.Name)), literal(old), t.renewReference(c, name, old, columns, targets), c.Name == ColumnAccount)))
 	}
 	return statements
 }
@@ -175,14 +175,13 @@ $plain$`, literal("public."+quote(t.Name)), literal(old), t.renewReference(c, na
 // DropScopeKeyDDL returns the statement that drops the unique constraint which the
 // foreign keys of those versions needed. It may be run again.
 func (t *Table) DropScopeKeyDDL() string {
-	return fmt.Sprintf(`
-DO $plain$
+	return "\nDO " + dollar(fmt.Sprintf(`
 BEGIN
     ALTER TABLE public.%s DROP CONSTRAINT IF EXISTS %s;
 EXCEPTION WHEN dependent_objects_still_exist THEN
     NULL; -- a foreign key of a user's own needs it
 END
-$plain$`, quote(t.Name), quote(t.Name+"_account_region_id_key"))
+`, quote(t.Name), quote(t.Name+"_account_region_id_key")))
 }
 
 func (t *Table) renewReference(c *Column, name, old string, columns, targets []string) string {

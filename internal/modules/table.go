@@ -74,7 +74,13 @@ type Reference struct {
 	// Beside is a column of type text of the table itself that holds the cloud's name of
 	// the object, which this one names by its record. What has no record shows there alone:
 	// this column is NULL then. A trigger keeps what users write to either in step.
+	//
+	// Where the reference holds the key itself (ByKey), the other column is assigned by the
+	// cloud, and users write the key.
 	Beside string
+	// Lasts says that the object names what it names also when that is gone. The engine, which
+	// finds it gone, leaves the column empty then. So it does with what stands beside a name.
+	Lasts bool
 }
 
 // Part says what becomes of a part's object when the whole is deleted.
@@ -90,6 +96,11 @@ const (
 	// PartAlong: the cloud removes it with the whole (a route of a route
 	// table), so that no call is made for it.
 	PartAlong
+	// PartContents: like PartFirst, and it is what the whole is there for (a record of a
+	// zone). The cloud does not delete the whole while it has any, and nor does a user's
+	// DELETE, unless it says that this is meant. Records that the cloud has made with the
+	// whole, by a column is_default, do not count.
+	PartContents
 )
 
 // Column describes one column. The zero flags mean: the user may set and
@@ -99,14 +110,16 @@ type Column struct {
 	Type Type
 	Doc  string // the column's COMMENT and its line in the documentation
 
-	Required   bool     // NOT NULL
+	Required   bool     // users may not write NULL
 	Default    string   // SQL expression
-	Check      string   // SQL expression of a CHECK constraint
-	Enum       []string // the values allowed; a CHECK is made from it
+	Check      string   // SQL expression that what users write must meet
+	Enum       []string // the values that users may write
 	References *Reference
 
-	Identity    bool // with account and region: tells which object a record is
-	Assigned    bool // the cloud decides it: always pulled, never written by users
+	Identity bool // with account and region: tells which object a record is
+	Assigned bool // the cloud decides it: always pulled, never written by users
+	// Incarnation: the cloud gives another object of the same identity another value, such as the time when it was created.
+	Incarnation bool
 	CreateOnly  bool // changing it replaces the object
 	WriteOnly   bool // a secret: kept in the vault until it is pushed; its row shows asterisks, then NULL
 	Needed      bool // a secret without which nothing can be made: what is to be replaced has to be given it again
@@ -137,6 +150,9 @@ type Column struct {
 	// one of a part that is fixed at creation: it replaces the object, although others
 	// of the column do not.
 	Refixed func(from, to string) bool `json:"-"`
+	// FixedKind: a change from NULL or to NULL replaces the object, although another change does not: which
+	// of several columns says something is fixed at creation.
+	FixedKind bool
 	// FixedWithin are those parts, as paths of PostgreSQL in a column of type jsonb.
 	FixedWithin []string
 
@@ -163,7 +179,7 @@ func (c *Column) Same(a, b Value) bool {
 // Replaces reports whether a change of the column from one value to another replaces
 // the object.
 func (c *Column) Replaces(from, to Value) bool {
-	return c.CreateOnly || c.Refixed != nil && from.valid && to.valid && c.Refixed(from.text, to.text)
+	return c.CreateOnly || c.FixedKind && from.valid != to.valid || c.Refixed != nil && from.valid && to.valid && c.Refixed(from.text, to.text)
 }
 
 // Assigns reports whether the cloud decides in what two values of the column differ.
@@ -173,6 +189,12 @@ func (c *Column) Assigns(have, cloud Value) bool {
 
 // beside reports whether the column only says which record another column names.
 func (c *Column) beside() bool { return c.References != nil && c.References.Beside != "" }
+
+// Loose reports whether the column holds the key of a record that there need not be: the object may name what
+// has no record, and the column is NULL then.
+func (c *Column) Loose() bool {
+	return c.References != nil && c.References.ByKey && !c.Identity && c.Name != ColumnAccount && c.Name != ColumnRegion
+}
 
 // Lacks reports whether the column lacks a record, with that value, that another column of
 // the table names already: it came later.
@@ -207,7 +229,7 @@ type Table struct {
 	Provider string // whose accounts and regions its scope columns name: "aws"
 	Reach    Reach
 	Columns  []Column // without id; account and region included, as columns
-	Checks   []string // table-level CHECK expressions
+	Checks   []string // SQL expressions that the row of what users write must meet
 	Uniques  [][]string
 	Creation Creation
 
@@ -237,7 +259,8 @@ type Table struct {
 	// whoever makes them.
 	Touches []Touch
 
-	index map[string]int
+	index    map[string]int
+	settings bool // it configures the module, and has no counterpart in the cloud
 }
 
 // Column returns the column of that name, nil if there is none.
@@ -274,7 +297,7 @@ func (t *Table) NameColumns() []string {
 	var names []string
 	for i := range t.Columns {
 		c := &t.Columns[i]
-		if c.Name == "name" || c.Identity && !c.Assigned && c.References == nil && c.Type == TypeText {
+		if c.Name == "name" || c.Name == columnDomain && c.Required || c.Identity && !c.Assigned && c.References == nil && c.Type == TypeText {
 			names = append(names, c.Name)
 		}
 	}
@@ -292,6 +315,12 @@ func (t *Table) AssignedIdentity() bool {
 	return false
 }
 
+// SpellKey returns a key as people write it, and as iasql_adopt takes it.
+func SpellKey(key string) string { return strings.ReplaceAll(key, keySeparator, "|") }
+
+// keySeparator is between the parts of a key.
+const keySeparator = "\x1f"
+
 // Key returns the identity of a row as one string, and false when a part of it
 // is NULL or unknown: such a record names no object yet.
 func (t *Table) Key(r Row) (string, bool) {
@@ -307,7 +336,7 @@ func (t *Table) Key(r Row) (string, bool) {
 			return "", false
 		}
 		if !first {
-			b.WriteByte('\x1f')
+			b.WriteString(keySeparator)
 		}
 		first = false
 		b.WriteString(v.text)
@@ -360,7 +389,7 @@ func (t *Table) Validate() error {
 			return fmt.Errorf("table %s: column %s: references an id and must be bigint", t.Name, c.Name)
 		case c.References != nil && c.References.Part == PartAlong && c.References.ByKey:
 			return fmt.Errorf("table %s: column %s: a part that goes along references its whole by id", t.Name, c.Name)
-		case c.beside() && (c.References.ByKey || t.Column(c.References.Beside) == nil || t.Column(c.References.Beside).Type != TypeText):
+		case c.beside() && (t.Column(c.References.Beside) == nil || t.Column(c.References.Beside).Type != TypeText || c.References.ByKey && !t.Column(c.References.Beside).Assigned):
 			return fmt.Errorf("table %s: column %s: what it stands beside is no column of type text", t.Name, c.Name)
 		case c.References != nil && c.References.ListedIf != "":
 			if err := t.validateListedIf(c); err != nil {

@@ -81,8 +81,9 @@ func Install(ctx context.Context, pool *pgxpool.Pool, registry *modules.Registry
 	if err != nil {
 		return nil, &UserError{Code: "IA009", Message: err.Error(), Hint: "SELECT * FROM iasql_modules_list() lists the modules there are, iasql_types('mail') other resource types with a word in the name."}
 	}
-	made := map[string][]string{}
+	var made map[string][]string
 	err = inDDL(ctx, pool, func(tx pgx.Tx) error {
+		made = map[string][]string{}
 		have, err := installed(ctx, tx)
 		if err != nil {
 			return err
@@ -103,15 +104,25 @@ func Install(ctx context.Context, pool *pgxpool.Pool, registry *modules.Registry
 	return made, err
 }
 
-// inDDL runs f in a transaction that gives up on locks somebody holds for long.
+// ddlAttempts is how often a transaction of DDL is tried that the server ends because of a deadlock.
+const ddlAttempts = 5
+
+// inDDL runs f in a transaction that gives up on locks somebody holds for long. It begins anew, f and all, when the server
+// has ended it because of a deadlock with what users or cycles do (manual, section 13.3.4).
 func inDDL(ctx context.Context, pool *pgxpool.Pool, f func(pgx.Tx) error) error {
-	err := pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, `SET LOCAL lock_timeout = '5s'`); err != nil {
-			return err
-		}
-		return f(tx)
-	})
 	var pg *pgconn.PgError
+	var err error
+	for range ddlAttempts {
+		err = pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
+			if _, err := tx.Exec(ctx, `SET LOCAL lock_timeout = '5s'`); err != nil {
+				return err
+			}
+			return f(tx)
+		})
+		if !errors.As(err, &pg) || pg.Code != "40P01" {
+			break
+		}
+	}
 	if errors.As(err, &pg) {
 		switch pg.Code {
 		case "55P03":
@@ -190,15 +201,15 @@ func describe(ctx context.Context, tx pgx.Tx, registry *modules.Registry, m *mod
 	f := t.ColumnFlags()
 	_, err = tx.Exec(ctx, `
 		INSERT INTO iasql_internal.managed_table (name, settings, identity, assigned, write_only, columns, can_insert, can_delete, regional, local, natural_key,
-			fixed, fixed_chosen, holds_data, names, fixed_within)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
+			fixed, fixed_chosen, holds_data, names, fixed_within, contents)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
 		ON CONFLICT (name) DO UPDATE SET settings = excluded.settings, identity = excluded.identity, assigned = excluded.assigned,
 			write_only = excluded.write_only, columns = excluded.columns, can_insert = excluded.can_insert, can_delete = excluded.can_delete,
 			regional = excluded.regional, local = excluded.local, natural_key = excluded.natural_key,
 			fixed = excluded.fixed, fixed_chosen = excluded.fixed_chosen, holds_data = excluded.holds_data, names = excluded.names,
-			fixed_within = excluded.fixed_within`,
+			fixed_within = excluded.fixed_within, contents = excluded.contents`,
 		t.Name, res == nil, f.Identity, f.Assigned, f.WriteOnly, f.Columns, res == nil || can.Create, res == nil || can.Delete, t.Reach == modules.PerRegion, f.Local, f.NaturalKey,
-		f.Fixed, f.FixedChosen, t.HoldsData, f.Names, f.FixedWithin)
+		f.Fixed, f.FixedChosen, t.HoldsData, f.Names, f.FixedWithin, f.Contents)
 	return err
 }
 
@@ -234,11 +245,18 @@ func upgrade(ctx context.Context, pool *pgxpool.Pool, registry *modules.Registry
 			if err := emptyRows(ctx, tx, m); err != nil {
 				return err
 			}
+			old, err := freeValues(ctx, tx, m)
+			if err != nil {
+				return err
+			}
 			if from < m.Version {
 				changed = true
 				if err := upgradeModule(ctx, tx, registry, m, from); err != nil {
 					return fmt.Errorf("upgrade module %s from version %d to %d: %w", m.Name, from, m.Version, err)
 				}
+			}
+			if err := renewRules(ctx, tx, old); err != nil {
+				return err
 			}
 			if err := makeFunctions(ctx, tx, registry, m); err != nil {
 				return fmt.Errorf("module %s: %w", m.Name, err)
@@ -287,6 +305,41 @@ func plainReferences(ctx context.Context, tx pgx.Tx, registry *modules.Registry)
 	for _, statement := range append(statements, last...) {
 		if err := exec(ctx, tx, statement); err != nil {
 			return fmt.Errorf("bring foreign keys up to date: %w", err)
+		}
+	}
+	return nil
+}
+
+// freeValues prepares the tables of an installed module for the rules of this version for
+// what users write, and returns those that have others; see [renewRules].
+func freeValues(ctx context.Context, tx pgx.Tx, m *modules.Module) (old []*modules.Table, err error) {
+	for _, t := range m.Tables() {
+		var renew bool
+		if err := tx.QueryRow(ctx, `SELECT to_regclass($1) IS NOT NULL AND EXISTS (SELECT FROM iasql_internal.managed_table WHERE name = $2 AND rules_of <> $3)`,
+			pgx.Identifier{"public", t.Name}.Sanitize(), t.Name, t.RulesSum()).Scan(&renew); err != nil {
+			return nil, err
+		}
+		if !renew {
+			continue
+		}
+		for _, statement := range t.FreeDDL() {
+			if err := exec(ctx, tx, statement); err != nil {
+				return nil, fmt.Errorf("free table %s of constraints: %w", t.Name, err)
+			}
+		}
+		old = append(old, t)
+	}
+	return old, nil
+}
+
+// renewRules gives tables, which have all columns of this version by now, its rules for what
+// users write.
+func renewRules(ctx context.Context, tx pgx.Tx, tables []*modules.Table) error {
+	for _, t := range tables {
+		for _, statement := range t.ValuesDDL() {
+			if err := exec(ctx, tx, statement); err != nil {
+				return fmt.Errorf("rules of table %s: %w", t.Name, err)
+			}
 		}
 	}
 	return nil

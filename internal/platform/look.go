@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"github.com/riverqueue/river/rivermigrate"
 
@@ -94,6 +95,18 @@ func LookAtState(ctx context.Context, conn *pgx.Conn, registry *modules.Registry
 		}
 	}
 	return s, nil
+}
+
+// NewerVersion returns the version of a newer engine that has migrated the database, "" if none has.
+func NewerVersion(ctx context.Context, pool *pgxpool.Pool) (string, error) {
+	known, err := migrationsKnown()
+	if err != nil {
+		return "", err
+	}
+	var version string
+	err = pool.QueryRow(ctx, `SELECT coalesce((SELECT i.version FROM iasql_internal.installation i
+		WHERE EXISTS (SELECT FROM iasql_internal.goose_db_version g WHERE g.is_applied AND g.version_id > $1)), '')`, slices.Max(known)).Scan(&version)
+	return version, err
 }
 
 // compare notes which of the known steps are not applied, and the other way round.

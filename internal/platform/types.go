@@ -190,7 +190,14 @@ func installType(ctx context.Context, tx pgx.Tx, registry *modules.Registry, m *
 			return err
 		}
 	}
+	old, err := freeValues(ctx, tx, m)
+	if err != nil {
+		return err
+	}
 	if err := upgradeModule(ctx, tx, registry, m, from); err != nil {
+		return err
+	}
+	if err := renewRules(ctx, tx, old); err != nil {
 		return err
 	}
 	return emptyRows(ctx, tx, m)

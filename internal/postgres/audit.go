@@ -16,7 +16,7 @@ import (
 // pendingQuery selects the unsettled user changes of records of a table, in
 // order: $1 is the table, $2 the record ids. [scanPending] reads its rows.
 const pendingQuery = `
-	SELECT id, record_id, change_type, change -> 'original'
+	SELECT id, record_id, change_type, change -> 'original', (extract(epoch FROM ts) * 1000000)::bigint
 	FROM public.iasql_audit_log
 	WHERE NOT settled AND table_name = $1 AND record_id = ANY ($2) AND change_type IN ('INSERT', 'UPDATE', 'DELETE')
 	ORDER BY id`
@@ -28,7 +28,7 @@ func scanPending(t *modules.Table, rows pgx.Rows) (map[int64]*auditlog.Change, e
 	for rows.Next() {
 		var e auditlog.Entry
 		var original []byte
-		if err := rows.Scan(&e.ID, &e.RecordID, &e.Type, &original); err != nil {
+		if err := rows.Scan(&e.ID, &e.RecordID, &e.Type, &original, &e.At); err != nil {
 			return nil, err
 		}
 		var err error

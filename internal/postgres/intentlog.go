@@ -151,6 +151,8 @@ func (d *Database) writeEntries(ctx context.Context, lease store.Lease, entries 
 			e.id, e.err = 0, err
 		case e.id == 0:
 			e.err = refused
+		default:
+			d.seen.sawOperation(e.id)
 		}
 		close(e.done)
 	}

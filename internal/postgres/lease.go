@@ -44,6 +44,8 @@ type CycleOptions struct {
 	Phase    string // the one that the batch has to be in, "" for any
 	Reviewed bool   // see [store.Lease]
 	Waited   bool   // a user waits for its end: it does all there is to do
+	// Strict: the cycle changes nothing if something will certainly not be done.
+	Strict bool
 	// Sparing: though somebody waits, what is not due is not listed.
 	Sparing bool
 	// Hinted: a full cycle lists nothing but what events hint at.
@@ -108,7 +110,7 @@ func (l *Lease) acquire(ctx context.Context, options CycleOptions) error {
 			l.database.warnOf(l.Account, there.outsiders)
 		}
 		switch {
-		case !l.locked && there.engines: // at work, or about to take the row
+		case !l.locked && there.engines && !there.stalled: // at work, or about to take the row
 			if err := l.waitForLock(ctx); err != nil {
 				return err
 			}
@@ -167,11 +169,23 @@ func (d *Database) startClock(ctx context.Context, conn *pgxpool.Conn, account s
 // asks, and $3 whether it knows that it is itself. Without that, a connection of
 // the engine that has got the process id of one that broke would pass for it.
 const living = `(l.pid IS NOT NULL AND (l.engine <> $2 OR $3) AND EXISTS (
-	SELECT FROM pg_stat_get_activity(l.pid) a WHERE a.usesysid = l.role AND strpos(a.application_name, l.engine) > 0))`
+	SELECT FROM pg_stat_get_activity(l.pid) a WHERE a.usesysid = l.role AND strpos(a.application_name, l.engine) > 0)
+	AND NOT ` + stalled + `)`
+
+// stalled tells whether the holder of the lease l has not shown for a while that it gets on: its process or its machine
+// has been stopped, or its cycle stands (R31). One of a version that shows nothing is not.
+const stalled = `(l.beat_fence = l.fence AND l.beat < clock_timestamp() - make_interval(secs => ` + stalledAfter + `))`
+
+// How often a holder shows that it gets on, and after how many seconds without that it has lost the lease.
+const (
+	beatEvery    = 10 * time.Second
+	stalledAfter = `45`
+)
 
 // holders are those who hold what belongs to a lease.
 type holders struct {
 	row       bool    // an engine that is alive holds the lease
+	stalled   bool    // one that does not get on holds it
 	engines   bool    // engines hold the advisory lock; those of earlier versions hold nothing else
 	outsiders *string // others hold it: who they are
 }
@@ -181,13 +195,14 @@ type holders struct {
 func (l *Lease) look(ctx context.Context) (h holders, err error) {
 	err = l.conn.QueryRow(ctx, `
 		SELECT coalesce((SELECT `+living+` FROM iasql_internal.lease l WHERE l.account = $1), false),
+		       coalesce((SELECT l.pid IS NOT NULL AND `+stalled+` FROM iasql_internal.lease l WHERE l.account = $1), false),
 		       coalesce(bool_or(k.ours), false), string_agg(k.who, ', ') FILTER (WHERE NOT k.ours)
 		FROM (SELECT coalesce(pg_has_role(s.usesysid, 'iasql_engine', 'MEMBER'), false) AS ours,
 		             format('%s (process %s)', coalesce(r.rolname, 'a prepared transaction'), k.pid) AS who
 		      FROM pg_locks k LEFT JOIN pg_stat_get_activity(NULL) s ON s.pid = k.pid LEFT JOIN pg_roles r ON r.oid = s.usesysid
 		      WHERE k.locktype = 'advisory' AND k.granted AND k.pid IS DISTINCT FROM pg_backend_pid() AND k.classid = $4::bigint::oid AND k.objid = hashtext($1)::oid AND k.objsubid = 2
 		        AND k.database = (SELECT oid FROM pg_database WHERE datname = current_database())) k`,
-		l.Account, l.engine, l.database.grant(l.Account, l.engine).holds(), int64(lockLease)).Scan(&h.row, &h.engines, &h.outsiders)
+		l.Account, l.engine, l.database.grant(l.Account, l.engine).holds(), int64(lockLease)).Scan(&h.row, &h.stalled, &h.engines, &h.outsiders)
 	return h, err
 }
 
@@ -233,27 +248,38 @@ func (l *Lease) take(ctx context.Context, options CycleOptions) (bool, error) {
 	g.lock.Lock() // from now on nobody else in this process takes it, and knows better than this whether it is held
 	defer g.lock.Unlock()
 	var elapsed float64
+	var from *string
+	var pid *int32
 	err := l.conn.QueryRow(ctx, `
-		WITH taken AS (
-			INSERT INTO iasql_internal.lease AS l (account, fence, engine, elapsed, pid, role)
-			VALUES ($1, 1, $2, $4, pg_backend_pid(), to_regrole(quote_ident(session_user)))
+		WITH before AS (
+			SELECT l.pid, l.engine, l.role, `+stalled+` AS stalled, clock_timestamp() - l.beat AS silent FROM iasql_internal.lease l WHERE l.account = $1
+		), taken AS (
+			INSERT INTO iasql_internal.lease AS l (account, fence, engine, elapsed, pid, role, beat, beat_fence)
+			VALUES ($1, 1, $2, $4, pg_backend_pid(), to_regrole(quote_ident(session_user)), clock_timestamp(), 1)
 			ON CONFLICT (account) DO UPDATE SET fence = l.fence + 1, engine = excluded.engine, pid = excluded.pid, role = excluded.role, since = now(),
+				beat = excluded.beat, beat_fence = l.fence + 1,
 				elapsed = greatest(l.elapsed, excluded.elapsed, (SELECT max(o.elapsed) FROM public.iasql_operations o WHERE o.account = l.account))
 			WHERE NOT `+living+`
 			RETURNING l.fence, l.elapsed
 		), died AS (
-			UPDATE public.iasql_cycles SET ended = clock_timestamp(), message = 'the engine ended before the cycle did'
+			UPDATE public.iasql_cycles SET ended = clock_timestamp(),
+				message = CASE WHEN (SELECT b.stalled FROM before b) THEN 'the engine did not get on, and another took over' ELSE 'the engine ended before the cycle did' END
 			WHERE account = $1 AND ended IS NULL AND EXISTS (SELECT FROM taken)
 		), begun AS (
 			INSERT INTO public.iasql_cycles (account, kind, engine) SELECT $1, $5, $2 FROM taken RETURNING id
 		)
-		SELECT taken.fence, taken.elapsed, begun.id, (SELECT coalesce(max(changed), 0) FROM iasql_internal.resource_type) FROM taken, begun`,
-		l.Account, l.engine, g.lease != nil, d.clocks.now(l.Account), options.Kind).Scan(&l.Fence, &elapsed, &l.Cycle, &l.Types)
+		SELECT taken.fence, taken.elapsed, begun.id, (SELECT coalesce(max(changed), 0) FROM iasql_internal.resource_type),
+		       (SELECT b.engine FROM before b WHERE b.pid IS NOT NULL AND b.stalled), (SELECT b.pid FROM before b)
+		FROM taken, begun`,
+		l.Account, l.engine, g.lease != nil, d.clocks.now(l.Account), options.Kind).Scan(&l.Fence, &elapsed, &l.Cycle, &l.Types, &from, &pid)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows), lockTimedOut(err):
 		return false, nil
 	case err != nil:
 		return false, err
+	}
+	if from != nil {
+		l.end(ctx, *from, *pid)
 	}
 	d.clocks.seen(l.Account, elapsed)
 	d.entries.takes(l.Account, elapsed)
@@ -266,6 +292,56 @@ func (l *Lease) take(ctx context.Context, options CycleOptions) (bool, error) {
 func (d *Database) AskToPush(ctx context.Context, account string) error {
 	_, err := d.Pool.Exec(ctx, askToPush, account)
 	return err
+}
+
+// end ends the backend of an engine that did not get on, and has lost the lease: its locks would be in the way. That is
+// for the login role to do (manual, section 9.27.2). The fence keeps it from writing in any case.
+func (l *Lease) end(ctx context.Context, engine string, pid int32) {
+	var ended bool
+	err := pgx.BeginFunc(ctx, l.database.Pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `SET LOCAL ROLE NONE; SET LOCAL row_security = on`); err != nil {
+			return err
+		}
+		return tx.QueryRow(ctx, `
+			SELECT coalesce(bool_or(pg_terminate_backend(a.pid)), false) FROM pg_stat_get_activity($1) a
+			WHERE a.usesysid = to_regrole(quote_ident(session_user)) AND strpos(a.application_name, $2) > 0`, pid, engine).Scan(&ended)
+	})
+	if l.database.Log != nil {
+		l.database.Log.Warn("an engine that held an account did not get on, and the account is taken over",
+			"account", l.Account, "from", engine, "connection_ended", ended, "error", err)
+	}
+}
+
+// Beat shows, until ctx ends, that the lease's holder gets on, as long as alive says that it does (R31).
+func (l *Lease) Beat(ctx context.Context, alive func() bool) {
+	l.database.beat(ctx, "could not show that a cycle gets on", func(ctx context.Context) error {
+		if !alive() {
+			return nil
+		}
+		_, err := l.database.Pool.Exec(ctx, `UPDATE iasql_internal.lease SET beat = clock_timestamp() WHERE account = $1 AND fence = $2`,
+			l.Account, l.Fence)
+		return err
+	})
+}
+
+// beat calls show every few seconds until ctx ends; each call has as long. A failure is worth no more than a line for
+// debugging, as the next call makes up for it.
+func (d *Database) beat(ctx context.Context, failure string, show func(context.Context) error) {
+	ticker := time.NewTicker(beatEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		within, cancel := context.WithTimeout(ctx, beatEvery)
+		err := show(within)
+		cancel()
+		if err != nil && ctx.Err() == nil && d.Log != nil {
+			d.Log.Debug(failure, "error", err)
+		}
+	}
 }
 
 // Release ends the cycle's row with what it did, and gives the lease back.
@@ -388,8 +464,8 @@ func Announce(ctx context.Context, pool *pgxpool.Pool, id, version, host string)
 	_, err = conn.Exec(ctx, engineSettings+cycleSettings+`LISTEN iasql_settings; LISTEN `+channelPush)
 	if err == nil {
 		_, err = conn.Exec(ctx, `
-			INSERT INTO iasql_internal.engine (id, pid, role, version, host) VALUES ($1, pg_backend_pid(), to_regrole(quote_ident(session_user)), $2, $3)
-			ON CONFLICT (id) DO UPDATE SET pid = excluded.pid, role = excluded.role, version = excluded.version, started_at = now()`, id, version, host)
+			INSERT INTO iasql_internal.engine (id, pid, role, version, host, beat) VALUES ($1, pg_backend_pid(), to_regrole(quote_ident(session_user)), $2, $3, clock_timestamp())
+			ON CONFLICT (id) DO UPDATE SET pid = excluded.pid, role = excluded.role, version = excluded.version, started_at = now(), beat = excluded.beat`, id, version, host)
 	}
 	if err == nil {
 		_, err = conn.Exec(ctx, `DELETE FROM iasql_internal.engine e WHERE e.started_at < now() - interval '1 day' AND NOT iasql_internal.engine_alive(e)`)
@@ -417,6 +493,14 @@ func (p *Presence) Wait(ctx context.Context) (account string, err error) {
 		account = n.Payload
 	}
 	return account, err
+}
+
+// ShowLife says, every few seconds until ctx ends, that an engine runs, and which of its cycles do not get on (R31).
+func (d *Database) ShowLife(ctx context.Context, id string, stuck func() string) {
+	d.beat(ctx, "could not show that the engine runs", func(ctx context.Context) error {
+		_, err := d.Pool.Exec(ctx, `UPDATE iasql_internal.engine SET beat = clock_timestamp(), stuck = nullif($2, '') WHERE id = $1`, id, stuck())
+		return err
+	})
 }
 
 // Close ends the presence.

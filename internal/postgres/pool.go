@@ -14,11 +14,12 @@ import (
 // EngineRole owns everything of an installation; engines work as it.
 const EngineRole = "iasql_engine"
 
-// PinSearchPath is the first statement of every session of this product. From
-// then on a name without a schema means one of PostgreSQL's own: nobody's table,
-// function or operator in schema public comes in its place (manual, section
-// 5.9.6 and CREATE FUNCTION, "Writing SECURITY DEFINER Functions Safely").
-const PinSearchPath = `SET search_path = pg_catalog, pg_temp;`
+// PinSearchPath begins every session of this product. From then on a name without
+// a schema means one of PostgreSQL's own: nobody's table, function or operator in
+// schema public comes in its place (manual, section 5.9.6 and CREATE FUNCTION,
+// "Writing SECURITY DEFINER Functions Safely"). And a backslash in a string
+// constant means itself, whatever the role or the database has as a default.
+const PinSearchPath = `SET search_path = pg_catalog, pg_temp; SET standard_conforming_strings = on;`
 
 // engineSettings are set on every connection of the engine. The role and the
 // origin together are what tells its writes from a user's (R4); the time zone

@@ -179,8 +179,6 @@ func (d *Database) refusal(t *modules.Table, err error) error {
 		return fmt.Errorf("%w: %s", err, pg.Hint)
 	case pg.Code == "23503" && pg.TableName != t.Name && d.ownReference(pg.TableName, pg.ConstraintName):
 		return &modules.Error{Class: modules.Dependency, Message: "a record of " + pg.TableName + " still refers to it", Err: err}
-	case pg.Code == "23514" && strings.HasSuffix(pg.ConstraintName, "_enum") && pg.TableName == t.Name:
-		remedy = fmt.Sprintf("the cloud has a value that this version does not know: upgrade the engine, or change the object, or drop constraint %s", pg.ConstraintName)
 	case pg.Code == "23503" && pg.TableName != t.Name:
 		remedy = fmt.Sprintf("delete or change the rows of %s that refer to the record, or drop their constraint %s", pg.TableName, pg.ConstraintName)
 	case pg.Code == "23502":

@@ -28,6 +28,7 @@ type Database struct {
 	rules   cache[rules]
 	tables  cache[installed]
 	held    held
+	seen    witness
 	// lockWait is pullLockWait in tests that make many pulls wait.
 	lockWait time.Duration
 
@@ -91,20 +92,38 @@ func (d *Database) settings(ctx context.Context, account string) (s store.Settin
 		       extract(epoch FROM (SELECT value FROM public.iasql_settings WHERE name = 'consistency_window')::interval)::double precision,
 		       extract(epoch FROM (SELECT value FROM public.iasql_settings WHERE name = 'max_staleness')::interval)::double precision,
 		       extract(epoch FROM (SELECT value FROM public.iasql_settings WHERE name = 'watched_staleness')::interval)::double precision,
+		       coalesce((SELECT w.identity FROM iasql_internal.world w WHERE w.account = $1), ''),
+		       coalesce((SELECT w.trouble FROM iasql_internal.world w WHERE w.account = $1), ''),
+		       (SELECT i.id::text FROM iasql_internal.installation i),
 		       EXISTS (SELECT FROM iasql_internal.event_source s WHERE s.account = $1) OR EXISTS (SELECT FROM iasql_internal.event_source_region r WHERE r.of_account = $1),
 		       ARRAY(SELECT w.region FROM iasql_internal.watched($1) w)`, account).
 		QueryRow(func(row pgx.Row) error {
 			var window, staleness, watched float64
 			var regions []string
-			err := row.Scan(&s.HoldConflicts, &s.Deletes.Max, &s.Deletes.Ratio, &s.Deletes.Floor, &window, &staleness, &watched, &s.Events, &regions)
+			err := row.Scan(&s.HoldConflicts, &s.Deletes.Max, &s.Deletes.Ratio, &s.Deletes.Floor, &window, &staleness, &watched,
+				&s.Identity, &s.Held, &s.Installation, &s.Events, &regions)
 			s.ConsistencyWindow, s.MaxStaleness, s.WatchedStaleness = duration(window), duration(staleness), duration(watched)
 			for _, region := range regions {
 				s.Watched[region] = true
 			}
 			return err
 		})
+	audit, operation := d.seen.newest()
+	batch.Queue(`SELECT coalesce(iasql_internal.look_back($1, $2), '')`, audit, operation).
+		QueryRow(func(row pgx.Row) error { return row.Scan(&s.Restored) })
+	batch.Queue(`
+		SELECT i.went_back_audit, i.went_back_operation, extract(epoch FROM greatest(clock_timestamp() - i.went_back_at, '0'))::double precision FROM iasql_internal.server_seen i
+		WHERE i.went_back_audit IS NOT NULL AND EXISTS (SELECT FROM public.iasql_audit_log l WHERE NOT l.settled AND l.id <= i.went_back_audit)`).
+		Query(func(rows pgx.Rows) error {
+			var age float64
+			_, err := pgx.ForEachRow(rows, []any{&s.WentBack.Audit, &s.WentBack.Operation, &age}, func() error { s.WentBackAge = duration(age); return nil })
+			return err
+		})
 	if err := d.Pool.SendBatch(ctx, batch).Close(); err != nil {
 		return s, nil, err
+	}
+	if s.Restored != "" {
+		d.seen.forget()
 	}
 	now, err := d.rules.read(ctx, d, account, s.Version, queueRules)
 	if err != nil {
@@ -263,6 +282,7 @@ func (d *Database) Load(ctx context.Context, t *modules.Table, ids []int64) ([]*
 		}
 		subjects = append(subjects, s)
 	}
+	d.seen.sawChanges(subjects)
 	return subjects, nil
 }
 
@@ -305,7 +325,7 @@ func (d *Database) queueRows(batch *pgx.Batch, t *modules.Table, ids []int64, by
 // queueStates queues the read of what is remembered of records.
 func queueStates(batch *pgx.Batch, t *modules.Table, ids []int64, byID map[int64]*decide.Subject) {
 	batch.Queue(`
-		SELECT record_id, state, message, code, review, attempts, `+dueNow+`, failed_at, identity, replacing, unconfirmed
+		SELECT record_id, state, message, code, review, attempts, `+dueNow+`, failed_at, identity, replacing, unconfirmed, seen_going
 		FROM iasql_internal.record_state WHERE table_name = $1 AND record_id = ANY ($2)`, t.Name, ids).
 		Query(func(rows pgx.Rows) error {
 			defer rows.Close()
@@ -313,7 +333,8 @@ func queueStates(batch *pgx.Batch, t *modules.Table, ids []int64, byID map[int64
 				var id int64
 				var identity []byte
 				st := &decide.State{}
-				if err := rows.Scan(&id, &st.Name, &st.Message, &st.Code, &st.Review, &st.Attempts, &st.Due, &st.FailedAt, &identity, &st.Replacing, &st.Unconfirmed); err != nil {
+				if err := rows.Scan(&id, &st.Name, &st.Message, &st.Code, &st.Review, &st.Attempts, &st.Due, &st.FailedAt,
+					&identity, &st.Replacing, &st.Unconfirmed, &st.SeenGoing); err != nil {
 					return err
 				}
 				var err error
@@ -374,7 +395,7 @@ func queueSecrets(batch *pgx.Batch, t *modules.Table, ids []int64, secrets []str
 // deposedStatement reads the deposed objects of the records that a batch has staged ($2)
 // or, for batch 0, of those that none has.
 var deposedStatement = `
-	SELECT g.table_name, g.record_id, g.identity, g.state, g.message, g.code, g.review, g.attempts, ` + dueNow + `, coalesce(s.batch, 0)
+	SELECT g.table_name, g.record_id, g.identity, g.state, g.message, g.code, g.review, g.attempts, ` + dueNow + `, g.seen_going, coalesce(s.batch, 0)
 	FROM iasql_internal.garbage g LEFT JOIN iasql_internal.staged s ON s.record_id = g.record_id AND s.table_name = g.table_name
 	WHERE g.account = $1 AND coalesce(s.batch, 0) = $2 ORDER BY g.id`
 
@@ -384,7 +405,8 @@ func (d *Database) scanDeposed(rows pgx.Rows) (subjects []*decide.Subject, err e
 		var table string
 		var identity []byte
 		s := &decide.Subject{Deposed: true, State: &decide.State{}}
-		if err := rows.Scan(&table, &s.RecordID, &identity, &s.State.Name, &s.State.Message, &s.State.Code, &s.State.Review, &s.State.Attempts, &s.State.Due, &s.Batch); err != nil {
+		if err := rows.Scan(&table, &s.RecordID, &identity, &s.State.Name, &s.State.Message, &s.State.Code, &s.State.Review,
+			&s.State.Attempts, &s.State.Due, &s.State.SeenGoing, &s.Batch); err != nil {
 			return nil, err
 		}
 		if s.Table = d.Registry.Table(table); s.Table == nil {
@@ -409,6 +431,24 @@ func (d *Database) Found(ctx context.Context, t *modules.Table, ids []int64) ([]
 		return nil, err
 	}
 	return pgx.CollectRows(rows, pgx.RowTo[int64])
+}
+
+// Creations implements [store.Store].
+func (d *Database) Creations(ctx context.Context, table string, ids []int64) (map[int64]int64, error) {
+	rows, err := d.Pool.Query(ctx, `
+		SELECT record_id, count(*) FROM public.iasql_operations
+		WHERE table_name = $1 AND record_id = ANY ($2) AND kind = 'create'
+		  AND (result = 'ok' OR result = 'failed' AND request IS NOT NULL) GROUP BY 1`, table, ids)
+	if err != nil {
+		return nil, err
+	}
+	made := map[int64]int64{}
+	var id, n int64
+	_, err = pgx.ForEachRow(rows, []any{&id, &n}, func() error {
+		made[id] = n
+		return nil
+	})
+	return made, err
 }
 
 // Dependents implements [store.Store].
@@ -447,7 +487,11 @@ func (d *Database) Dependents(ctx context.Context, table string, ids []int64) ([
 }
 
 // Count implements [store.Store].
-func (d *Database) Count(ctx context.Context, table, account string) (n int, err error) {
-	err = d.Pool.QueryRow(ctx, fmt.Sprintf(`SELECT count(*) FROM public.%s WHERE account = $1`, quote(table)), account).Scan(&n)
+func (d *Database) Count(ctx context.Context, table string, scope modules.Scope) (n int, err error) {
+	query, args := fmt.Sprintf(`SELECT count(*) FROM public.%s WHERE account = $1`, quote(table)), []any{scope.Account}
+	if scope.Region != "" {
+		query, args = query+` AND region = $2`, append(args, scope.Region)
+	}
+	err = d.Pool.QueryRow(ctx, query, args...).Scan(&n)
 	return n, err
 }

@@ -74,10 +74,11 @@ func queueDeposed(batch *pgx.Batch, s store.Settlement) {
 			sub.Table.Name, sub.Scope.Account, sub.Scope.Region, key)
 	case s.State != nil:
 		batch.Queue(`
-			UPDATE iasql_internal.garbage SET state = $5, message = $6, code = $7, review = $8, attempts = $9, next_attempt_at = `+nextAttempt("$10::double precision", "$8")+`
+			UPDATE iasql_internal.garbage SET state = $5, message = $6, code = $7, review = $8, attempts = $9, seen_going = $11,
+				next_attempt_at = `+nextAttempt("$10::double precision", "$8")+`
 			WHERE table_name = $1 AND account = $2 AND region = $3 AND key = $4`,
 			sub.Table.Name, sub.Scope.Account, sub.Scope.Region, key, s.State.Name, s.State.Message, s.State.Code, s.State.Review,
-			s.State.Attempts, s.State.Backoff.Seconds())
+			s.State.Attempts, s.State.Backoff.Seconds(), s.State.SeenGoing)
 	}
 }
 
@@ -131,7 +132,7 @@ func (r *refs) add(ref decide.RecordRef) {
 type stateRows struct {
 	refs
 	accounts, regions, names, messages, codes []string
-	reviews, replacing                        []bool
+	reviews, replacing, going                 []bool
 	attempts, unconfirmed                     []int
 	backoffs                                  []float64
 	failedAt                                  []int64
@@ -157,6 +158,7 @@ func (r *stateRows) add(s *decide.Subject, st *decide.State) error {
 	r.reviews, r.attempts, r.backoffs = append(r.reviews, st.Review), append(r.attempts, st.Attempts), append(r.backoffs, st.Backoff.Seconds())
 	r.failedAt, r.identities, r.keys = append(r.failedAt, st.FailedAt), append(r.identities, image), append(r.keys, key)
 	r.replacing, r.unconfirmed = append(r.replacing, st.Replacing), append(r.unconfirmed, st.Unconfirmed)
+	r.going = append(r.going, st.SeenGoing)
 	return nil
 }
 
@@ -168,28 +170,28 @@ func (r *stateRows) queue(batch *pgx.Batch, limits *decide.DeleteLimits) {
 		return
 	}
 	args := []any{r.tables, r.ids, r.accounts, r.regions, r.names, r.messages, r.codes, r.reviews, r.attempts,
-		r.backoffs, r.failedAt, r.identities, r.keys, r.replacing, r.unconfirmed}
+		r.backoffs, r.failedAt, r.identities, r.keys, r.replacing, r.unconfirmed, r.going}
 	next, with, from := nextAttempt("backoff", "review"), "", ""
 	if limits != nil {
 		args = append(args, limits.Max, limits.Ratio, limits.Floor)
-		with = `WITH limits AS MATERIALIZED (SELECT iasql_internal.hold_limits($16, $17, $18) AS held)`
+		with = `WITH limits AS MATERIALIZED (SELECT iasql_internal.hold_limits($17, $18, $19) AS held)`
 		next = `CASE WHEN held THEN ` + next + ` WHEN NOT held THEN now() ELSE clock_timestamp() + interval '1 second' END`
 		from = ` CROSS JOIN limits`
 	}
 	// "since" is when the state began, not when it was last written.
 	batch.Queue(with+`
 		INSERT INTO iasql_internal.record_state AS r
-			(table_name, record_id, account, region, state, message, code, review, attempts, next_attempt_at, failed_at, identity, key, replacing, unconfirmed)
+			(table_name, record_id, account, region, state, message, code, review, attempts, next_attempt_at, failed_at, identity, key, replacing, unconfirmed, seen_going)
 		SELECT table_name, record_id, account, region, state, message, code, review, attempts, `+next+`,
-			failed_at, identity::jsonb, key, replacing, unconfirmed
+			failed_at, identity::jsonb, key, replacing, unconfirmed, seen_going
 		FROM unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::boolean[], $9::integer[],
-			$10::double precision[], $11::bigint[], $12::text[], $13::text[], $14::boolean[], $15::integer[])
-			v (table_name, record_id, account, region, state, message, code, review, attempts, backoff, failed_at, identity, key, replacing, unconfirmed)`+from+`
+			$10::double precision[], $11::bigint[], $12::text[], $13::text[], $14::boolean[], $15::integer[], $16::boolean[])
+			v (table_name, record_id, account, region, state, message, code, review, attempts, backoff, failed_at, identity, key, replacing, unconfirmed, seen_going)`+from+`
 		ON CONFLICT (table_name, record_id) DO UPDATE SET
 			account = excluded.account, region = excluded.region, state = excluded.state, message = excluded.message, code = excluded.code,
 			review = excluded.review, attempts = excluded.attempts, next_attempt_at = excluded.next_attempt_at, failed_at = excluded.failed_at,
 			identity = excluded.identity, key = excluded.key, replacing = excluded.replacing, unconfirmed = excluded.unconfirmed,
-			since = CASE WHEN r.state = excluded.state THEN r.since ELSE excluded.since END`, args...)
+			seen_going = excluded.seen_going, since = CASE WHEN r.state = excluded.state THEN r.since ELSE excluded.since END`, args...)
 }
 
 func (d *Database) queueConflicts(batch *pgx.Batch, s *decide.Subject, conflicts []decide.Conflict) {

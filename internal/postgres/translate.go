@@ -59,10 +59,12 @@ func literal(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + 
 func (d *Database) ToDatabase(ctx context.Context, t *modules.Table, scope modules.Scope, objects []modules.Row) ([]map[string]bool, error) {
 	dangling := make([]map[string]bool, len(objects))
 	refs := referenceColumns(t)
-	if len(refs) == 0 || len(objects) == 0 {
-		return dangling, nil
-	}
 	batch := &pgx.Batch{}
+	for i := range t.Columns {
+		if c := &t.Columns[i]; c.Loose() {
+			d.queueLoose(batch, c, scope, objects)
+		}
+	}
 	for _, c := range refs {
 		keys := distinct(objects, c.Name)
 		if len(keys) == 0 {
@@ -99,6 +101,32 @@ func (d *Database) ToDatabase(ctx context.Context, t *modules.Table, scope modul
 		return dangling, nil
 	}
 	return dangling, d.Pool.SendBatch(ctx, batch).Close()
+}
+
+// queueLoose queues what leaves out of the objects the keys of records that there are not (R34).
+func (d *Database) queueLoose(batch *pgx.Batch, c *modules.Column, scope modules.Scope, objects []modules.Row) {
+	keys := distinct(objects, c.Name)
+	if len(keys) == 0 {
+		return
+	}
+	parent := d.Registry.Table(c.References.Table)
+	where, args := `p.account = $2`, []any{keys, scope.Account}
+	if parent.Reach == modules.PerRegion {
+		where, args = where+` AND p.region = $3`, append(args, scope.Region)
+	}
+	key := textOf("p", parent.Column(c.References.Key))
+	batch.Queue(fmt.Sprintf(`SELECT %s FROM %s p WHERE p.%s = ANY ($1::text[]) AND %s`, key, shapeOf(parent).name, quote(c.References.Key), where), args...).Query(func(rows pgx.Rows) error {
+		there, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if err != nil {
+			return err
+		}
+		for _, o := range objects {
+			if v, ok := o[c.Name]; ok && !v.IsNull() && !slices.Contains(there, v.String()) {
+				delete(o, c.Name)
+			}
+		}
+		return nil
+	})
 }
 
 // recordsNamed returns the query of the records that the cloud names by the keys: by

@@ -1,10 +1,12 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -404,7 +406,13 @@ func identityJSON(t *modules.Table, row modules.Row) ([]byte, error) {
 }
 
 // Listed implements [store.Store].
-func (d *Database) Listed(ctx context.Context, lease store.Lease, listings, gone []store.Listing) error {
+func (d *Database) Listed(ctx context.Context, lease store.Lease, ended, gone []store.Listing) error {
+	var listings []store.Listing
+	for i := range ended {
+		if ended[i].Failed == "" {
+			listings = append(listings, ended[i])
+		}
+	}
 	n := len(listings)
 	tables, regions, rules, within, denied := make([]string, n), make([]string, n), make([]string, n), make([]string, n), make([]*string, n)
 	ages, objects, news, complete, partly := make([]float64, n), make([]int64, n), make([]bool, n), make([]bool, n), make([]bool, n)
@@ -443,6 +451,60 @@ func (d *Database) Listed(ctx context.Context, lease store.Lease, listings, gone
 			UPDATE public.iasql_tables t SET last_seen = s.seen
 			FROM (SELECT table_name, CASE WHEN bool_and(listed IS NOT NULL) THEN min(listed) END AS seen FROM iasql_internal.listing GROUP BY table_name) s
 			WHERE t."table" = s.table_name AND t."table" = ANY ($1) AND t.last_seen IS DISTINCT FROM s.seen`, append(tables, left...))
+		queueUnread(batch, lease.Account, ended, gone)
+		return nil
+	})
+}
+
+// unread is a row of iasql_internal.unread.
+type unread struct {
+	Table  string `json:"table_name"`
+	Region string `json:"region"`
+	Error  string `json:"error"`
+	Denied bool   `json:"denied"`
+	Partly bool   `json:"partly"`
+}
+
+// queueUnread queues that it is remembered which listings failed or were denied, and forgotten of the others and of
+// places that are not looked at any more. Of a place whose listing fails again it stays known since when.
+func queueUnread(batch *pgx.Batch, account string, ended, gone []store.Listing) {
+	latest := map[[2]string]unread{}
+	for _, l := range gone {
+		latest[[2]string{l.Table, l.Scope.Region}] = unread{Table: l.Table, Region: l.Scope.Region}
+	}
+	for _, l := range ended {
+		latest[[2]string{l.Table, l.Scope.Region}] = unread{Table: l.Table, Region: l.Scope.Region,
+			Error: clip(cmp.Or(l.Failed, l.Denied)), Denied: l.Failed == "", Partly: l.Partly}
+	}
+	rows := slices.Collect(maps.Values(latest))
+	batch.Queue(`
+		DELETE FROM iasql_internal.unread u USING jsonb_to_recordset($2) v (table_name text, region text, error text)
+		WHERE u.account = $1 AND u.table_name = v.table_name AND u.region = v.region AND v.error = ''`, account, rows)
+	batch.Queue(`
+		INSERT INTO iasql_internal.unread AS u (account, table_name, region, error, denied, partly)
+		SELECT $1, v.table_name, v.region, v.error, v.denied, v.partly
+		FROM jsonb_to_recordset($2) v (table_name text, region text, error text, denied boolean, partly boolean)
+		JOIN public.iasql_tables t ON t."table" = v.table_name
+		WHERE v.error <> '' ORDER BY v.table_name, v.region
+		ON CONFLICT (account, table_name, region) DO UPDATE SET error = excluded.error, denied = excluded.denied, partly = excluded.partly
+		WHERE (u.error, u.denied, u.partly) <> (excluded.error, excluded.denied, excluded.partly)`, account, rows)
+}
+
+// Identified implements [store.Store].
+func (d *Database) Identified(ctx context.Context, lease store.Lease, v decide.Verdict) error {
+	return d.fencedBatch(ctx, lease, nil, func(batch *pgx.Batch) error {
+		batch.Queue(`
+			INSERT INTO iasql_internal.world AS w (account, identity, pinned_at, pinned_by, said, answered, trouble, code, since)
+			SELECT $1, CASE WHEN v.pin THEN v.said END, CASE WHEN v.pin THEN clock_timestamp() END, CASE WHEN v.pin THEN session_user END,
+			       v.said, CASE WHEN v.said IS NOT NULL THEN clock_timestamp() END, v.held, v.code, CASE WHEN v.held IS NOT NULL THEN clock_timestamp() END
+			FROM (SELECT nullif($2::text, '') AS said, $3::boolean AS pin, nullif($4::text, '') AS held,
+			             CASE WHEN $5::boolean THEN 'identity' ELSE '' END AS code) v
+			ON CONFLICT (account) DO UPDATE SET
+				identity = coalesce(w.identity, excluded.identity), pinned_at = coalesce(w.pinned_at, excluded.pinned_at),
+				pinned_by = coalesce(w.pinned_by, excluded.pinned_by), said = coalesce(excluded.said, w.said),
+				answered = coalesce(excluded.answered, w.answered), trouble = excluded.trouble, code = excluded.code,
+				since = CASE WHEN w.trouble IS NULL THEN excluded.since WHEN excluded.trouble IS NOT NULL THEN w.since END`,
+			lease.Account, v.Said, v.Pin, clip(v.Held), v.Ask)
 		return nil
 	})
 }

@@ -44,11 +44,14 @@ type checker struct {
 	forgotten map[*object]bool
 	// replaced are objects that got a successor, since when.
 	replaced map[*object]time.Duration
+	// once are the objects that users' changes have made, by what asked for them.
+	once  map[asked]*object
+	tries map[asked]int
 }
 
 func newChecker(w *world) *checker {
 	return &checker{w: w, wishes: map[columnRef]wish{}, owned: map[decide.RecordRef]map[*object]bool{},
-		keys: map[decide.RecordRef]map[string]bool{}, unwanted: map[*object]time.Duration{}, unwantedBy: map[*object]decide.RecordRef{}, forgotten: map[*object]bool{}, replaced: map[*object]time.Duration{}}
+		keys: map[decide.RecordRef]map[string]bool{}, unwanted: map[*object]time.Duration{}, unwantedBy: map[*object]decide.RecordRef{}, forgotten: map[*object]bool{}, replaced: map[*object]time.Duration{}, once: map[asked]*object{}, tries: map[asked]int{}}
 }
 
 func (c *checker) wanted(o *object) {
@@ -425,6 +428,26 @@ func (c *checker) standsFor(at decide.RecordRef, o *object) bool {
 	return !ok || key == o.key
 }
 
+// gonePlace is the place that R28 counts a record in.
+func gonePlace(t *modules.Table, scope modules.Scope) decide.GonePlace {
+	place := decide.GonePlace{Table: t.Name, Scope: modules.Scope{Account: account}}
+	if t.Reach == modules.PerRegion {
+		place.Scope.Region = scope.Region
+	}
+	return place
+}
+
+// undeletable: the engine has found that a record's object is gone, and could not delete the record: what there is in its
+// place counts for R28 all the same.
+func (c *checker) undeletable(s *decide.Subject) {
+	if c == nil {
+		return
+	}
+	if identity, named := s.Identity(); named {
+		c.run().gone[gonePlace(s.Table, s.Table.Scope(identity))] += 0
+	}
+}
+
 // deleted: the engine deleted a record. What users wanted of it goes with it: whether
 // it may go with a user's change pending is looked at here.
 func (c *checker) deleted(p store.Pull, old *row) {
@@ -442,6 +465,9 @@ func (c *checker) deleted(p store.Pull, old *row) {
 	scope := t.Scope(identity) // which is not the row's while it is to move
 	if p.Subject.Lost() {
 		return // another record stands for that object, and this one for none
+	}
+	if !p.Subject.Cascaded && !p.Subject.WentAway && !c.resolved(at, "cloud") && named {
+		r.gone[gonePlace(t, scope)]++
 	}
 	if !named {
 		if !tracked && len(c.owned[at]) == 0 {

@@ -30,6 +30,11 @@ func (c *checker) creating(r *run, call *decide.Intent, want modules.Row) (destr
 	if t.Creation == modules.ByToken && slices.ContainsFunc(c.w.cloud.objects, func(o *object) bool { return o.table == t && o.token == call.Token }) {
 		return false // changes nothing, even if the object is gone since
 	}
+	for _, o := range c.w.cloud.objects {
+		if t.Creation == modules.ByTag && o.table == t && o.token == call.Token && o.now() != nil && !going(o.now()) && r.spec.Lie == "" && !c.othersOwn(o, at) {
+			c.w.violate("R30", "%v: created again although %s bears the token that it is created with", at, o.key)
+		}
+	}
 	live := 0
 	for o := range c.owned[at] {
 		if o.now() != nil && !going(o.now()) && o.by == at && !c.isDeposed(o) && !c.claimed(o, at) {
@@ -162,6 +167,7 @@ func (c *checker) listings(r *run, ended []store.Listing) {
 	for _, l := range ended {
 		at := objectKey{registry.Table(l.Table), l.Scope, ""}
 		switch _, known := c.w.listedOnce[at]; {
+		case l.Failed != "":
 		case l.Denied != "":
 			c.w.deniedOnce[at] = true
 		case !r.listed[at]:
@@ -187,4 +193,14 @@ func (c *checker) imported(r *run, t *modules.Table) {
 			c.w.violate("R7", "%s counts as imported without a complete or denied listing of %s", t.Name, s)
 		}
 	}
+}
+
+// othersOwn reports whether another record names the object: somebody has adopted it.
+func (c *checker) othersOwn(o *object, at decide.RecordRef) bool {
+	for id, r := range c.w.db.rows[o.table.Name] {
+		if key, ok := o.table.Key(r.vals); ok && id != at.ID && key == o.key {
+			return true
+		}
+	}
+	return false
 }

@@ -110,6 +110,13 @@ type database struct {
 	protection decide.Protection
 	askDrift   bool
 	limits     decide.DeleteLimits
+	// identity is who the account is, and heldFor why nothing is done about it.
+	identity, heldFor string
+	// restored says that the database has gone back in time, and nobody has looked at what is pending.
+	restored string
+	// wentBack is how far the logs went then, and wentBackAt when that was.
+	wentBack   decide.Moment
+	wentBackAt time.Duration
 	imported   map[string]bool
 	states     map[decide.RecordRef]*stateRow
 	deposed    []*deposedRow
@@ -240,7 +247,7 @@ func (db *database) keyOf(t *modules.Table, id int64) (string, bool) {
 }
 
 func (db *database) settings() store.Settings {
-	s := store.Settings{Rules: modes.New(db.rules), Version: db.ruled(), HoldConflicts: db.hold, Protection: maps.Clone(db.protection), AskDrift: db.askDrift, Deletes: db.limits, ConsistencyWindow: window, MaxStaleness: staleness, Imported: map[string]bool{}, Watched: map[string]bool{}, WatchedStaleness: 4 * staleness, Events: db.w.events}
+	s := store.Settings{Rules: modes.New(db.rules), Version: db.ruled(), HoldConflicts: db.hold, Protection: maps.Clone(db.protection), AskDrift: db.askDrift, Deletes: db.limits, ConsistencyWindow: window, MaxStaleness: staleness, Imported: map[string]bool{}, Watched: map[string]bool{}, WatchedStaleness: 4 * staleness, Events: db.w.events, Identity: db.identity, Held: db.heldFor, Restored: db.restored, WentBack: db.wentBack, WentBackAge: db.w.now - db.wentBackAt}
 	for t := range db.imported {
 		s.Imported[t] = true
 	}
@@ -533,6 +540,9 @@ func (db *database) listed(lease store.Lease, ended, gone []store.Listing) error
 		delete(db.listings, listingKey{l.Table, l.Scope})
 	}
 	for _, l := range ended {
+		if l.Failed != "" {
+			continue
+		}
 		at := listingKey{l.Table, l.Scope}
 		r := db.listings[at]
 		if r == nil {
@@ -624,4 +634,40 @@ func (db *database) inDoubt() []decide.Intent {
 		o.Expired = o.Expired && op.at < db.w.now-2*window
 	}
 	return list
+}
+
+// count returns the number of a table's records in a scope; without a region, of all.
+func (db *database) count(table string, scope modules.Scope) (n int) {
+	for _, r := range db.rows[table] {
+		if scope.Region == "" || r.vals[modules.ColumnRegion].String() == scope.Region {
+			n++
+		}
+	}
+	return n
+}
+
+// identified remembers who the account says it is.
+func (db *database) identified(lease store.Lease, v decide.Verdict) error {
+	if lease.Fence != db.fence {
+		return store.ErrLeaseLost
+	}
+	if v.Pin && db.identity == "" {
+		db.identity = v.Said
+	}
+	if db.heldFor != v.Held {
+		db.heldFor = v.Held
+		db.wrote("who the account is")
+	}
+	return nil
+}
+
+// creations counts the creations of records that ended.
+func (db *database) creations(table string, ids []int64) map[int64]int64 {
+	made := map[int64]int64{}
+	for _, op := range db.ops {
+		if op.Record.Table == table && op.Kind == decide.OpCreate && (op.Result == decide.ResultOK || op.Result == decide.ResultFailed && op.Request != "") && slices.Contains(ids, op.Record.ID) {
+			made[op.Record.ID]++
+		}
+	}
+	return made
 }

@@ -4,7 +4,7 @@
 // seed, runs as fast as the processor goes, and can be replayed and shrunk.
 //
 // [Run] makes the schedule of a seed, plays it, and returns the first
-// violation of a rule of the design (R1…R26) as an error that holds a shrunk
+// violation of a rule of the design (R1…R35) as an error that holds a shrunk
 // schedule.
 //
 //	schedule.go   what happens: a list of actions made from the seed

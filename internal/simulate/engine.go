@@ -45,13 +45,15 @@ type run struct {
 	told    map[decide.RecordRef]bool // records that events have named: a direct read decides about them
 	missing map[objectKey]bool        // objects a direct read did not find
 	deletes int
+	gone    map[decide.GonePlace]int // records deleted since their objects were not shown
+	before  map[decide.GonePlace]int // the records when it began
 	wanted  chan struct{}
 	locked  *string // the table that somebody has locked, "" for none; nil: not asked yet
 }
 
 // quietCalls are left out of histories.
 var quietCalls = map[string]bool{"Tables": true, "Settings": true, "Intents": true, "intents in doubt": true, "Regions": true, "List": true, "Match": true,
-	"ToDatabase": true, "ToCloud": true, "Keys": true, "deposed objects": true, "Due": true}
+	"ToDatabase": true, "ToCloud": true, "Keys": true, "deposed objects": true, "Due": true, "Creations": true}
 
 type runKey struct{}
 
@@ -65,8 +67,10 @@ func (w *world) cycle(spec *Action, depth int) error {
 		lease:  store.Lease{Account: account, Fence: w.db.fence, Cycle: w.db.fence, Batch: spec.batch, Reviewed: spec.reviewed},
 		listed: map[objectKey]bool{}, failed: map[objectKey]bool{}, told: map[decide.RecordRef]bool{}, missing: map[objectKey]bool{}, wanted: make(chan struct{}, 1),
 	}
+	r.gone, r.before = map[decide.GonePlace]int{}, w.census()
+	w.lied = w.lied || spec.Lie != ""
 	w.runs = append(w.runs, r)
-	e := &sync.Engine{Store: r, Registry: registry, Serial: true, Random: r.rng.Float64, ReadOnly: spec.Do == Preview, Preempt: r.wanted}
+	e := &sync.Engine{Store: r, Registry: registry, Serial: true, Random: r.rng.Float64, ReadOnly: spec.Do == Preview, Preempt: r.wanted, World: simulated{}}
 	// Cycles of a fixpoint, whose seeds are small, list everything.
 	e.Sparing = spec.Do == Cycle && spec.Seed > 1<<20 && spec.Seed%2 == 1
 	kind := store.Full
@@ -82,6 +86,9 @@ func (w *world) cycle(spec *Action, depth int) error {
 	}
 	if r.deletes > w.db.limits.Max && depth == 0 && !spec.reviewed {
 		w.violate("R7", "a cycle deleted %d objects, max_deletes is %d", r.deletes, w.db.limits.Max)
+	}
+	if depth == 0 {
+		w.check.believed(r)
 	}
 	w.report = report
 	w.trace("cycle %s fence %d: passes %d pushed %d pulled %d settled %d failed %d stopped %q err %v", kind, r.lease.Fence, report.Passes, report.Pushed, report.Pulled, report.Settled, report.Failed, report.Stopped, err)
@@ -177,6 +184,9 @@ func (r *run) failedListing(t *modules.Table, scope modules.Scope) {
 
 // look reads an object, perhaps as it was a while ago.
 func (r *run) look(o *object) modules.Row {
+	if r.hides(o) {
+		return nil
+	}
 	if r.chance(r.spec.Stale) {
 		return o.asOf(r.w.now - time.Duration(r.rng.Float64()*float64(lag)))
 	}
@@ -211,6 +221,12 @@ func (r *run) mutate(ctx context.Context, action string, t *modules.Table, effec
 				return failure(modules.MayHaveHappened, "RequestTimeout")
 			}
 			return failure(modules.Denied, "AccessDenied")
+		}
+		if r.spec.Lie == LieForeign && r.w.db.identity != stranger {
+			r.w.violate("R27", "%s of %s in another account", action, t.Name)
+		}
+		if r.w.db.restored != "" {
+			r.w.violate("R30", "%s of %s although nobody has looked at what is pending", action, t.Name)
 		}
 		r.w.cloud.calls++
 		r.w.check.calling(r, call)
@@ -328,6 +344,12 @@ func (r *run) Found(_ context.Context, t *modules.Table, ids []int64) ([]int64, 
 	return r.w.db.foundLately(t, ids), err
 }
 
+// Creations implements store.Store.
+func (r *run) Creations(_ context.Context, table string, ids []int64) (map[int64]int64, error) {
+	err := r.boundary("Creations")
+	return r.w.db.creations(table, ids), err
+}
+
 // Dependents implements store.Store.
 func (r *run) Dependents(_ context.Context, table string, ids []int64) ([]decide.RecordRef, error) {
 	err := r.boundary("Dependents")
@@ -335,9 +357,9 @@ func (r *run) Dependents(_ context.Context, table string, ids []int64) ([]decide
 }
 
 // Count implements store.Store.
-func (r *run) Count(_ context.Context, table, _ string) (int, error) {
+func (r *run) Count(_ context.Context, table string, scope modules.Scope) (int, error) {
 	err := r.boundary("Count")
-	return len(r.w.db.rows[table]), err
+	return r.w.db.count(table, scope), err
 }
 
 // ToDatabase implements store.Store.
@@ -396,6 +418,9 @@ func (r *run) Finish(_ context.Context, lease store.Lease, outcomes []store.Outc
 
 // Pull implements store.Store.
 func (r *run) Pull(_ context.Context, lease store.Lease, pulls []store.Pull) (results []store.PullResult, err error) {
+	if r.spec.Lie == LieForeign && r.w.db.identity != stranger {
+		r.w.violate("R27", "%d records were pulled of another account", len(pulls))
+	}
 	for _, p := range pulls {
 		r.touches(p.Subject.Table)
 		if r.locked != nil && p.Action == decide.DeleteRecord && *r.locked != "" && slices.Contains(registry.Table(*r.locked).Parents(), p.Subject.Table.Name) {
@@ -430,6 +455,11 @@ func (r *run) Listed(_ context.Context, lease store.Lease, ended, gone []store.L
 		}
 		return r.w.db.listed(lease, ended, gone)
 	})
+}
+
+// Identified implements store.Store.
+func (r *run) Identified(_ context.Context, lease store.Lease, v decide.Verdict) error {
+	return r.write("Identified", func() error { return r.w.db.identified(lease, v) })
 }
 
 // Imported implements store.Store.

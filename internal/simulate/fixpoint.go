@@ -24,6 +24,7 @@ func (w *world) fixpoint() {
 		w.db.commit(slot)
 	}
 	w.trace("faults stop")
+	w.confirm()
 	w.endBatches()
 	if w.failed != nil {
 		return
@@ -48,7 +49,14 @@ func (w *world) fixpoint() {
 
 // retryAll is a person who looks at what has failed for good.
 func (w *world) retryAll() {
-	for _, st := range w.db.states {
+	for at, st := range w.db.states {
+		if st.Code == decide.CodeVanished { // what is gone then is gone
+			for _, c := range w.db.conflicts {
+				if c.record == at && c.resolved == "" {
+					w.db.resolveConflict(c, "cloud")
+				}
+			}
+		}
 		if st.Review && st.Name != decide.StateConflict {
 			st.next, st.Attempts, st.Unconfirmed = w.now, 0, 0
 		}

@@ -91,6 +91,11 @@ func (w *pulling) write(lease store.Lease, pulls []store.Pull, results []store.P
 	}
 	if failure != nil {
 		w.undo()
+		for _, p := range pulls {
+			if p.Action == decide.DeleteRecord {
+				w.db.w.check.undeletable(p.Subject)
+			}
+		}
 	}
 	return failure
 }

@@ -46,6 +46,7 @@ func (r resource) createRequested(ctx context.Context, scope modules.Scope, want
 			takes := time.Duration(run.rng.Float64() * run.rng.Float64() * float64(mostRequest))
 			name = run.w.cloud.begin(r.table, scope, want, token, call.Record, takes)
 			began := run.w.cloud.requests[name]
+			run.w.check.madeOnce(call, began.made)
 			if began.err == nil && destroys {
 				run.deletes++
 			}

@@ -41,6 +41,9 @@ const (
 	Cycle   Do = "Cycle"
 	Preview Do = "Preview"
 
+	Backup Do = "Backup" // of the database
+	GoBack Do = "GoBack" // the database is what it was at the last backup
+
 	Kill        Do = "Kill"        // before the call
 	KillAfter   Do = "KillAfter"   // after its effect
 	Hiccup      Do = "Hiccup"      // the database's connection breaks before the call
@@ -65,6 +68,7 @@ type Action struct {
 	Seed          uint64
 	Faults, Stale float64
 	Region        string
+	Lie           Lie
 	Inject        []Action
 	At            int
 
@@ -124,6 +128,7 @@ func NewSchedule(seed uint64) *Schedule {
 		}
 		s.Actions = append(s.Actions, g.next(0))
 	}
+	s.falsify()
 	return s
 }
 
@@ -300,6 +305,9 @@ func (a *Action) spell(indent string) string {
 	}
 	if a.Region != "" {
 		fmt.Fprintf(&b, ", Region: %q", a.Region)
+	}
+	if a.Lie != "" {
+		fmt.Fprintf(&b, ", Lie: %s", a.Lie)
 	}
 	if len(a.Inject) > 0 {
 		b.WriteString(", Inject: []Action{")

@@ -354,17 +354,27 @@ func (s *Store) Found(_ context.Context, t *modules.Table, ids []int64) ([]int64
 	return s.w.db.foundLately(t, ids), nil
 }
 
+// Creations implements [store.Store].
+func (s *Store) Creations(_ context.Context, table string, ids []int64) (map[int64]int64, error) {
+	return s.w.db.creations(table, ids), nil
+}
+
 // Dependents implements [store.Store].
 func (s *Store) Dependents(_ context.Context, table string, ids []int64) ([]decide.RecordRef, error) {
 	return s.w.db.dependents(table, ids), nil
 }
 
+// Identified implements [store.Store].
+func (s *Store) Identified(_ context.Context, lease store.Lease, v decide.Verdict) error {
+	return s.w.db.identified(lease, v)
+}
+
 // Count implements [store.Store].
-func (s *Store) Count(_ context.Context, table, of string) (int, error) {
-	if of != account {
+func (s *Store) Count(_ context.Context, table string, scope modules.Scope) (int, error) {
+	if scope.Account != account {
 		return 0, nil
 	}
-	return len(s.w.db.rows[table]), nil
+	return s.w.db.count(table, scope), nil
 }
 
 // ToDatabase implements [store.Store].

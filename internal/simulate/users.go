@@ -278,7 +278,7 @@ func (db *database) allowed(tx *tx, t *modules.Table, id int64, vals modules.Row
 	for i := range t.Columns {
 		c := &t.Columns[i]
 		v := vals[c.Name]
-		if c.Required && v.IsNull() {
+		if was, there := db.see(tx, ref(t, id)); c.Required && v.IsNull() && !(there && was[c.Name].IsNull()) {
 			return false
 		}
 		if c.References == nil || v.IsNull() {
@@ -322,6 +322,7 @@ func (db *database) userWrite(tx *tx, at decide.RecordRef, vals modules.Row) {
 func (db *database) audit(tx *tx, a *auditRow) {
 	db.nextAudit++
 	a.ID, a.at, a.batch = db.nextAudit, db.w.now, tx.batch
+	a.At = a.at.Microseconds()
 	tx.audit = append(tx.audit, a)
 }
 

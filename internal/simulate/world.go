@@ -32,6 +32,8 @@ type world struct {
 	listedOnce    map[objectKey]int  // places that were listed completely, and by which listing first
 	deniedOnce    map[objectKey]bool // places whose listing was denied
 	report        store.Report
+	lied          bool      // there was a false premise
+	kept          *database // the backup
 	failed        error
 	// history is what happened, for people; nil unless it is wanted.
 	history *strings.Builder
@@ -47,7 +49,7 @@ type Violation struct {
 func (v *Violation) Error() string { return v.Rule + ": " + v.What }
 
 func (w *world) violate(rule, format string, args ...any) {
-	if w.failed == nil {
+	if w.failed == nil && (!w.lied || premises[rule]) {
 		w.failed = &Violation{rule, fmt.Sprintf(format, args...)}
 		w.trace("VIOLATION %v", w.failed)
 	}
@@ -130,6 +132,10 @@ func (w *world) do(a *Action) {
 				w.notify(o.table, o.scope, o.key, a)
 			}
 		}
+	case Backup:
+		w.backup()
+	case GoBack:
+		w.goBack()
 	case Forge:
 		w.forge(a)
 	case Rule:

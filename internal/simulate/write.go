@@ -304,7 +304,7 @@ func (tx *tx) leaves(db *database, at decide.RecordRef) bool {
 // value has none, or a user's constraint does not allow it.
 func (db *database) unfit(t *modules.Table, vals modules.Row) error {
 	for i := range t.Columns {
-		if c := &t.Columns[i]; c.Required && vals[c.Name].IsNull() {
+		if c := &t.Columns[i]; t.KeepsNotNull(c) && vals[c.Name].IsNull() {
 			return fmt.Errorf("%s.%s is NULL", t.Name, c.Name)
 		}
 	}
@@ -401,7 +401,7 @@ func (db *database) settle(settlements []store.Settlement) {
 			for _, g := range db.deposed {
 				if g.table == sub.Table && g.scope == sub.Scope && g.key == key {
 					st := s.State
-					g.State = decide.State{Name: st.Name, Message: st.Message, Code: st.Code, Review: st.Review, Attempts: st.Attempts, Binding: decide.Binding{Identity: g.Identity}}
+					g.State = decide.State{Name: st.Name, Message: st.Message, Code: st.Code, Review: st.Review, Attempts: st.Attempts, Binding: decide.Binding{Identity: g.Identity, SeenGoing: st.SeenGoing}}
 					g.next = db.next(st)
 					db.wrote("deposed object state")
 				}

@@ -34,6 +34,17 @@ type Settings struct {
 	WatchedStaleness time.Duration
 	Events           bool
 	Imported         map[string]bool // by table
+	// Identity is who the account is, as a world spells it; "" while nobody has asked it. Held says why it was last
+	// left alone, "" if it was not (R27).
+	Identity, Held string
+	// Installation is the identity of this installation.
+	Installation string
+	// Restored says why nothing is pushed: the database may have gone back in time (R30). "" if it has not.
+	Restored string
+	// WentBack is how far the logs went when the database last was found to have gone back in time, be that confirmed or
+	// not, as long as something is pending from before; WentBackAge is the time since.
+	WentBack    decide.Moment
+	WentBackAge time.Duration
 }
 
 // Listing is what is remembered of the listings of a table in a scope.
@@ -60,6 +71,8 @@ type Listing struct {
 	// it names was listed.
 	Denied string
 	Partly bool
+	// Failed says why the last one failed otherwise. It is written, never read; all else that is known stays.
+	Failed string
 }
 
 // Match is what the database has for the identity of an object.

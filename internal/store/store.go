@@ -59,10 +59,14 @@ type Subjects interface {
 	// consistency window: engines had found their objects in the cloud. What an engine
 	// inserts itself is settled at once.
 	Found(ctx context.Context, table *modules.Table, ids []int64) ([]int64, error)
+	// Creations returns how many calls to create objects the intent log has for each of the records, of those that the cloud
+	// took, and whose end is known, well or not: a call that it refused at once leaves the token for the next. Records
+	// without any are left out.
+	Creations(ctx context.Context, table string, ids []int64) (map[int64]int64, error)
 	// Dependents returns the records that reference one of the records.
 	Dependents(ctx context.Context, table string, ids []int64) ([]decide.RecordRef, error)
-	// Count returns the number of the account's records in a table.
-	Count(ctx context.Context, table, account string) (int, error)
+	// Count returns the number of a table's records in a scope; without a region, of all of the account's.
+	Count(ctx context.Context, table string, scope modules.Scope) (int, error)
 }
 
 // References translates between the two vocabularies: a row of the database
@@ -121,6 +125,8 @@ type Records interface {
 	// Listed remembers how listings ended that were complete or denied, and forgets
 	// those of places that are not looked at any more.
 	Listed(ctx context.Context, lease Lease, ended, gone []Listing) error
+	// Identified remembers who an account says it is.
+	Identified(ctx context.Context, lease Lease, verdict decide.Verdict) error
 	// Imported notes that a table's full listing was complete.
 	Imported(ctx context.Context, lease Lease, tables []string) error
 }

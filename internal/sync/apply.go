@@ -25,6 +25,11 @@ func (c *cycle) apply(ctx context.Context, plan decide.Plan) (anyCalled bool, er
 	for _, op := range plan.Ops {
 		ops[op] = &running{Op: op, done: make(chan struct{})}
 	}
+	if err := c.readCreations(ctx, ops); err != nil {
+		return false, err
+	}
+	made := c.count(StepApply, len(plan.Ops))
+	defer made.end()
 	if c.Serial {
 		for _, op := range plan.Ops {
 			c.call(ctx, ops[op], ops)
@@ -32,6 +37,7 @@ func (c *cycle) apply(ctx context.Context, plan decide.Plan) (anyCalled bool, er
 			if err := c.finish(ctx, []*running{ops[op]}); err != nil {
 				return anyCalled, err
 			}
+			made.add(2)
 		}
 		return anyCalled, nil
 	}
@@ -53,6 +59,7 @@ func (c *cycle) apply(ctx context.Context, plan decide.Plan) (anyCalled bool, er
 		if failure = c.finish(ctx, batch); failure != nil {
 			cancel(failure)
 		}
+		made.add(2 * len(batch))
 	}
 	if failure == nil {
 		failure = context.Cause(ctx)
@@ -60,13 +67,23 @@ func (c *cycle) apply(ctx context.Context, plan decide.Plan) (anyCalled bool, er
 	return anyCalled, failure
 }
 
+// sideBySide is the operations of how many tables go on at once.
+const sideBySide = 4
+
 // start runs the operations of a plan, and returns those whose calls have ended.
 func (c *cycle) start(ctx context.Context, plan decide.Plan, ops map[*decide.Op]*running) <-chan *running {
 	var (
 		results = make(chan *running)
-		slots   = make(chan struct{}, c.concurrency())
+		slots   = make(chan struct{}, sideBySide*c.concurrency())
 		wg      gosync.WaitGroup
 	)
+	// The operations of a table wait for the same rate of the cloud's API, and do not keep those of others waiting.
+	ofTable := map[string]chan struct{}{}
+	for _, op := range plan.Ops {
+		if name := op.Subject.Table.Name; ofTable[name] == nil {
+			ofTable[name] = make(chan struct{}, c.concurrency())
+		}
+	}
 	for _, op := range plan.Ops {
 		r := ops[op]
 		wg.Go(func() {
@@ -77,13 +94,12 @@ func (c *cycle) start(ctx context.Context, plan decide.Plan, ops map[*decide.Op]
 					return
 				}
 			}
-			select {
-			case slots <- struct{}{}:
-			case <-ctx.Done():
+			called := inSlot(ctx, ofTable[op.Subject.Table.Name], func() bool {
+				return inSlot(ctx, slots, func() bool { c.call(ctx, r, ops); return true })
+			})
+			if !called {
 				return
 			}
-			c.call(ctx, r, ops)
-			<-slots
 			select {
 			case results <- r:
 			case <-ctx.Done():
@@ -95,6 +111,17 @@ func (c *cycle) start(ctx context.Context, plan decide.Plan, ops map[*decide.Op]
 		close(results)
 	}()
 	return results
+}
+
+// inSlot calls f in one of the slots, and returns what it returns; false if the context ends before one is free.
+func inSlot(ctx context.Context, slots chan struct{}, f func() bool) bool {
+	select {
+	case slots <- struct{}{}:
+	case <-ctx.Done():
+		return false
+	}
+	defer func() { <-slots }()
+	return f()
 }
 
 // gather returns what has ended by now.

@@ -30,6 +30,8 @@ type cadence struct {
 
 	lock  gosync.Mutex
 	ended []store.Listing
+	// failed are listings that were neither complete nor denied.
+	failed []store.Listing
 	// missing are places that are not listed, of objects that new ones name and that have no
 	// record, and lacking those where the new ones are.
 	missing, lacking map[place]bool
@@ -109,7 +111,29 @@ func (c *cycle) isDue(at place) bool {
 		return slices.Contains(c.Only, at.table)
 	}
 	l, known := c.cadence.known[at]
-	return !known || !c.looksAsBefore(at) || due(&l, c.settings.Version, c.staleness(at), c.Rest)
+	return !known || !c.looksAsBefore(at) || due(&l, c.settings.Version, c.interval(at), c.Rest)
+}
+
+// readAlways is of how many objects of a place all are read.
+const readAlways = 20
+
+// rounds is in how many listings everything of a table has had its turn, where objects have
+// turns.
+const rounds = 16
+
+// interval is how long a place is left alone at most: it is read within its staleness, by one
+// listing or by several that each read a part.
+func (c *cycle) interval(at place) time.Duration {
+	if c.inTurn(at) {
+		return c.staleness(at) / rounds
+	}
+	return c.staleness(at)
+}
+
+// inTurn reports whether a place's listings read objects in turn.
+func (c *cycle) inTurn(at place) bool {
+	r, turns := c.Registry.Resource(at.table).(modules.Turner)
+	return turns && r.InTurn() && c.cadence.known[at].Objects > readAlways
 }
 
 // staleness is how old the newest listing of a place may become: where events tell of
@@ -141,25 +165,26 @@ func due(l *store.Listing, rules string, limit, rest time.Duration) bool {
 	return l.Age >= max(wait-wait/4*time.Duration(h.Sum32()%16)/16, 2*rest)
 }
 
-// turns returns a function that tells whether it is an object's turn to be read, by a listing
+// turns returns a function that tells whether it is the turn of a key's object to be read, by a listing
 // that nobody waits for; nil if it is everybody's. The turns are spread evenly over the time
 // within which everything is to be looked at.
-func (c *cycle) turns(t *modules.Table, scope modules.Scope, now time.Time) func(modules.Row) bool {
-	at, limit := place{t.Name, scope}, c.settings.MaxStaleness
+func (c *cycle) turns(t *modules.Table, scope modules.Scope, now time.Time) func(key string) bool {
+	at := place{t.Name, scope}
 	last, known := c.cadence.known[at]
-	if c.cadence.due == nil || len(c.Only) > 0 || !known || !last.Complete || last.Age < 0 || last.Age >= limit || last.Rules != c.settings.Version {
+	if c.cadence.due == nil || len(c.Only) > 0 || len(c.hinted[at]) > 0 || !known || !c.inTurn(at) {
 		return nil
 	}
-	age := last.Age + last.Age/20 // it was measured by another clock
+	limit := c.staleness(at)
+	if !last.Complete || last.Age < 0 || last.Age >= limit || last.Rules != c.settings.Version {
+		return nil
+	}
+	age := last.Age + min(last.Age/20, 2*time.Second) // it was measured by another clock
 	from := uint64(now.Add(-age).UnixNano()) % uint64(limit)
-	return func(object modules.Row) bool {
-		row := object.Clone()
-		fillScope(t, scope, row)
-		key, named := t.Key(row)
+	return func(key string) bool {
 		h := fnv.New64a()
 		_, _ = h.Write([]byte(key))
 		turn := h.Sum64() % uint64(limit)
-		return !named || (turn+uint64(limit)-from)%uint64(limit) < uint64(age)
+		return (turn+uint64(limit)-from)%uint64(limit) < uint64(age)
 	}
 }
 
@@ -187,6 +212,13 @@ func (c *cycle) denied(l *listing, begun time.Time, err error) (news bool) {
 	c.cadence.end(store.Listing{Table: l.table.Name, Scope: l.scope, Age: time.Since(begun), Rules: c.lease.Rules, Denied: err.Error(),
 		Within: c.cadence.within[l.table.Name].digest()})
 	return said != err.Error()
+}
+
+// fail notes that a listing failed (R32).
+func (d *cadence) fail(at place, err error) {
+	d.lock.Lock()
+	defer d.lock.Unlock()
+	d.failed = append(d.failed, store.Listing{Table: at.table, Scope: at.scope, Failed: err.Error()})
 }
 
 func (d *cadence) end(l store.Listing) {

@@ -1,6 +1,7 @@
 package sync
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -57,9 +58,15 @@ func TestDue(t *testing.T) {
 func TestTurnsOfObjects(t *testing.T) {
 	t.Parallel()
 	const limit, objects = 10 * time.Minute, 2000
-	table := &modules.Table{Name: "thing", Doc: "Things.", Columns: []modules.Column{{Name: "name", Type: modules.TypeText, Doc: "Name.", Identity: true}}}
+	table := &modules.Table{Name: "thing", Doc: "Things.", Provider: "aws", Columns: []modules.Column{
+		{Name: "account", Type: modules.TypeText, Doc: "Account.", Identity: true},
+		{Name: "name", Type: modules.TypeText, Doc: "Name.", Identity: true, Required: true, CreateOnly: true}}}
 	at := place{"thing", modules.Scope{Account: "a"}}
-	c := &cycle{Engine: &Engine{}}
+	registry, err := modules.NewRegistry(&modules.Module{Name: "m", Version: 1, Doc: "Things.", Resources: []modules.Resource{turner{table: table}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &cycle{Engine: &Engine{Registry: registry}}
 	c.settings.MaxStaleness = limit
 	c.cadence.due = map[place]bool{at: true}
 	turns := make([]int, objects)
@@ -67,10 +74,10 @@ func TestTurnsOfObjects(t *testing.T) {
 	for passed := time.Duration(0); passed < limit; {
 		age := min(time.Duration(20+passed.Seconds()/10)*time.Second, limit-passed)
 		passed, now = passed+age, now.Add(age)
-		c.cadence.known = map[place]store.Listing{at: {Table: "thing", Age: age, Complete: true}}
+		c.cadence.known = map[place]store.Listing{at: {Table: "thing", Age: age, Complete: true, Objects: objects}}
 		turn, most := c.turns(table, at.scope, now), 0
 		for i := range turns {
-			if turn(modules.Row{"name": modules.Text(fmt.Sprint(i))}) {
+			if turn(fmt.Sprint(i)) {
 				turns[i]++
 				most++
 			}
@@ -84,8 +91,55 @@ func TestTurnsOfObjects(t *testing.T) {
 			t.Errorf("object %d has its turn %d times", i, n)
 		}
 	}
-	c.cadence.due = nil
+	if got := c.interval(at); got != limit/rounds {
+		t.Errorf("what has turns is listed every %s", got)
+	}
+	c.hinted = map[place][]*hint{at: {{}}}
+	if c.turns(table, at.scope, now) != nil {
+		t.Error("an event tells of a change that nobody knows the place of, and not everything is read")
+	}
+	c.hinted, c.cadence.due = nil, nil
 	if c.turns(table, at.scope, now) != nil {
 		t.Error("somebody waits, and not everything is read")
+	}
+	c.cadence.due = map[place]bool{at: true}
+	c.cadence.known[at] = store.Listing{Table: "thing", Age: time.Minute, Complete: true, Objects: readAlways}
+	if c.turns(table, at.scope, now) != nil || c.interval(at) != limit {
+		t.Error("a few objects have turns")
+	}
+}
+
+// turner is a resource whose objects have turns.
+type turner struct {
+	modules.Resource
+	table *modules.Table
+}
+
+func (r turner) Table() *modules.Table { return r.table }
+func (turner) InTurn() bool            { return true }
+
+// A listing leaves parents whose turn it is not, unless nothing is known within them, and what
+// is within those it has left is not missing.
+func TestLater(t *testing.T) {
+	t.Parallel()
+	table := &modules.Table{Name: "file"}
+	for what, known := range map[string]*laterKnown{
+		"by key":    {within: map[string]bool{"a": true, "b": true}},
+		"by record": {within: map[string]bool{"1": true, "2": true}, records: map[string]string{"a": "1", "b": "2", "empty": "3"}},
+	} {
+		l := &later{left: map[string]bool{}, known: func(context.Context) *laterKnown { return known }}
+		ctx := l.in(t.Context(), func(parent string) bool { return parent == "b" })
+		for parent, want := range map[string]bool{"a": true, "b": false, "new": false, "empty": false} {
+			if got := modules.Later(ctx, parent); got != want {
+				t.Errorf("%s: %q is left: %t", what, parent, got)
+			}
+		}
+		first, _ := known.of("a")
+		second, _ := known.of("b")
+		for key, want := range map[string]bool{first + "\x1fk": true, second + "\x1fk": false, "gone\x1fk": false} {
+			if got := l.hides(table, key); got != want {
+				t.Errorf("%s: %q is hidden: %t", what, key, got)
+			}
+		}
 	}
 }

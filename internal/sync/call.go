@@ -27,6 +27,7 @@ type journal struct {
 
 // Begin implements [modules.Journal].
 func (j *journal) Begin(ctx context.Context, call modules.Call) (func(error), error) {
+	j.c.progress()
 	intent := j.intent
 	intent.Call = call
 	id, err := j.c.Store.Begin(ctx, j.c.lease, intent)
@@ -80,7 +81,7 @@ func (c *cycle) call(ctx context.Context, r *running, ops map[*decide.Op]*runnin
 	j := &journal{c: c, intent: r.Intent()}
 	if r.Kind == decide.OpCreate {
 		if j.intent.Token = r.token; r.token == "" {
-			j.intent.Token = uuid.NewString()
+			j.intent.Token = c.newToken(r)
 		}
 	}
 	// Half of the window in which it is to have its effect (see
@@ -103,6 +104,56 @@ func (c *cycle) call(ctx context.Context, r *running, ops map[*decide.Op]*runnin
 	}
 	r.unlogged = j.err != nil
 	c.fail(r, err)
+}
+
+// newToken returns the token of a creation. What users ask for has one that follows from what they asked and from how many
+// creations for the record have ended, so that a database that has gone back to before the creation finds the object again
+// when it asks for it once more (R30). After one that the cloud refused it is another: the cloud would refuse it again (AWS
+// Cloud Control API User Guide, "Managing resource operation requests": a token is remembered for 36 hours).
+func (c *cycle) newToken(r *running) string {
+	change := r.Subject.Change
+	if change.Latest() == 0 {
+		return uuid.NewString()
+	}
+	audit, at := change.Latest(), change.At
+	if replays, _ := r.Subject.Replays(); replays { // as it was asked for in the time that is not there any more, whatever was written since
+		audit, at = change.Newest(c.settings.WentBack.Audit)
+	}
+	return c.token(r.Subject, r.Replaces, audit, at, r.made)
+}
+
+// token returns the token of a creation for a record whose newest audit row was that, written then, and for which so many
+// have ended. One that replaces an object has another for each object that it replaces.
+func (c *cycle) token(s *decide.Subject, replaces bool, audit, at, made int64) string {
+	installation, _ := uuid.Parse(c.settings.Installation)
+	text := fmt.Appendf(nil, "%s %d %d %d %d", s.Table.Name, s.RecordID, audit, at, made)
+	if identity, named := s.Identity(); replaces && named {
+		key, _ := s.Table.Key(identity)
+		text = fmt.Appendf(text, " %s", key)
+	}
+	return uuid.NewSHA1(installation, text).String()
+}
+
+// readCreations reads how many creations have ended for the records for which a plan creates an object.
+func (c *cycle) readCreations(ctx context.Context, ops map[*decide.Op]*running) error {
+	byTable := map[string][]int64{}
+	for op := range ops {
+		if op.Kind == decide.OpCreate {
+			byTable[op.Subject.Table.Name] = append(byTable[op.Subject.Table.Name], op.Subject.RecordID)
+		}
+	}
+	for _, t := range tablesWith(&c.catalog, byTable) {
+		made, err := c.Store.Creations(ctx, t.Name, byTable[t.Name])
+		if err != nil {
+			return fmt.Errorf("read what was created for records of %s: %w", t.Name, err)
+		}
+		for op, r := range ops {
+			if op.Kind == decide.OpCreate && op.Subject.Table == t {
+				r.made = made[op.Subject.RecordID]
+			}
+		}
+	}
+	return nil
 }
 
 // traced sends within a span of the operation.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"time"
 
@@ -30,12 +29,13 @@ type cycle struct {
 	inDoubt   []decide.Intent           // calls whose end is not known
 	doubts    doubts                    // creations that may have happened
 	destroyed decide.Tally              // for R7
+	gone      decide.Gone               // for R28: records deleted since their objects are gone
 	refused   map[decide.RecordRef]bool // by the intent log: not to be tried again in this cycle
 	waits     []decide.Waiting          // of this pass: replacements that a staged record would have to follow
 	postponed []decide.Waiting          // by the last pass: of what neither a change nor a state reminds
 	cadence   cadence
-	regions   map[string][]string // enabled ones, by provider
-	hinted    map[place][]*hint   // what the listing of this cycle is to look into
+	regions   regions
+	hinted    map[place][]*hint // what the listing of this cycle is to look into
 	ignored   ignored
 	memo      modules.Memo // of the listings of this cycle
 	preempt   preemption
@@ -43,9 +43,7 @@ type cycle struct {
 }
 
 func newCycle(e *Engine, lease store.Lease, kind store.Kind) *cycle {
-	c := &cycle{Engine: e, lease: lease, kind: kind, doubts: newDoubts(), destroyed: decide.Tally{}, refused: map[decide.RecordRef]bool{}, regions: map[string][]string{}, hinted: map[place][]*hint{}, preempt: newPreemption()}
-	c.preempt.push = c.pushMeanwhile
-	return c
+	return &cycle{Engine: e, lease: lease, kind: kind, doubts: newDoubts(), destroyed: decide.Tally{}, gone: decide.Gone{}, refused: map[decide.RecordRef]bool{}, hinted: map[place][]*hint{}, preempt: newPreemption()}
 }
 
 // Cycle makes the account's cloud and tables equal as far as it can, and
@@ -53,10 +51,15 @@ func newCycle(e *Engine, lease store.Lease, kind store.Kind) *cycle {
 // not go on; what fails for one record stays with it (R8). A cycle may be
 // abandoned at any instant.
 func (e *Engine) Cycle(ctx context.Context, lease store.Lease, kind store.Kind) (store.Report, error) {
+	if !e.Patient {
+		ctx = modules.WithHaste(ctx)
+	}
 	c := newCycle(e, lease, kind)
 	for restarts := 0; ; restarts++ {
 		err := c.run(ctx)
 		switch {
+		case errors.Is(err, errHeld):
+			return c.report.Report, nil
 		case !errors.Is(err, store.ErrOutdated):
 			return c.report.Report, err
 		case restarts == maxRestarts:
@@ -65,7 +68,7 @@ func (e *Engine) Cycle(ctx context.Context, lease store.Lease, kind store.Kind) 
 		}
 		// Decided by rules that do not hold any more: the cycle begins anew (R19).
 		again := newCycle(e, lease, kind)
-		again.destroyed = c.destroyed // it is one cycle to those who limit it (R7)
+		again.destroyed, again.gone = c.destroyed, c.gone // it is one cycle to those who limit it (R7, R28)
 		again.report.add(&c.report.Report)
 		c = again
 	}
@@ -74,6 +77,9 @@ func (e *Engine) Cycle(ctx context.Context, lease store.Lease, kind store.Kind) 
 // run is the flow that doc.go shows.
 func (c *cycle) run(ctx context.Context) error {
 	if err := c.prepare(ctx); err != nil {
+		return err
+	}
+	if err := c.identify(ctx); err != nil {
 		return err
 	}
 	if recovered, err := c.recover(ctx); err != nil {
@@ -134,8 +140,14 @@ func (c *cycle) pass(ctx context.Context, n int, listed []decide.Step) (progress
 	if steps, err = c.follow(ctx, steps); err != nil {
 		return false, err
 	}
+	if err := c.believe(ctx, steps); err != nil {
+		return false, err
+	}
 	if c.ReadOnly {
 		c.report.count(func(r *store.Report) { r.Steps = append(r.Steps, steps...) })
+		return false, nil
+	}
+	if c.Strict && c.refuses(steps) {
 		return false, nil
 	}
 	if c.kind == store.Push {
@@ -199,31 +211,12 @@ func newest(steps []decide.Step, due []*decide.Subject) []decide.Step {
 func (c *cycle) pushMeanwhile(ctx context.Context) (err error) {
 	ctx, end := c.span(ctx, "push meanwhile", &err)
 	defer end()
-	// What was read before anything is written now.
-	for l := range c.preempt.listings {
-		if err := l.match(ctx); err != nil {
-			return err
-		}
-	}
 	engine := *c.Engine
 	engine.TimeSlice = max(engine.TimeSlice, 0)
-	push := newCycle(&engine, c.lease, store.Push)
-	defer c.memo.Empty()
-	push.destroyed = c.destroyed // it is one cycle to those who limit it (R7)
-	err = push.run(ctx)
-	c.report.add(&push.report.Report)
+	report, err := c.meanwhile(ctx, &engine, c.lease, store.Push)
+	c.report.add(&report)
 	if err != nil {
 		return fmt.Errorf("push what was changed meanwhile: %w", err)
 	}
-	c.doubts = push.doubts
-	for ref := range push.refused {
-		c.refused[ref] = true
-	}
-	// What was written earlier remains known, however long this took: what is on
-	// its way from the cloud may have been read before.
-	c.recent.Merge(push.recent)
-	outdated := push.lease.Rules != c.lease.Rules || !reflect.DeepEqual(c.settings.Rules, push.settings.Rules) || c.settings.HoldConflicts != push.settings.HoldConflicts
-	c.preempt.pushed(push.preempt.touched, outdated)
-	c.settings, c.lease.Rules = push.settings, push.lease.Rules
 	return nil
 }

@@ -24,7 +24,7 @@ func (c *cycle) policy(s *decide.Subject) decide.Policy {
 		Protection:    c.settings.Protection,
 		AskDrift:      c.settings.AskDrift,
 	}
-	if p.AskDrift && s.RecordID == 0 && s.Object != nil {
+	if len(c.settings.Letting.Adopted) > 0 && s.RecordID == 0 && s.Object != nil {
 		key, _ := s.Table.Key(s.Object)
 		p.Adopted = c.settings.Letting.IsAdopted(s.Table, key)
 	}

@@ -10,6 +10,7 @@
 //
 //	cycle.go     drives what follows
 //	prepare.go   which tables are there, which rules hold, what engines did lately
+//	identify.go  is the account who it was (R27), and the database where it was (R30)?
 //	recover.go   what became of the calls in doubt? (R6)
 //	look.go      where do events of the cloud hint at changes? (R26)
 //	  ┌─────────────────────────── a pass ──────────────────────────────────────┐
@@ -18,6 +19,7 @@
 //	  │ observe.go    read the objects directly (R5)                            │
 //	  │ decide.go     what is to be done about each?                            │
 //	  │ follow.go     who has to follow a replaced record?                      │
+//	  │ guard.go      is too much gone to be true? (R28)                        │
 //	  │ pull.go       write records (R3)                                        │
 //	  │ plan.go       which operation comes after which?                        │
 //	  │ guard.go      are those too many deletions? (R7)                        │
@@ -30,7 +32,7 @@
 // A full cycle lists the cloud before its first pass, and takes the pushes that the
 // listing asks for into that:
 //
-//	prepare.go ─► recover.go ─► look.go ─► list.go ─► the passes
+//	prepare.go ─► identify.go ─► recover.go ─► look.go ─► list.go ─► the passes
 //
 //	look.go      where events of the cloud hint at changes (a push cycle looks there, too)
 //	named.go     objects that hints name are read directly
@@ -38,6 +40,7 @@
 //	list.go      every table, parents first; every scope of it side by side
 //	within.go    tables that are listed within some parents only
 //	preempt.go   between two pages: is a push cycle wanted? It runs there
+//	errand.go    and so do cycles that somebody waits for, such as a commit
 //	match.go     a page: objects and their records; what has changed is observed, and
 //	             what is to be pulled is pulled (at the end of a complete listing, what
 //	             it did not show is observed)
@@ -53,12 +56,12 @@
 //
 // Calls run forward in the order
 //
-//	cycle, prepare, recover, look, named, list, cadence, within, preempt, match, snapshot, claim, observe, decide,
+//	cycle, prepare, identify, recover, look, named, list, cadence, within, preempt, match, snapshot, claim, observe, decide,
 //	follow, pull, plan, guard, apply, call, outcome, settle, subject, doubt, catalog,
 //	report, span, engine
 //
 // with one exception that is meant: a preemption runs a push cycle within a full one
-// (cycle.pushMeanwhile).
+// (cycle.meanwhile).
 //
 // # One UPDATE
 //
@@ -71,7 +74,7 @@
 //
 // # Promises
 //
-// The comments name the rules of docs/design.md (R1…R26) where they are kept:
+// The comments name the rules of docs/design.md (R1…R35) where they are kept:
 //
 //   - A user's change is settled when the cycle has seen both sides agree on
 //     it, and only the very audit rows the cycle had read are marked (R2).

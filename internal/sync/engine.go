@@ -15,6 +15,8 @@ import (
 type Engine struct {
 	Store    store.Store
 	Registry *modules.Registry
+	// World says who the account is (R27); nil if nobody asks.
+	World modules.World
 	// Concurrency bounds the operations of one cycle that are under way at
 	// once. 0 means 16.
 	Concurrency int
@@ -24,6 +26,8 @@ type Engine struct {
 	// too, and Report.Steps lists everything that would have been done (R9,
 	// R10).
 	ReadOnly bool
+	// PullOnly: cycles pull, and change nothing in the cloud.
+	PullOnly bool
 	// TimeSlice is how long a cycle goes on looking for more: where users never
 	// stop, others have their turn too. 0 means 5 s; a negative one has no end
 	// before MaxPasses.
@@ -32,6 +36,8 @@ type Engine struct {
 	Serial bool
 	// Sparing: a full cycle lists only what is due ([store.Settings].MaxStaleness).
 	Sparing bool
+	// Patient: nobody waits for the cycle, which leaves more of the cloud's rates to others.
+	Patient bool
 	// Hinted: a full cycle lists nothing but what events hint at.
 	Hinted bool
 	// Rest is how long a full cycle took not long ago, if that was longer than the
@@ -41,6 +47,13 @@ type Engine struct {
 	// Only, if not empty, are the tables that a full cycle lists, besides those that
 	// they refer to.
 	Only []string
+	// Progress is called whenever the cycle gets on, by many at once; nil is not. Calls to the cloud it need not be told of.
+	Progress func()
+	// Strict: a cycle changes nothing if something that it is to push will certainly not be done ([decide.Decision].Refused), and
+	// reports that.
+	Strict bool
+	// Tell is told what the cycle is doing, and how far it is with that, by many at once; nil is not.
+	Tell func(Headway)
 	// Tracer is told of the steps and operations of cycles, below the span of the
 	// context that a cycle is given; nil is not.
 	Tracer trace.Tracer
@@ -48,6 +61,9 @@ type Engine struct {
 	// have committed since. It may be left unread: who asks has to look at it when
 	// the cycle has ended.
 	Preempt <-chan struct{}
+	// Errands has a full cycle that is listing run other cycles of the account. What is not
+	// taken from it by then has to wait for its end.
+	Errands <-chan *Errand
 }
 
 func (e *Engine) jitter() float64 {

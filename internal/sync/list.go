@@ -53,6 +53,9 @@ func (c *cycle) list(ctx context.Context) (_ []decide.Step, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := c.believe(ctx, deletes); err != nil {
+		return nil, err
+	}
 	if c.ReadOnly {
 		return append(pushes, deletes...), nil
 	}
@@ -63,8 +66,8 @@ func (c *cycle) list(ctx context.Context) (_ []decide.Step, err error) {
 	if _, err := c.pull(ctx, deletes); err != nil {
 		return nil, err
 	}
-	if len(c.cadence.ended)+len(c.cadence.gone) > 0 {
-		if err := c.Store.Listed(ctx, c.lease, c.cadence.ended, c.cadence.gone); err != nil {
+	if ended := slices.Concat(c.cadence.failed, c.cadence.ended); len(ended)+len(c.cadence.gone) > 0 {
+		if err := c.Store.Listed(ctx, c.lease, ended, c.cadence.gone); err != nil {
 			return nil, fmt.Errorf("remember what was listed: %w", err)
 		}
 	}
@@ -92,6 +95,13 @@ func (f *findings) replace(places map[place]bool, others *findings) {
 	f.deletes = append(slices.DeleteFunc(f.deletes, theirs), others.deletes...)
 }
 
+// completed notes that a table was listed completely for the first time.
+func (f *findings) completed(table string) {
+	f.lock.Lock()
+	defer f.lock.Unlock()
+	f.imported = append(f.imported, table)
+}
+
 func (f *findings) add(steps []decide.Step) {
 	f.lock.Lock()
 	defer f.lock.Unlock()
@@ -104,20 +114,68 @@ func (f *findings) add(steps []decide.Step) {
 	}
 }
 
-// listTables lists the tables, one after the other: children need their parents'
-// ids.
+// listTables lists the tables, each after those that it refers to: children need their
+// parents' ids. What does not depend on each other goes side by side, since each service
+// has a rate of its own.
 func (c *cycle) listTables(ctx context.Context) (*findings, error) {
 	found := &findings{}
+	listed := make(map[string]chan struct{}, len(c.catalog.tables))
 	for _, t := range c.catalog.tables {
-		complete, err := c.listTable(ctx, t, found)
-		if err != nil {
-			return nil, err
-		}
-		if complete && !c.imported(t) {
-			found.imported = append(found.imported, t.Name)
-		}
+		listed[t.Name] = make(chan struct{})
+	}
+	slots := make(chan struct{}, c.concurrency())
+	g, ctx := errgroup.WithContext(ctx)
+	if c.Serial {
+		g.SetLimit(1)
+	}
+	for _, t := range c.catalog.tables {
+		g.Go(func() error {
+			for _, name := range c.before(t) {
+				select {
+				case <-listed[name]:
+				case <-ctx.Done():
+					return ctx.Err()
+				}
+			}
+			complete, err := c.listTable(ctx, t, found, slots)
+			if err != nil {
+				return err
+			}
+			if complete && !c.imported(t) {
+				found.completed(t.Name)
+			}
+			close(listed[t.Name])
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
 	}
 	return found, nil
+}
+
+// before returns the tables of the cycle that have to be listed before a table: those that it
+// refers to, and where it is listed by region those that say which regions there are.
+func (c *cycle) before(t *modules.Table) []string {
+	rank := c.catalog.rank[t.Name]
+	earlier := func(name string) bool {
+		of, ok := c.catalog.rank[name]
+		return ok && of < rank
+	}
+	var names []string
+	for _, name := range t.Parents() {
+		if earlier(name) {
+			names = append(names, name)
+		}
+	}
+	if t.Reach == modules.PerRegion {
+		for _, other := range c.catalog.tables[:rank] {
+			if other.DefinesRegions && other.Provider == t.Provider {
+				names = append(names, other.Name)
+			}
+		}
+	}
+	return names
 }
 
 // imported reports whether a full import of the table has completed once.
@@ -128,8 +186,9 @@ func (c *cycle) imported(t *modules.Table) bool {
 }
 
 // listTable lists a table in the scopes where it is due, and reports whether there is
-// none left where it could be listed and never was completely.
-func (c *cycle) listTable(ctx context.Context, t *modules.Table, found *findings) (complete bool, err error) {
+// none left where it could be listed and never was completely. There are slots for as many
+// listings of all tables as may be under way at once.
+func (c *cycle) listTable(ctx context.Context, t *modules.Table, found *findings, slots chan struct{}) (complete bool, err error) {
 	scopes, err := c.scopes(ctx, t)
 	if err != nil {
 		return false, err
@@ -148,6 +207,12 @@ func (c *cycle) listTable(ctx context.Context, t *modules.Table, found *findings
 	g.SetLimit(c.concurrency())
 	for _, scope := range listed {
 		g.Go(func() error {
+			select {
+			case slots <- struct{}{}:
+				defer func() { <-slots }()
+			case <-ctx.Done():
+				return ctx.Err()
+			}
 			steps, err := c.listScope(ctx, t, scope)
 			found.add(steps)
 			var listing *listingError
@@ -155,6 +220,9 @@ func (c *cycle) listTable(ctx context.Context, t *modules.Table, found *findings
 				lock.Lock()
 				defer lock.Unlock()
 				complete = complete && listing.denied
+				if !listing.denied {
+					c.cadence.fail(place{t.Name, scope}, listing.err)
+				}
 				if !listing.known {
 					c.report.fail(decide.RecordRef{Table: t.Name}, scope, listing.err)
 				}
@@ -165,7 +233,7 @@ func (c *cycle) listTable(ctx context.Context, t *modules.Table, found *findings
 	}
 	err = g.Wait()
 	if t.DefinesRegions {
-		delete(c.regions, t.Provider)
+		c.regions.forget(t.Provider)
 	}
 	return complete, err
 }
@@ -185,15 +253,33 @@ func (c *cycle) scopes(ctx context.Context, t *modules.Table) ([]modules.Scope, 
 // regionsOf returns the regions of a provider that are enabled, as they were read last:
 // they are read anew when the table that has them has been listed.
 func (c *cycle) regionsOf(ctx context.Context, provider string) ([]string, error) {
-	if regions, read := c.regions[provider]; read {
-		return regions, nil
+	c.regions.lock.Lock()
+	defer c.regions.lock.Unlock()
+	if list, read := c.regions.enabled[provider]; read {
+		return list, nil
 	}
-	regions, err := c.Store.Regions(ctx, provider, c.lease.Account)
+	list, err := c.Store.Regions(ctx, provider, c.lease.Account)
 	if err != nil {
 		return nil, fmt.Errorf("read regions: %w", err)
 	}
-	c.regions[provider] = regions
-	return regions, nil
+	if c.regions.enabled == nil {
+		c.regions.enabled = map[string][]string{}
+	}
+	c.regions.enabled[provider] = list
+	return list, nil
+}
+
+// regions are the enabled ones, by provider, as they were read last.
+type regions struct {
+	lock    gosync.Mutex
+	enabled map[string][]string
+}
+
+// forget has a provider's regions be read anew.
+func (r *regions) forget(provider string) {
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	delete(r.enabled, provider)
 }
 
 // scopesIn returns the scopes of a table in an account that has these regions.
@@ -224,14 +310,18 @@ func (e *listingError) Error() string { return e.err.Error() }
 func (c *cycle) listScope(ctx context.Context, t *modules.Table, scope modules.Scope) (_ []decide.Step, err error) {
 	ctx, end := c.span(ctx, "list table", &err, ofPlace(t.Name, scope)...)
 	defer end()
-	l, begun := &listing{c: c, table: t, scope: scope, seen: newSighting()}, time.Now()
+	l, begun := &listing{c: c, table: t, scope: scope, seen: newSighting(), later: c.newLater(t, scope)}, time.Now()
 	c.preempt.begin(l)
 	defer c.preempt.end(l)
 	within := c.cadence.within[t.Name]
 	known := c.known(ctx, t, scope)
 	listed := within.looks(modules.WithKnown(modules.WithMemo(ctx, &c.memo), known))
 	if turn := c.turns(t, scope, begun); turn != nil {
-		listed = modules.WithTurn(listed, func(object modules.Row) bool { return turn(object) || !known(object) })
+		listed = modules.WithTurn(listed, func(object modules.Row) bool {
+			key, named := keyOf(t, scope, object)
+			return !named || turn(key) || !known(object)
+		})
+		listed = l.later.in(listed, turn)
 	}
 	err = c.Registry.Resource(t.Name).List(listed, scope, func(rows []modules.Row) error { return l.add(ctx, rows, 1000) })
 	var unread *modules.Unread
@@ -251,7 +341,7 @@ func (c *cycle) listScope(ctx context.Context, t *modules.Table, scope modules.S
 	case err != nil:
 		return l.steps, &listingError{err: err}
 	}
-	gone, err := c.unseen(ctx, t, scope, l.seen)
+	gone, err := c.unseen(ctx, l)
 	if err != nil {
 		return l.steps, err
 	}
@@ -273,11 +363,16 @@ func (c *cycle) known(ctx context.Context, t *modules.Table, scope modules.Scope
 		return seen
 	})
 	return func(object modules.Row) bool {
-		row := object.Clone()
-		fillScope(t, scope, row)
-		key, named := t.Key(row)
+		key, named := keyOf(t, scope, object)
 		return named && keys().has(0, key)
 	}
+}
+
+// keyOf returns the key of an object that a listing of a scope shows; false if it has none.
+func keyOf(t *modules.Table, scope modules.Scope, object modules.Row) (string, bool) {
+	row := object.Clone()
+	fillScope(t, scope, row)
+	return t.Key(row)
 }
 
 // listing is one under way. It gathers small pages into large ones.
@@ -286,6 +381,7 @@ type listing struct {
 	table *modules.Table
 	scope modules.Scope
 	seen  *sighting
+	later *later
 	rows  []modules.Row // not looked at yet
 	steps []decide.Step
 	fatal error // no error of the listing
@@ -299,6 +395,7 @@ func (l *listing) add(ctx context.Context, rows []modules.Row, enough int) error
 		return err
 	}
 	defer leave()
+	l.c.progress()
 	l.rows = append(l.rows, rows...)
 	if len(l.rows) < enough {
 		return nil
@@ -321,10 +418,14 @@ func (l *listing) match(ctx context.Context) error {
 
 // unseen looks at the scope's records that a complete listing did not show:
 // each is read directly before it is taken for gone (R5).
-func (c *cycle) unseen(ctx context.Context, t *modules.Table, scope modules.Scope, seen *sighting) ([]decide.Step, error) {
+func (c *cycle) unseen(ctx context.Context, l *listing) ([]decide.Step, error) {
+	t, scope := l.table, l.scope
 	var missing []int64
 	err := c.Store.Keys(ctx, t, scope, func(id int64, key string) error {
-		if !seen.has(id, key) && !c.cadence.within[t.Name].hides(t, key) {
+		switch {
+		case l.later.hides(t, key):
+			l.seen.objects++ // as the last listing showed it
+		case !l.seen.has(id, key) && !c.cadence.within[t.Name].hides(t, key):
 			missing = append(missing, id)
 		}
 		return nil

@@ -250,6 +250,9 @@ func (l *looking) end(ctx context.Context) error {
 	}
 	c.preempt.touch(deletes)
 	c.preempt.touch(l.found.pushes)
+	if err := c.believe(ctx, deletes); err != nil {
+		return err
+	}
 	if _, err := c.pull(ctx, deletes); err != nil {
 		return err
 	}

@@ -191,10 +191,10 @@ func (c *cycle) refKeys(ctx context.Context, t *modules.Table, pushes []decide.S
 }
 
 // translated reports whether the table has references that differ between the
-// two vocabularies.
+// two vocabularies, or may be in the cloud's alone.
 func translated(t *modules.Table) bool {
 	for i := range t.Columns {
-		if ref := t.Columns[i].References; ref != nil && !ref.ByKey {
+		if c := &t.Columns[i]; c.Loose() || c.References != nil && !c.References.ByKey {
 			return true
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
@@ -33,10 +34,22 @@ func (c *cycle) observe(ctx context.Context, subjects []*decide.Subject) (err er
 		}
 		index[at] = append(index[at], s)
 	}
+	looked := c.count(StepLook, ofAll(index))
+	defer looked.end()
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(c.concurrency())
 	for _, at := range order {
-		g.Go(func() error { return c.read(ctx, at.scope, index[at]) })
+		g.Go(func() error {
+			rest := 2 * int64(len(index[at])) // of what the resource does not tell itself
+			counted := modules.WithLooked(ctx, func(n int) {
+				if atomic.AddInt64(&rest, -int64(n)) >= 0 {
+					looked.add(n)
+				}
+			})
+			err := c.read(counted, at.scope, index[at])
+			looked.add(int(max(0, atomic.LoadInt64(&rest))))
+			return err
+		})
 	}
 	return g.Wait()
 }
@@ -52,7 +65,8 @@ func (c *cycle) read(ctx context.Context, scope modules.Scope, subjects []*decid
 	if err := c.Store.ToCloud(ctx, t, identities); err != nil {
 		return fmt.Errorf("translate identities of %s: %w", t.Name, err)
 	}
-	objects, err := c.Registry.Resource(t.Name).Get(ctx, scope, identities)
+	asked := c.untaken(ctx, scope, subjects, identities)
+	objects, err := c.Registry.Resource(t.Name).Get(told(ctx, scope, subjects, identities), scope, asked)
 	var unread *modules.Unread
 	if errors.As(err, &unread) {
 		if subjects, identities = permitted(t, scope, subjects, identities, unread); len(subjects) == 0 {
@@ -129,6 +143,7 @@ func (c *cycle) observed(ctx context.Context, scope modules.Scope, subjects []*d
 		if !ok || o == nil {
 			s.Presence, s.Unnameable = decide.Absent, !ok
 			s.Cascaded = decide.OwnerDeleted(s, scope, identities[i], c.recent, c.Registry.Table)
+			s.WentAway = c.wentAway(s)
 			absent = append(absent, s)
 			continue
 		}
@@ -210,6 +225,15 @@ func (c *cycle) wentAlong(ctx context.Context, t *modules.Table, deleted []*deci
 	return nil
 }
 
+// wentAway reports whether a record says that the cloud was deleting its object when it was read last.
+func (c *cycle) wentAway(s *decide.Subject) bool {
+	if s.State != nil && s.State.SeenGoing {
+		return true
+	}
+	goer, ok := c.Registry.Resource(s.Table.Name).(modules.Goer)
+	return ok && s.Record != nil && goer.Going(s.Record.Row)
+}
+
 // shows fills in what an object that was read shows of itself.
 func (c *cycle) shows(s *decide.Subject) {
 	r := c.Registry.Resource(s.Table.Name)
@@ -226,6 +250,11 @@ func (c *cycle) shows(s *decide.Subject) {
 	if protector, ok := r.(modules.Protector); ok {
 		s.Protected = protector.Protected(s.Cloud)
 	}
+	if manager, ok := r.(modules.Manager); ok {
+		s.Manager = manager.ManagedBy(s.Cloud)
+	}
+	delete(s.Cloud, modules.MarkTags)
+	delete(s.Object, modules.MarkTags)
 	if letting := &c.settings.Letting; len(letting.Rules) > 0 {
 		key, _ := s.Table.Key(s.Cloud)
 		s.Ignored = letting.Ignores(s.Table, s.Scope, key, s.Cloud)

@@ -13,6 +13,7 @@ import (
 // running is an operation under way.
 type running struct {
 	*decide.Op
+	made    int64         // how many creations for its record have ended
 	token   string        // to make a creation again with; "" for one that is made for the first time
 	request string        // that an earlier call has begun; "" for none that is known
 	done    chan struct{} // closed when the outcome is in the database
@@ -56,6 +57,7 @@ func (c *cycle) fail(r *running, err error) {
 	if len(r.outcome.IDs) > 0 && r.InDoubt(err) {
 		r.outcome.Result = decide.ResultUnknown
 	}
+	r.Subject.Mistyped = r.Subject.Misnames(err, c.recent)
 	r.outcome.State = r.Subject.Failed(r.State(), err, c.jitter)
 }
 

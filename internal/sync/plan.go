@@ -1,11 +1,13 @@
 package sync
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 
 	"iasql/internal/decide"
+	"iasql/internal/store"
 )
 
 // plan puts the operations that may be tried now in order, and remembers of others
@@ -18,6 +20,12 @@ func (c *cycle) plan(ctx context.Context, steps []decide.Step) (_ decide.Plan, e
 		if step.Decision.Action.Pushes() && c.pushable(step.Subject) {
 			pushes = append(pushes, step)
 		}
+	}
+	if why := c.pushesNothing(); why != "" && len(pushes) > 0 {
+		c.report.count(func(r *store.Report) {
+			r.Stopped = cmp.Or(r.Stopped, fmt.Sprintf("%d operations wait: %s", len(pushes), why))
+		})
+		return decide.Plan{}, nil
 	}
 	pushes, waiting, err := c.incomplete(ctx, pushes)
 	if err != nil {

@@ -25,7 +25,6 @@ const undisturbed = 250 * time.Millisecond
 
 // preemption keeps a listing and what is pushed between its pages apart.
 type preemption struct {
-	push func(context.Context) error // what is done between two pages
 	// gate is held for reading by the parts of a listing, and by what is pushed
 	// between them for changing what the cycle knows.
 	gate     gosync.RWMutex
@@ -52,11 +51,11 @@ func (p *preemption) end(l *listing) {
 	delete(p.listings, l)
 }
 
-// serve pushes while no part of a listing runs.
-func (p *preemption) serve(ctx context.Context) error {
+// serve does something while no part of a listing runs.
+func (p *preemption) serve(ctx context.Context, do func(context.Context) error) error {
 	p.gate.Lock()
 	defer p.gate.Unlock()
-	err := p.push(ctx)
+	err := do(ctx)
 	if err != nil {
 		p.broken = err
 	}
@@ -81,7 +80,7 @@ func (p *preemption) touch(steps []decide.Step) {
 	}
 }
 
-// attend serves [Engine.Preempt] until stop is called, which returns what went
+// attend serves [Engine.Preempt] and [Engine.Errands] until stop is called, which returns what went
 // wrong. The context it returns ends with the first failure.
 func (c *cycle) attend(ctx context.Context) (attended context.Context, stop func() error) {
 	if c.Preempt == nil || c.ReadOnly || c.Serial {
@@ -104,29 +103,32 @@ func (c *cycle) attend(ctx context.Context) (attended context.Context, stop func
 	}
 }
 
-// serveUntil serves [Engine.Preempt] until done is closed or the context ends.
+// serveUntil does so until done is closed or the context ends.
 func (c *cycle) serveUntil(ctx context.Context, done <-chan struct{}) error {
-	for alone := undisturbed; ; {
+	alone := time.NewTimer(undisturbed)
+	defer alone.Stop()
+	var wanted <-chan struct{} // Preempt, once the listing has been left alone for long enough
+	for {
 		select {
 		case <-done:
 			return nil
 		case <-ctx.Done():
 			return nil
-		case <-time.After(alone):
+		case <-alone.C:
+			wanted = c.Preempt
+		case errand := <-c.Errands:
+			if err := c.preempt.serve(ctx, func(ctx context.Context) error { return c.runErrand(ctx, errand) }); err != nil {
+				return err
+			}
+		case <-wanted:
+			begun := time.Now()
+			if err := c.preempt.serve(ctx, c.pushMeanwhile); err != nil {
+				return err
+			}
+			// However much there is to be pushed, the listing has half of the time.
+			wanted = nil
+			alone.Reset(max(time.Since(begun), undisturbed))
 		}
-		select {
-		case <-done:
-			return nil
-		case <-ctx.Done():
-			return nil
-		case <-c.Preempt:
-		}
-		begun := time.Now()
-		if err := c.preempt.serve(ctx); err != nil {
-			return err
-		}
-		// However much there is to be pushed, the listing has half of the time.
-		alone = max(time.Since(begun), undisturbed)
 	}
 }
 
@@ -138,7 +140,7 @@ func (c *cycle) between(ctx context.Context) error {
 	}
 	select {
 	case <-c.Preempt:
-		return c.preempt.serve(ctx)
+		return c.preempt.serve(ctx, c.pushMeanwhile)
 	default:
 		return nil
 	}

@@ -23,7 +23,14 @@ import (
 func (c *cycle) recover(ctx context.Context) (_ bool, err error) {
 	ctx, end := c.span(ctx, "recover", &err)
 	defer end()
-	if len(c.inDoubt) == 0 || c.ReadOnly {
+	replayed, err := c.replayed(ctx)
+	if err != nil {
+		return false, err
+	}
+	if len(c.inDoubt)+len(replayed) == 0 || c.ReadOnly || c.pushesNothing() != "" {
+		for _, s := range replayed {
+			c.doubts.holdBack(s.Table.Name, s.Scope)
+		}
 		for i := range c.inDoubt {
 			if intent := &c.inDoubt[i]; intent.Kind == decide.OpCreate {
 				c.doubts.undecided(intent.Record, intent.Scope)
@@ -35,7 +42,10 @@ func (c *cycle) recover(ctx context.Context) (_ bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	return true, c.recoverCreations(ctx, creations)
+	if err := c.recoverCreations(ctx, creations); err != nil {
+		return false, err
+	}
+	return true, c.recoverReplayed(ctx, replayed)
 }
 
 // place is where a table's objects are.

@@ -2,7 +2,6 @@ package sync
 
 import (
 	"fmt"
-	"strings"
 	gosync "sync"
 
 	"iasql/internal/decide"
@@ -41,7 +40,7 @@ func (e *StrayError) Unwrap() error { return e.Err }
 // spelled returns the identity of an object, for people.
 func spelled(s *decide.Subject) string {
 	key, _ := s.Table.Key(s.Object)
-	return strings.ReplaceAll(key, "\x1f", " ")
+	return modules.SpellKey(key)
 }
 
 // report is the report of a cycle under way. Several parts of the cycle may add to

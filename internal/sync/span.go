@@ -23,6 +23,7 @@ const (
 // span begins a span below that of ctx, which ends with end: with the error that err
 // then holds, if any. Without a tracer neither costs anything.
 func (e *Engine) span(ctx context.Context, name string, err *error, about ...attribute.KeyValue) (below context.Context, end func()) {
+	e.progress()
 	if e.Tracer == nil {
 		return ctx, func() {}
 	}
@@ -49,4 +50,11 @@ func ofPlace(table string, scope modules.Scope) []attribute.KeyValue {
 		about = append(about, attrRegion.String(scope.Region))
 	}
 	return about
+}
+
+// progress says that the cycle gets on.
+func (e *Engine) progress() {
+	if e.Progress != nil {
+		e.Progress()
+	}
 }

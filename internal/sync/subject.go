@@ -17,7 +17,7 @@ func (c *cycle) complete(s *decide.Subject) {
 	} else if s.Change != nil && s.Change.Last != nil {
 		s.Scope = s.Table.Scope(s.Change.Last)
 	}
-	s.Own = c.recent.Of(s, identity)
+	s.Own, s.WentBack = c.recent.Of(s, identity), c.settings.WentBack
 	s.Doubt = s.Table.AssignedIdentity() && c.doubts.holds(s.Table.Name, s.Scope)
 }
 

@@ -23,7 +23,8 @@ func (d database) sources(ctx context.Context) ([]source, error) {
 	}
 	rows, err := d.pool.Query(ctx, `
 		SELECT s.account, s.name, coalesce(s.region, ''), coalesce(s.queue, ''), coalesce(s.bucket, ''), s.prefix, s.all_accounts
-		FROM public.aws_event_source s JOIN iasql_internal.account a ON a.name = s.account WHERE s.is_enabled ORDER BY s.account, s.name`)
+		FROM public.aws_event_source s JOIN iasql_internal.account a ON a.name = s.account
+		WHERE s.is_enabled AND NOT EXISTS (SELECT FROM iasql_internal.world w WHERE w.account = s.account AND w.trouble IS NOT NULL) ORDER BY s.account, s.name`)
 	if err != nil {
 		return nil, err
 	}

@@ -46,7 +46,7 @@ BEGIN ATOMIC
 END;
 COMMENT ON FUNCTION public.iasql_as_of(text, timestamptz) IS
 $$A table's rows as they were at that time, each as jsonb, as far back as the audit log is kept. Times are those of the writes; secrets stay masked. For typed rows pass NULL of the table's type instead of its name.
-Sample: SELECT record ->> 'vpc_id' AS vpc_id, record -> 'tags' AS tags FROM iasql_as_of('vpc', now() - interval '1 hour')$$;
+Sample: SELECT record -> 'tags' AS tags FROM iasql_as_of('vpc', now() - interval '1 hour')$$;
 
 CREATE OR REPLACE FUNCTION public.iasql_as_of("table" anyelement, ts timestamptz) RETURNS SETOF anyelement
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -62,4 +62,4 @@ END
 $$;
 COMMENT ON FUNCTION public.iasql_as_of(anyelement, timestamptz) IS
 $$A table's rows as they were at that time, with the table's own columns: pass NULL of the table's type.
-Sample: SELECT * FROM iasql_as_of(NULL::vpc, now() - interval '1 hour') WHERE region = 'us-east-1'$$;
+Sample: SELECT vpc_id, tags FROM iasql_as_of(NULL::vpc, now() - interval '1 hour')$$;

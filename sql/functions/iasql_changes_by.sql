@@ -42,7 +42,7 @@ BEGIN
         names := ARRAY(SELECT c FROM iasql_internal.changers() c WHERE lower(c) = lower(who)) || who;
     END IF;
     RETURN QUERY
-    SELECT coalesce(l.event_time, l.ts), l.table_name, l.record_id, l.change_type, l.change, l.actor, l.actor_session, l.source_address, l.user_agent, l.event_id, l.also
+    SELECT coalesce(l.event_time, l.ts), l.table_name, l.record_id, l.change_type, l.change, coalesce(l.actor, CASE WHEN l.origin = 'user' THEN l."user" END), l.actor_session, l.source_address, l.user_agent, l.event_id, l.also
     FROM public.iasql_audit_log l
     WHERE l.table_name IS NOT NULL
       -- By the cloud's clock, where it says when: the pull came later, but for what the clocks differ by.
@@ -63,5 +63,5 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION public.iasql_changes_by(text, timestamptz) IS
-$$What somebody has changed: in the cloud, by ARN, name of the session or of the user, as events have told (aws_event_source); or in the tables, by role. * stands for any characters; upper and lower case are the same where nobody has just that name. Also what others have changed where it may have been he (also). ts is when the call was made.
+$$What somebody has changed: in the cloud, by ARN, name of the session or of the user, as events have told (aws_event_source); or in the tables, by role. * stands for any characters; upper and lower case are the same where nobody has just that name. Also what others have changed where it may have been he (also). ts is when the call was made. actor is who made it: an ARN, or of a change made here the role. What was found in the cloud and no event has told of has no author, and is not here: iasql_audit_log and iasql_history have it.
 Sample: SELECT * FROM iasql_changes_by('ana@example.com', now() - interval '1 day')$$;

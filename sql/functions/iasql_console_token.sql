@@ -1,5 +1,5 @@
 -- The caller is the role that was set, else the one that logged in (00_writer.sql). Whoever redeems the token acts as that
--- role and as no other; the hash that is kept is of no use to a reader of the table.
+-- role and as no other, while whoever made it may still be that role (R33); the hash that is kept is of no use to a reader of the table.
 CREATE OR REPLACE FUNCTION public.iasql_console_token() RETURNS text
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -12,7 +12,7 @@ BEGIN
         RAISE EXCEPTION 'role % has ten tokens that were not used', iasql_internal.writer()
             USING ERRCODE = 'IA060', HINT = 'Use one of them, or wait five minutes.';
     END IF;
-    INSERT INTO iasql_internal.console_token (hash, role) VALUES (sha256(convert_to(token, 'UTF8')), caller);
+    INSERT INTO iasql_internal.console_token (hash, role, login) VALUES (sha256(convert_to(token, 'UTF8')), caller, quote_ident(session_user)::regrole);
     RETURN token;
 END
 $$;

@@ -9,7 +9,7 @@ BEGIN
     FROM public.iasql_audit_log l
     WHERE l.origin = 'user' AND l.change_type IN ('INSERT', 'UPDATE', 'DELETE')
       AND CASE WHEN batch.id IS NOT NULL THEN l.transaction_id = batch.id ELSE NOT l.settled AND NOT iasql_internal.waits_in_batch(l.table_name, l.record_id) END;
-    what := CASE WHEN batch.id IS NOT NULL THEN format('Batch %s, opened by %s at %s.', batch.id, batch.opened_by, date_trunc('second', batch.opened_at))
+    what := CASE WHEN batch.id IS NOT NULL THEN format('Batch %s, opened by %s at %s.', batch.id, iasql_internal.cell(batch.opened_by), date_trunc('second', batch.opened_at))
                  ELSE 'All changes that have not reached the cloud yet and are not staged in a batch.' END;
 END
 $$;
@@ -54,7 +54,18 @@ COMMENT ON FUNCTION public.iasql_create_review(text, text) IS
 $$Markdown for a pull request: what is done, all the SQL of this session's batch (or of all that has not reached the cloud yet), and the preview, with who has changed it in the cloud meanwhile, where an event has told.
 Sample: SELECT iasql_create_review('A network for the shop', 'It needs its own.')$$;
 
+-- Escapes (CommonMark, section 2.4) for what would be markup. An escape does not keep a forge from linking @name, #1 or an
+-- address, which it looks for in the text that comes out: a comment between its characters does.
 CREATE OR REPLACE FUNCTION iasql_internal.cell(value text) RETURNS text
 LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp
-RETURN replace(replace(replace(regexp_replace(coalesce(value, ''), '\s+', ' ', 'g'), '|', '\|'), '[', '\['), '<', '&lt;');
-COMMENT ON FUNCTION iasql_internal.cell(text) IS 'A text as a cell of a Markdown table, in which it is neither a link nor HTML: names and tags, and who has changed something in the cloud, are what anybody says.';
+BEGIN ATOMIC
+    SELECT regexp_replace(regexp_replace(regexp_replace(regexp_replace(regexp_replace(
+        replace(replace(regexp_replace(iasql_internal.plain(regexp_replace(coalesce(value, ''), '\s+', ' ', 'g')),
+            '([\\`*\[|~$])', '\\\1', 'g'), '&', '&amp;'), '<', '&lt;'),
+        '(?<![[:alnum:]])_|_(?![[:alnum:]])', '\\_', 'g'),
+        '(?<![[:alnum:]])@(?=[[:alnum:]])', '@<!-- -->', 'g'),
+        '#(?=[0-9])', '#<!-- -->', 'g'),
+        ':(?=//)', ':<!-- -->', 'g'),
+        '(www)(?=\.)', '\1<!-- -->', 'gi');
+END;
+COMMENT ON FUNCTION iasql_internal.cell(text) IS 'A text as a cell of a Markdown table, in which it is no markup, link, mention or HTML: names and tags, and who has changed something in the cloud, are what anybody says.';

@@ -5,7 +5,7 @@ BEGIN
     IF id IS NULL THEN
         PERFORM iasql_internal.refuse_null('iasql_forget', 'id', format('SELECT id FROM %I lists the records.', "table"));
     END IF;
-    PERFORM iasql_internal.permit('change', "table", ARRAY[id]);
+    PERFORM iasql_internal.permit('delete', "table", ARRAY[id]);
     RETURN iasql_internal.forget("table", id);
 END
 $$;

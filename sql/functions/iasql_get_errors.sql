@@ -6,7 +6,7 @@ BEGIN ATOMIC
     FROM iasql_internal.record_state s
     WHERE s.review OR s.state LIKE '%Failed' OR s.attempts > 1 AND s.code NOT IN ('', 'rule')
     UNION ALL
-    SELECT g.since, g.table_name, g.record_id, format('%s: its predecessor %s: %s', g.state, g.key, g.message)
+    SELECT g.since, g.table_name, g.record_id, format('%s: its predecessor %s: %s', g.state, replace(g.key, E'\x1f', '|'), g.message)
     FROM iasql_internal.garbage g
     WHERE g.review OR g.state LIKE '%Failed'
     UNION ALL

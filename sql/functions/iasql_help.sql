@@ -1,4 +1,4 @@
--- Made from the comments alone. A function of a module that it does not name as its own belongs to the most basic module that
+-- Made from the comments alone, in lines that fit 100 characters of psql's expanded display (\x auto). A function of a module that it does not name as its own belongs to the most basic module that
 -- all modules whose column defaults call it have in common.
 CREATE OR REPLACE FUNCTION public.iasql_help()
 RETURNS TABLE (module text, name text, signature text, description text, sample_usage text)
@@ -18,7 +18,7 @@ BEGIN ATOMIC
         WHERE p.pronamespace = 'public'::regnamespace AND p.prokind IN ('f', 'p') AND p.prorettype <> 'trigger'::regtype
           AND p.proowner = (SELECT r.oid FROM pg_roles r WHERE r.rolname = 'iasql_engine')
     )
-    SELECT h.module, h.name, h.signature, h.description, h.sample_usage FROM (
+    SELECT h.module, h.name, iasql_internal.folded(h.signature, 84), iasql_internal.folded(h.description, 84), h.sample_usage FROM (
     SELECT CASE WHEN f.platform THEN 'iasql_platform' ELSE coalesce((
                SELECT m.name FROM iasql_internal.module m WHERE m.installed IS NOT NULL AND f.name = ANY (m.functions)), (
                SELECT i.name FROM installed i
@@ -42,7 +42,8 @@ BEGIN ATOMIC
            obj_description(c.oid, 'pg_class'),
            coalesce((SELECT format('INSERT INTO %I (%s) VALUES (%s)', c.relname, string_agg(quote_ident(a.attname), ', ' ORDER BY a.attnum), string_agg('…', ', '))
                      FROM pg_attribute a
-                     WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attnotnull AND NOT a.atthasdef AND a.attidentity = ''),
+                     WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND NOT a.atthasdef AND a.attidentity = ''
+                       AND (a.attnotnull OR a.attname = ANY ((SELECT m.required FROM iasql_internal.managed_table m WHERE m.name = c.relname)::text[]))),
                     format('INSERT INTO %I DEFAULT VALUES', c.relname))
     FROM public.iasql_tables t
     JOIN iasql_internal.resource_type r ON r.name = t.module

@@ -1,11 +1,18 @@
 CREATE OR REPLACE FUNCTION public.iasql_install(VARIADIC modules text[] DEFAULT '{}')
 RETURNS TABLE (module_name text, created_table_name text, record_count bigint)
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    answer jsonb;
 BEGIN
     PERFORM iasql_internal.check_modules(modules);
+    answer := iasql_internal.ask('install', jsonb_build_object('modules', modules));
+    IF jsonb_typeof(answer) = 'object' THEN -- an older engine answers with the tables alone
+        PERFORM iasql_internal.warn(answer -> 'warnings');
+        answer := answer -> 'tables';
+    END IF;
     RETURN QUERY
     SELECT r.module_name, r.created_table_name, r.record_count
-    FROM jsonb_to_recordset(iasql_internal.ask('install', jsonb_build_object('modules', modules)))
+    FROM jsonb_to_recordset(answer)
         AS r (module_name text, created_table_name text, record_count bigint);
 END
 $$;

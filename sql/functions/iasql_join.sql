@@ -5,14 +5,14 @@ DECLARE
     batch bigint := (SELECT b.id FROM iasql_internal.batch b WHERE b.closed_at IS NULL AND (b.name = iasql_join.name OR b.id::text = iasql_join.name));
 BEGIN
     IF batch IS NULL THEN
-        RAISE EXCEPTION 'no batch called % is open', coalesce(quote_literal(name), 'NULL')
+        RAISE EXCEPTION 'no batch called % is open', coalesce(quote_literal(iasql_internal.plain(name)), 'NULL')
             USING ERRCODE = 'IA022', HINT = 'SELECT id, name, owner FROM iasql_batches WHERE outcome IS NULL lists those that are; one without a name has its number.';
     END IF;
     IF mine <> batch THEN
         RAISE EXCEPTION 'this session works in % already', iasql_internal.batch_text(mine)
             USING ERRCODE = 'IA020', HINT = 'CALL iasql_commit() or iasql_rollback() first, or join from another session.';
     END IF;
-    PERFORM iasql_internal.check_batch(batch);
+    PERFORM iasql_internal.check_batch(batch, 'join');
     PERFORM iasql_internal.work_in(batch);
     RAISE NOTICE 'this session works in %', iasql_internal.batch_text(batch);
 END

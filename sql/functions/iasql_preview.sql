@@ -1,6 +1,7 @@
 -- The engine cannot see what the calling transaction has not committed, so that is handed to it.
 CREATE OR REPLACE FUNCTION iasql_internal.own_edits() RETURNS jsonb
-LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+SET extra_float_digits = 1 SET "IntervalStyle" = 'postgres' SET bytea_output = 'hex' AS $$
 DECLARE
     edits   jsonb;
     records jsonb := '[]';
@@ -68,7 +69,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION public.iasql_preview() IS
-$$What a commit of this session's batch would do now: pushes to the cloud, pulls into its records, and conflicts; the reason names who has changed it in the cloud, where an event has told. Without a batch, what is about to be done with everything that nobody has staged. Changes nothing.
+$$What a commit of this session's batch would do now: pushes to the cloud, pulls into its records, conflicts, and what is asked for in vain (direction refused): the cloud refuses it for certain, or it cannot be done from here; the reason names who has changed it in the cloud, where an event has told. Without a batch, what is about to be done with everything that nobody has staged. Changes nothing.
 Sample: SELECT * FROM iasql_preview()$$;
 
 CREATE OR REPLACE FUNCTION public.iasql_preview_hash() RETURNS text

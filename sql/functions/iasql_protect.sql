@@ -5,7 +5,7 @@ BEGIN
     IF id IS NULL THEN
         PERFORM iasql_internal.refuse_null('iasql_protect', 'id', format('SELECT iasql_protect(%L), without an id, protects the whole table.', "table"));
     END IF;
-    PERFORM iasql_internal.permit('change', "table", ARRAY[id]);
+    PERFORM iasql_internal.permit('update', "table", ARRAY[id]);
     RETURN iasql_internal.set_protection("table", id, true);
 END
 $$;
@@ -31,7 +31,7 @@ BEGIN
     IF id IS NULL THEN
         PERFORM iasql_internal.refuse_null('iasql_unprotect', 'id', format('SELECT iasql_unprotect(%L), without an id, lifts the rule of the whole table.', "table"));
     END IF;
-    PERFORM iasql_internal.permit('change', "table", ARRAY[id]);
+    PERFORM iasql_internal.permit('lift', "table", ARRAY[id]);
     RETURN iasql_internal.set_protection("table", id, false);
 END
 $$;

@@ -8,10 +8,10 @@ DECLARE
 BEGIN
     SELECT * INTO batch FROM iasql_internal.batch b WHERE b.id = iasql_internal.batch_meant(coalesce(force, false));
     IF batch.opened_by <> iasql_internal.writer() AND force IS NOT TRUE THEN
-        RAISE EXCEPTION 'batch % is not yours: % opened it at %', batch.id, batch.opened_by, date_trunc('second', batch.opened_at)
+        RAISE EXCEPTION 'batch % is not yours: % opened it at %', batch.id, iasql_internal.plain(batch.opened_by), date_trunc('second', batch.opened_at)
             USING ERRCODE = 'IA024', HINT = 'CALL iasql_rollback(true) closes it all the same.';
     END IF;
-    PERFORM iasql_internal.check_batch(batch.id);
+    PERFORM iasql_internal.check_batch(batch.id, 'rollback');
     -- A commit that comes now waits, and fails; one that was first has the engine undo it.
     UPDATE iasql_internal.batch b SET phase = 'reverting' WHERE b.id = batch.id AND b.phase = 'open';
     IF FOUND THEN

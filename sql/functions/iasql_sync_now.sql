@@ -7,10 +7,10 @@ BEGIN
     FOREACH name IN ARRAY coalesce(tables, '{}') LOOP
         PERFORM iasql_internal.check_table(name);
     END LOOP;
-    PERFORM iasql_internal.ask('sync', jsonb_build_object('tables', coalesce(tables, '{}')));
+    PERFORM iasql_internal.warn(iasql_internal.ask('sync', jsonb_build_object('tables', coalesce(tables, '{}'))) -> 'warnings');
     RETURN true;
 END
 $$;
 COMMENT ON FUNCTION public.iasql_sync_now(text[]) IS
-$$Runs a full cycle of every account now, of these tables or of all, and returns when it has ended.
+$$Runs a full cycle of every account now, of these tables or of all, and returns when it has ended. What it could not read is a warning, and in iasql_problems; that it could read nothing is an error.
 Sample: SELECT iasql_sync_now('queue')$$;

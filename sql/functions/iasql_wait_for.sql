@@ -17,7 +17,11 @@ BEGIN
     LOOP
         -- What the cloud has just given the object, such as its availability zone, is there with its id.
         IF NOT met THEN
-            EXECUTE query INTO met USING id;
+            BEGIN
+                EXECUTE query INTO met USING id;
+            EXCEPTION WHEN undefined_column OR invalid_text_representation THEN
+                RAISE EXCEPTION '%', SQLERRM USING ERRCODE = SQLSTATE, TABLE = "table", HINT = iasql_internal.condition_hint("table", SQLERRM);
+            END;
         END IF;
         IF met THEN
             IF clock_timestamp() >= until OR NOT iasql_internal.just_created("table", id) THEN
@@ -34,13 +38,13 @@ BEGIN
         END IF;
         failure := iasql_internal.failure("table", id);
         IF failure IS NOT NULL THEN
-            RAISE EXCEPTION 'record % of % has failed: %', id, "table", failure
+            RAISE EXCEPTION 'record % of % has failed: %', id, "table", iasql_internal.plain(failure, true)
                 USING ERRCODE = 'IA012', TABLE = "table",
                       HINT = format('Change the record, or SELECT iasql_retry(%L, %s) once the cause is gone.', "table", id);
         END IF;
         IF clock_timestamp() >= until THEN
             RAISE EXCEPTION 'record % of % did not meet the condition within % seconds: %', id, "table", seconds, concat(condition, E'\n' || (
-                    SELECT format('It is %s: %s', s.state, s.message) FROM iasql_internal.record_state s WHERE s.table_name = iasql_wait_for."table" AND s.record_id = iasql_wait_for.id AND s.message <> ''))
+                    SELECT iasql_internal.plain(format('It is %s: %s', s.state, s.message), true) FROM iasql_internal.record_state s WHERE s.table_name = iasql_wait_for."table" AND s.record_id = iasql_wait_for.id AND s.message <> ''))
                 USING ERRCODE = 'IA011', TABLE = "table",
                       HINT = CASE WHEN iasql_internal.engine_connected() THEN format('SELECT * FROM iasql_status WHERE table_name = %L AND record_id = %s tells how far it is.', "table", id)
                                   ELSE 'No engine is connected: start one with engine serve.' END;

@@ -54,10 +54,18 @@ END
 $$;
 COMMENT ON FUNCTION iasql_internal.open_batch() IS 'id of the batch that the calling session''s changes belong to, NULL if they are pushed at once.';
 
+-- psql prints notices and errors as they are: what is in a name or a message must be no command to the terminal, nor turn the
+-- direction of a line.
+CREATE OR REPLACE FUNCTION iasql_internal.plain(said text, lines boolean DEFAULT false) RETURNS text
+LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp
+RETURN regexp_replace(said, CASE WHEN lines THEN '[\u0001-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]'
+                                 ELSE '[\u0001-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]' END, '�', 'g');
+COMMENT ON FUNCTION iasql_internal.plain(text, boolean) IS 'What somebody else says, without control characters; with lines, line feeds and tabs stay.';
+
 CREATE OR REPLACE FUNCTION iasql_internal.batch_text(batch bigint) RETURNS text
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    RETURN (SELECT concat('batch ', b.id, ' (' || b.name || ')', ' of ', b.opened_by) FROM iasql_internal.batch b WHERE b.id = batch_text.batch);
+    RETURN (SELECT iasql_internal.plain(concat('batch ', b.id, ' (' || b.name || ')', ' of ', b.opened_by)) FROM iasql_internal.batch b WHERE b.id = batch_text.batch);
 END
 $$;
 COMMENT ON FUNCTION iasql_internal.batch_text(bigint) IS 'What errors call a batch: its number, name and owner.';

@@ -14,7 +14,9 @@ COMMENT ON FUNCTION iasql_internal.alive(integer, oid, text) IS 'Whether a backe
 
 CREATE OR REPLACE FUNCTION iasql_internal.engine_alive(engine iasql_internal.engine) RETURNS boolean
 LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-    SELECT CASE WHEN engine.role IS NOT NULL THEN iasql_internal.alive(engine.pid, engine.role, engine.id)
+    -- A process that was stopped, or whose machine was, keeps its connections.
+    SELECT CASE WHEN engine.beat < clock_timestamp() - interval '45 seconds' THEN false
+           WHEN engine.role IS NOT NULL THEN iasql_internal.alive(engine.pid, engine.role, engine.id)
            -- An engine of an earlier version, which holds a shared advisory lock.
            ELSE EXISTS (SELECT FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
                         WHERE l.locktype = 'advisory' AND l.pid = engine.pid AND l.classid = 1229017937 AND l.objid = 1 AND l.objsubid = 2 AND l.granted
@@ -22,7 +24,13 @@ LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS 
                           AND pg_has_role(a.usesysid, 'iasql_engine', 'MEMBER'))
            END
 $$;
-COMMENT ON FUNCTION iasql_internal.engine_alive(iasql_internal.engine) IS 'Whether an engine is connected now.';
+COMMENT ON FUNCTION iasql_internal.engine_alive(iasql_internal.engine) IS 'Whether an engine is connected now, and has shown within 45 seconds that it runs (R31).';
+
+CREATE OR REPLACE FUNCTION iasql_internal.engine_there(engine iasql_internal.engine) RETURNS boolean
+LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+    SELECT iasql_internal.engine_alive(engine) OR iasql_internal.alive(engine.pid, engine.role, engine.id)
+$$;
+COMMENT ON FUNCTION iasql_internal.engine_there(iasql_internal.engine) IS 'Whether an engine is connected now, be it that it has shown no sign of life for long.';
 
 -- SHARE is the weakest mode that keeps the engine from writing to a table (manual, table 13.2). One that is awaited
 -- counts: who comes later waits behind it. The locks of engines and of migrations are soon given back. Every cycle asks,

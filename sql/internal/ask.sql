@@ -7,6 +7,18 @@ BEGIN ATOMIC
 END;
 COMMENT ON FUNCTION iasql_internal.engine_connected() IS 'Whether an engine is connected now.';
 
+CREATE OR REPLACE FUNCTION iasql_internal.refuse_standby(what text) RETURNS void
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF pg_is_in_recovery() THEN
+        RAISE EXCEPTION 'this is a standby: % works on the primary only', what
+            USING ERRCODE = 'read_only_sql_transaction',
+                  HINT = 'Connect to the primary, such as with target_session_attrs=read-write and all hosts in the URL. Tables and views can be read here.';
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION iasql_internal.refuse_standby(text) IS 'Raises on a standby, which no engine works with.';
+
 CREATE OR REPLACE FUNCTION iasql_internal.submit(kind text, args jsonb, asked_by text) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -34,10 +46,11 @@ DECLARE
     missing  timestamptz;
     pause    double precision := 0.005;
     batch    bigint := CASE WHEN kind IN ('commit', 'revert') THEN (args ->> 'batch')::bigint END;
-    tell     timestamptz := clock_timestamp() + interval '3 seconds';
+    tell     timestamptz := clock_timestamp() + interval '2 seconds';
     news     text;
     told     text;
 BEGIN
+    PERFORM iasql_internal.refuse_standby(kind);
     IF NOT iasql_internal.engine_connected() THEN
         RAISE EXCEPTION 'no engine is connected to database %', current_database()
             USING ERRCODE = 'IA010', HINT = 'Start one: engine serve, with DATABASE_URL naming this database. SELECT * FROM iasql_engines() lists them.';
@@ -46,17 +59,25 @@ BEGIN
         RAISE EXCEPTION '% cannot be waited for in a % transaction', kind, current_setting('transaction_isolation')
             USING ERRCODE = 'IA021', HINT = 'Use READ COMMITTED, the default: later statements must see the engine''s answer.';
     END IF;
-    request := iasql_internal.elsewhere(format('SELECT iasql_internal.submit(%L, %L, %L)', kind, args, iasql_internal.writer()))::bigint;
+    -- Who goes away while the engine works is noticed, so that nobody is served who has gone.
+    BEGIN
+        PERFORM set_config('client_connection_check_interval', '2s', true);
+    EXCEPTION WHEN invalid_parameter_value THEN
+        NULL; -- not on every platform (manual, section 20.3.1)
+    END;
+    request := iasql_internal.elsewhere(format('SELECT iasql_internal.submit(%L, %L, %L)', kind,
+        args || jsonb_build_object('asker', pg_backend_pid()),
+        iasql_internal.writer()))::bigint;
     BEGIN
         LOOP
             SELECT r.ended, r.result, r.error, r.engine, r.progress INTO answer FROM iasql_internal.request r WHERE r.id = request;
             IF batch IS NULL AND answer.progress IS DISTINCT FROM told THEN
                 told := answer.progress;
-                RAISE NOTICE '%', told;
+                RAISE NOTICE '%', iasql_internal.plain(told, true);
             END IF;
             EXIT WHEN answer.ended IS NOT NULL;
             IF answer.engine IS NULL AND iasql_internal.engine_connected()
-               OR EXISTS (SELECT FROM public.iasql_engines() e WHERE e.engine = answer.engine) THEN
+               OR EXISTS (SELECT FROM iasql_internal.engine e WHERE e.id = answer.engine AND iasql_internal.engine_alive(e)) THEN
                 missing := NULL;
             ELSIF missing IS NULL OR batch IS NOT NULL AND iasql_internal.engine_connected() THEN
                 missing := clock_timestamp(); -- another engine goes on with a batch
@@ -72,7 +93,7 @@ BEGIN
                     USING ERRCODE = 'IA011', HINT = 'It goes on in the engine; SELECT * FROM iasql_engines() shows what it is doing.';
             END IF;
             IF batch IS NOT NULL AND clock_timestamp() > tell THEN
-                tell := clock_timestamp() + interval '5 seconds';
+                tell := clock_timestamp() + CASE WHEN clock_timestamp() < begun + interval '1 minute' THEN interval '1 second' ELSE interval '5 seconds' END;
                 news := iasql_internal.progress_text(batch);
                 IF news IS DISTINCT FROM told THEN
                     told := news;
@@ -94,13 +115,13 @@ BEGIN
                          ELSE 'SELECT * FROM iasql_engines() shows what it is doing.' END;
     END;
     IF coalesce(answer.error ->> 'detail', '') <> '' THEN
-        RAISE EXCEPTION '%', answer.error ->> 'message'
-            USING ERRCODE = coalesce(answer.error ->> 'code', 'IA013'), DETAIL = answer.error ->> 'detail',
-                  HINT = coalesce(answer.error ->> 'hint', 'SELECT * FROM iasql_get_errors() shows what failed.');
+        RAISE EXCEPTION '%', iasql_internal.plain(answer.error ->> 'message', true)
+            USING ERRCODE = coalesce(answer.error ->> 'code', 'IA013'), DETAIL = iasql_internal.plain(answer.error ->> 'detail', true),
+                  HINT = coalesce(iasql_internal.plain(answer.error ->> 'hint', true), 'SELECT * FROM iasql_get_errors() shows what failed.');
     ELSIF answer.error IS NOT NULL THEN
-        RAISE EXCEPTION '%', answer.error ->> 'message'
+        RAISE EXCEPTION '%', iasql_internal.plain(answer.error ->> 'message', true)
             USING ERRCODE = coalesce(answer.error ->> 'code', 'IA013'),
-                  HINT = coalesce(answer.error ->> 'hint', 'SELECT * FROM iasql_get_errors() shows what failed.');
+                  HINT = coalesce(iasql_internal.plain(answer.error ->> 'hint', true), 'SELECT * FROM iasql_get_errors() shows what failed.');
     END IF;
     RETURN request;
 END
@@ -116,3 +137,23 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION iasql_internal.ask(text, jsonb, double precision) IS 'Asks the engine for something and waits for its answer, or raises its error.';
+
+CREATE OR REPLACE FUNCTION iasql_internal.warn(warnings jsonb) RETURNS void
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    most CONSTANT bigint := 20;
+    said record;
+BEGIN
+    IF jsonb_typeof(warnings) IS DISTINCT FROM 'array' THEN
+        RETURN;
+    END IF;
+    FOR said IN SELECT w ->> 'message' AS message, w ->> 'hint' AS hint, n FROM jsonb_array_elements(warnings) WITH ORDINALITY a (w, n) LOOP
+        IF said.n > most THEN
+            RAISE WARNING 'and % more like these', jsonb_array_length(warnings) - most USING HINT = 'SELECT * FROM iasql_problems shows every one.';
+            EXIT;
+        END IF;
+        RAISE WARNING '%', said.message USING HINT = coalesce(said.hint, 'SELECT * FROM iasql_problems shows every one.');
+    END LOOP;
+END
+$$;
+COMMENT ON FUNCTION iasql_internal.warn(jsonb) IS 'Raises a warning for each thing that the engine could not read, while everything else has been.';

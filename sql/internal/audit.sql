@@ -6,6 +6,7 @@
 -- that cannot be avoided then looks expensive enough to compile it, which never pays here.)
 CREATE OR REPLACE FUNCTION iasql_internal.audit() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+SET extra_float_digits = 1 SET "IntervalStyle" = 'postgres' SET bytea_output = 'hex' -- what the log keeps is whole, and looks the same from everybody
 SET plan_cache_mode = force_generic_plan SET enable_nestloop = off SET jit = off AS $$
 DECLARE
     managed   iasql_internal.managed_table;
@@ -249,6 +250,11 @@ BEGIN
             END LOOP;
         END IF;
         IF joined IS NOT NULL AND ids IS NOT NULL THEN
+            -- Behind a pooler a session may be in a batch that another client has begun.
+            IF coalesce(current_setting('iasql.told', true), '') <> pg_current_xact_id()::text AND NOT by_engine THEN
+                PERFORM set_config('iasql.told', pg_current_xact_id()::text, true);
+                RAISE NOTICE 'this is staged in %, and waits for its commit', iasql_internal.batch_text(joined);
+            END IF;
             INSERT INTO iasql_internal.batch_member (batch, login, role) VALUES (joined, session_user, writer) ON CONFLICT DO NOTHING;
             IF TG_OP <> 'DELETE' THEN
                 INSERT INTO iasql_internal.staged (table_name, record_id, batch, account, inserted)

@@ -26,6 +26,9 @@ BEGIN
     END IF;
     IF name = '' OR name ~ '^[0-9]+$' THEN
         RAISE EXCEPTION 'a batch cannot be called %', quote_literal(name) USING ERRCODE = 'IA007', HINT = 'Its name is any text that is not a number, or NULL for none.';
+    ELSIF name <> iasql_internal.plain(name) THEN
+        RAISE EXCEPTION 'a batch cannot be called %: there are control characters in its name', quote_literal(iasql_internal.plain(name))
+            USING ERRCODE = 'IA007', HINT = 'Its name is shown in terminals and logs. Leave out line feeds, escapes and marks of direction.';
     END IF;
     SELECT b.id, b.opened_by, date_trunc('second', b.opened_at) AS since INTO other FROM iasql_internal.batch b WHERE b.name = begin_batch.name AND b.closed_at IS NULL;
     IF NOT FOUND THEN
@@ -34,7 +37,7 @@ BEGIN
         SELECT b.id, b.opened_by, date_trunc('second', b.opened_at) AS since INTO other FROM iasql_internal.batch b WHERE batch IS NULL AND b.name = begin_batch.name AND b.closed_at IS NULL;
     END IF;
     IF batch IS NULL THEN
-        RAISE EXCEPTION 'batch % (%) is open already: % opened it at %', other.id, name, other.opened_by, other.since
+        RAISE EXCEPTION 'batch % (%) is open already: % opened it at %', other.id, name, iasql_internal.plain(other.opened_by), other.since
             USING ERRCODE = 'IA020', HINT = format('Take another name, or work in it: CALL iasql_join(%L).', name);
     END IF;
     PERFORM iasql_internal.work_in(batch);
@@ -53,7 +56,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     proof uuid;
 BEGIN
-    INSERT INTO iasql_internal.batch_session AS s (role, batch) VALUES (session_user::regrole, work_in.batch)
+    INSERT INTO iasql_internal.batch_session AS s (role, batch) VALUES (quote_ident(session_user)::regrole, work_in.batch)
     ON CONFLICT (pid) DO UPDATE SET role = excluded.role, token = excluded.token, batch = excluded.batch, since = excluded.since
     RETURNING s.token INTO proof;
     PERFORM set_config('iasql.batch', proof::text, false);
@@ -83,7 +86,9 @@ BEGIN
     DELETE FROM iasql_internal.staged s WHERE s.batch = close_batch.batch;
     DELETE FROM iasql_internal.staged_key k WHERE k.batch = close_batch.batch;
     DELETE FROM iasql_internal.needed n WHERE n.batch = close_batch.batch;
-    DELETE FROM iasql_internal.batch_session s WHERE s.batch = close_batch.batch;
+    -- Not that of a session that joins just now, and may wait for this in the same transaction: it counts while the batch is open.
+    DELETE FROM iasql_internal.batch_session s
+    WHERE s.pid IN (SELECT o.pid FROM iasql_internal.batch_session o WHERE o.batch = close_batch.batch FOR UPDATE SKIP LOCKED);
     PERFORM iasql_internal.log_event('CLOSE_TRANSACTION', batch, outcome);
 END
 $$;
@@ -101,11 +106,30 @@ END
 $$;
 COMMENT ON FUNCTION iasql_internal.batch_progress(bigint) IS 'How many records of a batch there are, how many are done, and how many are tried again.';
 
+-- What the cloud has carried out is counted by the intent log: it is confirmed only once a read has shown it.
+CREATE OR REPLACE FUNCTION iasql_internal.batch_headway(batch bigint, OUT carried_out bigint, OUT step text, OUT step_done bigint, OUT step_total bigint, OUT calls bigint)
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    deed text := (SELECT CASE b.phase WHEN 'reverting' THEN 'revert' ELSE 'commit' END FROM iasql_internal.batch b WHERE b.id = batch_headway.batch);
+BEGIN
+    SELECT count(*) FILTER (WHERE r.settled OR EXISTS (
+               SELECT FROM public.iasql_operations o JOIN public.iasql_cycles c ON c.id = o.cycle_id
+               WHERE o.table_name = r.table_name AND o.record_id = r.record_id AND o.transaction_id = batch_headway.batch AND o.result = 'ok' AND c.kind = deed))
+    INTO carried_out
+    FROM (SELECT l.table_name, l.record_id, bool_and(l.settled) AS settled FROM public.iasql_audit_log l
+          WHERE l.transaction_id = batch_headway.batch AND l.origin = 'user' AND l.change_type IN ('INSERT', 'UPDATE', 'DELETE')
+          GROUP BY l.table_name, l.record_id) r;
+    SELECT nullif(h.step, ''), CASE WHEN h.step <> '' THEN h.done END, CASE WHEN h.step <> '' THEN h.total END, h.calls INTO step, step_done, step_total, calls
+    FROM iasql_internal.batch_headway h WHERE h.batch = batch_headway.batch AND h.at > clock_timestamp() - interval '10 seconds';
+END
+$$;
+COMMENT ON FUNCTION iasql_internal.batch_headway(bigint) IS 'How many records of a batch the cloud has carried out, confirmed or not, and what the engine is doing for the batch just now.';
+
 -- With the caller's rights, for it says what is in a record.
 CREATE OR REPLACE FUNCTION iasql_internal.batch_message(batch bigint) RETURNS text
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp
 BEGIN ATOMIC
-    SELECT format('record %s of %s: %s: %s', s.record_id, s.table_name, s.state, s.message)
+    SELECT iasql_internal.plain(format('record %s of %s: %s: %s', s.record_id, s.table_name, s.state, s.message))
     FROM iasql_internal.record_state s
     WHERE s.message <> '' AND EXISTS (SELECT FROM public.iasql_audit_log l
                                       WHERE l.transaction_id = batch_message.batch AND NOT l.settled AND l.table_name = s.table_name AND l.record_id = s.record_id)
@@ -116,8 +140,10 @@ COMMENT ON FUNCTION iasql_internal.batch_message(bigint) IS 'What the newest of 
 CREATE OR REPLACE FUNCTION iasql_internal.progress_text(batch bigint) RETURNS text
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    RETURN (SELECT concat(p.done, ' of ', p.total, ' done', CASE WHEN p.retrying > 0 THEN format(', %s retrying', p.retrying) END, ': ' || iasql_internal.batch_message(batch))
-            FROM iasql_internal.batch_progress(batch) p);
+    RETURN (SELECT concat(p.done, ' of ', p.total, ' done', CASE WHEN h.carried_out > p.done THEN format(', %s carried out and not yet confirmed', h.carried_out - p.done) END,
+                          CASE WHEN p.retrying > 0 THEN format(', %s retrying', p.retrying) END,
+                          CASE WHEN h.step IS NOT NULL THEN format('; %s: %s of %s, %s calls answered', h.step, h.step_done, h.step_total, h.calls) END, ': ' || iasql_internal.batch_message(batch))
+            FROM iasql_internal.batch_progress(batch) p CROSS JOIN LATERAL iasql_internal.batch_headway(batch) h);
 END
 $$;
 COMMENT ON FUNCTION iasql_internal.progress_text(bigint) IS 'What a commit says while it waits.';
@@ -156,33 +182,69 @@ BEGIN ATOMIC
 END;
 COMMENT ON FUNCTION iasql_internal.has_own_edits() IS 'Whether the calling transaction has opened a batch or edited managed tables, which nobody else can see.';
 
--- Who may commit, roll back or undo a batch: whoever made its changes, or may make them. What grants say of the changes of
--- others is asked here; what row-level security says of them nobody can tell for somebody else, so that then it is left to
--- who made them, or to an administrator.
-CREATE OR REPLACE FUNCTION iasql_internal.check_batch(batch bigint) RETURNS void
+-- Who may work in a batch, commit it or roll it back: whoever may make its changes now (R33). What grants say of them is asked
+-- here, of others' changes and, at a commit, of the caller's own. To roll back what others did is the reverse of each change;
+-- what the caller did here himself and nobody has carried out he may always take back.
+-- What row-level security says of the changes of others nobody can tell for somebody else, so that they are left to who made them,
+-- or to an administrator. Of the caller's own it is asked again before a commit (permit_batch).
+DROP FUNCTION IF EXISTS iasql_internal.check_batch(bigint);
+CREATE OR REPLACE FUNCTION iasql_internal.check_batch(batch bigint, deed text) RETURNS void
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     who  text := iasql_internal.writer();
+    begun boolean := EXISTS (SELECT FROM iasql_internal.batch b WHERE b.id = check_batch.batch AND b.phase <> 'open');
     edit record;
 BEGIN
-    SELECT l.table_name, l.change_type, l."user", l.record_id, c.relrowsecurity AS secured INTO edit
-    FROM (SELECT DISTINCT ON (k.table_name, k.change_type) k.table_name, k.change_type, k."user", k.record_id
-          FROM public.iasql_audit_log k
-          WHERE k.transaction_id = batch AND k.origin = 'user' AND k.change_type IN ('INSERT', 'UPDATE', 'DELETE') AND k."user" <> who) l
-    JOIN pg_class c ON c.relname = l.table_name AND c.relnamespace = 'public'::regnamespace
-    WHERE NOT pg_has_role(who, c.relowner, 'USAGE')
-      AND (c.relrowsecurity AND NOT (SELECT r.rolbypassrls FROM pg_roles r WHERE r.rolname = who)
-           OR NOT has_table_privilege(who, c.oid, l.change_type) AND NOT (l.change_type = 'UPDATE' AND has_any_column_privilege(who, c.oid, 'UPDATE')))
+    WITH edits AS (
+        SELECT k.table_name, k.record_id, k."user", k."user" = who AS own, k.change_type, c.oid AS class, k.change -> 'change' AS change,
+               CASE WHEN deed <> 'rollback' THEN k.change_type WHEN k.change_type = 'INSERT' THEN 'DELETE' WHEN k.change_type = 'DELETE' THEN 'INSERT' ELSE 'UPDATE' END AS verb,
+               NOT pg_has_role(who, c.relowner, 'USAGE') AND c.relrowsecurity AND NOT (SELECT r.rolbypassrls FROM pg_roles r WHERE r.rolname = who) AS subject
+        FROM public.iasql_audit_log k
+        JOIN pg_class c ON c.relname = k.table_name AND c.relnamespace = 'public'::regnamespace
+        WHERE k.transaction_id = check_batch.batch AND k.origin = 'user' AND k.change_type IN ('INSERT', 'UPDATE', 'DELETE')
+          AND (k."user" <> who OR deed = 'commit' OR deed = 'rollback' AND begun)
+    ), columns AS (
+        SELECT DISTINCT e.class, k.name FROM edits e CROSS JOIN LATERAL jsonb_object_keys(e.change) k (name) WHERE e.verb = 'UPDATE'
+    ), denied AS (
+        SELECT c.class, c.name FROM columns c JOIN pg_attribute a ON a.attrelid = c.class AND a.attname = c.name AND NOT a.attisdropped
+        JOIN pg_class t ON t.oid = c.class JOIN iasql_internal.managed_table m ON m.name = t.relname
+        WHERE NOT c.name = ANY (m.assigned) AND NOT has_column_privilege(who, c.class, a.attnum, 'UPDATE')
+    )
+    SELECT e.*, CASE WHEN e.subject AND NOT e.own THEN 'policy' ELSE 'grant' END AS why INTO edit
+    FROM edits e
+    WHERE e.subject AND NOT e.own
+       OR CASE e.verb WHEN 'UPDATE' THEN EXISTS (SELECT FROM denied d WHERE d.class = e.class AND e.change ? d.name)
+               WHEN 'INSERT' THEN NOT has_table_privilege(who, e.class, 'INSERT') AND NOT (e.own AND deed = 'commit' AND has_any_column_privilege(who, e.class, 'INSERT'))
+               ELSE NOT has_table_privilege(who, e.class, 'DELETE') END
     LIMIT 1;
     IF FOUND THEN
-        RAISE EXCEPTION 'batch % holds changes of % by %, which you may not make', batch, edit.table_name, edit."user"
+        RAISE EXCEPTION 'batch % holds changes of % by %, which you may not %', batch, edit.table_name, iasql_internal.plain(edit."user"), CASE deed WHEN 'rollback' THEN 'take back' ELSE 'make' END
             USING ERRCODE = '42501', TABLE = edit.table_name,
-                  HINT = CASE WHEN edit.secured THEN format('Row-level security of the table decides about its records: let %s do it, or a member of iasql_engine.', edit."user")
-                         ELSE format('Let %s do it, or ask an administrator for the right to %s %s.', edit."user", edit.change_type, edit.table_name) END;
+                  HINT = CASE WHEN edit.why = 'policy' THEN format('Row-level security of the table decides about its records: let %s do it, or a member of iasql_engine.', iasql_internal.plain(edit."user"))
+                         ELSE format('%sask an administrator for the right to %s %s.', CASE WHEN edit.own THEN 'Somebody with the right can do it; or ' ELSE format('Let %s do it, or ', iasql_internal.plain(edit."user")) END, edit.verb, edit.table_name) END;
+    ELSIF deed <> 'commit' THEN
+        RETURN;
+    END IF;
+    -- The caller's own of tables with row-level security: the last change of each record.
+    SELECT e.table_name, e.record_id INTO edit
+    FROM (SELECT DISTINCT ON (k.table_name, k.record_id) k.table_name, k.record_id, k.change_type, bool_or(k.change_type = 'INSERT') OVER (PARTITION BY k.table_name, k.record_id) AS inserted
+          FROM public.iasql_audit_log k
+          JOIN pg_class c ON c.relname = k.table_name AND c.relnamespace = 'public'::regnamespace
+          WHERE k.transaction_id = check_batch.batch AND k.origin = 'user' AND k.change_type IN ('INSERT', 'UPDATE', 'DELETE') AND k."user" = who
+            AND iasql_internal.is_subject(who, c.oid)
+          ORDER BY k.table_name, k.record_id, k.id DESC) e
+    CROSS JOIN LATERAL unnest(CASE WHEN e.change_type = 'DELETE' THEN '{delete}' WHEN e.inserted THEN '{insert}' ELSE '{update,keep}' END::text[]) n (deed)
+    WHERE NOT (e.change_type = 'DELETE' AND e.inserted) AND NOT EXISTS (
+        SELECT FROM iasql_internal.permit p
+        WHERE p.xid = pg_current_xact_id_if_assigned() AND p.table_name = e.table_name AND p.record_id = e.record_id AND p.may = n.deed)
+    LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION 'batch % holds a change of record % of %, which you may not make any more', batch, edit.record_id, edit.table_name
+            USING ERRCODE = '42501', TABLE = edit.table_name, HINT = 'Row-level security of the table decides about its records. Roll the batch back, or let a member of iasql_engine commit it.';
     END IF;
 END
 $$;
-COMMENT ON FUNCTION iasql_internal.check_batch(bigint) IS 'Raises unless the caller may make every change of a batch.';
+COMMENT ON FUNCTION iasql_internal.check_batch(bigint, text) IS 'Raises unless the caller may make every change of a batch (join, commit), or take it back (rollback).';
 
 -- The deferrable constraints of the managed tables, for SET CONSTRAINTS. Never ALL: that would fire, with the system's
 -- rights, deferred triggers that the caller has put on tables of his own. A name means every constraint of that name in the
@@ -217,7 +279,8 @@ COMMENT ON FUNCTION iasql_internal.constraint_names() IS 'The deferrable constra
 -- any others, for the engine to carry out; what the cloud assigns is not restored then, for the old objects are gone. What
 -- the cloud has deleted since does not come back: only what the batch deleted is inserted again.
 CREATE OR REPLACE FUNCTION iasql_internal.revert_batch(batch bigint, forget boolean) RETURNS bigint
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off
+SET extra_float_digits = 1 SET "IntervalStyle" = 'postgres' SET bytea_output = 'hex' AS $$
 DECLARE
     managed  iasql_internal.managed_table;
     names    text := iasql_internal.constraint_names();
@@ -226,6 +289,7 @@ DECLARE
     changed  text;
     restored text;
     taken    jsonb;
+    always   text[]; -- columns that are GENERATED ALWAYS AS IDENTITY
     kept     text[]; -- of a record that takes an object back
     ids      bigint[];
     later    bigint[];
@@ -349,6 +413,8 @@ BEGIN
         SELECT array_agg(a.attname::text ORDER BY a.attnum) INTO columns
         FROM pg_attribute a
         WHERE a.attrelid = format('public.%I', managed.name)::regclass AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = '' AND a.attname <> 'id';
+        -- What GENERATED ALWAYS AS IDENTITY has given a row nobody changes, and it comes back with the row.
+        always := ARRAY(SELECT a.attname::text FROM pg_attribute a WHERE a.attrelid = format('public.%I', managed.name)::regclass AND a.attidentity = 'a');
         IF taken IS NOT NULL THEN
             -- As the object is now. What the batch did to the record is dealt with by that, and what is still to be undone of
             -- what it did to the object is an update.
@@ -356,7 +422,7 @@ BEGIN
             FROM jsonb_to_recordset(taken) r (record_id bigint, own jsonb)
             WHERE l.transaction_id = batch AND l.table_name = managed.name AND l.record_id = r.record_id AND NOT l.settled AND r.own IS NULL AND l.id <= upto;
             EXECUTE format(
-                'INSERT INTO public.%1$I (id, %2$s) SELECT r.record_id, %3$s
+                'INSERT INTO public.%1$I (id, %2$s) OVERRIDING SYSTEM VALUE SELECT r.record_id, %3$s
                  FROM jsonb_to_recordset($1) r (record_id bigint, own jsonb, row jsonb) JOIN jsonb_to_recordset($2) i (record_id bigint, image jsonb) USING (record_id)
                  CROSS JOIN LATERAL jsonb_populate_record(NULL::public.%1$I, i.image || (SELECT jsonb_object_agg(c, r.row -> c) FROM unnest($3) c)) p
                  WHERE r.own IS NULL', managed.name,
@@ -373,7 +439,7 @@ BEGIN
         END IF;
         SELECT string_agg(quote_ident(k.name), ', '), string_agg('p.' || quote_ident(k.name), ', ') INTO changed, restored
         FROM (SELECT DISTINCT jsonb_object_keys(r.image) AS name FROM jsonb_to_recordset(images) r (inserted boolean, image jsonb) WHERE NOT r.inserted) k
-        WHERE k.name = ANY (columns);
+        WHERE k.name = ANY (columns) AND NOT k.name = ANY (always);
         IF changed IS NOT NULL THEN
             restored := format(
                 'UPDATE public.%1$I t SET (%2$s) = (SELECT %3$s FROM jsonb_populate_record(t, r.image) p)
@@ -408,7 +474,7 @@ BEGIN
         END IF;
         -- An INSERT that is pushed brings its secrets itself: those that waited before the batch (see vault.sql).
         EXECUTE format(
-            'INSERT INTO public.%1$I (id, %2$s) SELECT r.record_id, %3$s
+            'INSERT INTO public.%1$I (id, %2$s) OVERRIDING SYSTEM VALUE SELECT r.record_id, %3$s
              FROM jsonb_to_recordset($1) r (record_id bigint, inserted boolean, deleted boolean, image jsonb)
              LEFT JOIN LATERAL (SELECT jsonb_object_agg(w.column_name, w.value) AS secrets
                                 FROM (SELECT DISTINCT ON (v.column_name) v.column_name, v.value FROM iasql_internal.vault v

@@ -6,6 +6,9 @@
 -- dblink first looks for a connection and for a foreign server of that name, as far as names go: nobody can make those
 -- without knowing it.
 --
+-- The address is that of the caller's own session, as far as it has one: after a failover to a standby, the one on record is
+-- that of the server that was. On record is what an engine found at its start, for sessions through a socket.
+--
 -- Where it arrives is seen before the statement runs. A restored copy has the address of the database it was copied from,
 -- which may have the same oid on another server; but the caller's own virtual transaction runs nowhere else.
 CREATE OR REPLACE FUNCTION iasql_internal.elsewhere(statement text) RETURNS text
@@ -24,8 +27,8 @@ BEGIN
         RAISE EXCEPTION 'the database has no loopback role' USING ERRCODE = 'IA014', HINT = 'Run engine migrate on this database.';
     END IF;
     SELECT string_agg(format('%s=''%s''', o.name, replace(replace(o.value, '\', '\\'), '''', '\''')), ' ' ORDER BY o.n) INTO target
-    FROM (VALUES (1, 'password', loopback.password), (2, 'user', loopback.role), (3, 'dbname', loopback.dbname), (4, 'host', loopback.host),
-                 (5, 'port', loopback.port), (6, 'options', '-c search_path=pg_catalog,pg_temp')) AS o (n, name, value);
+    FROM (VALUES (1, 'password', loopback.password), (2, 'user', loopback.role), (3, 'dbname', loopback.dbname), (4, 'host', coalesce(host(inet_server_addr()), loopback.host)),
+                 (5, 'port', current_setting('port')), (6, 'options', '-c search_path=pg_catalog,pg_temp')) AS o (n, name, value);
     BEGIN
         SELECT r.arrived, r.answer INTO arrived, answer
         FROM @extschema:dblink@.dblink(target, format(

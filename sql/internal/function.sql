@@ -36,7 +36,7 @@ BEGIN
                 USING ERRCODE = '42501', TABLE = "table", HINT = 'A role that row-level security does not apply to can call it.';
         END IF;
         FOREACH record IN ARRAY ids LOOP
-            IF NOT iasql_internal.permitted(CASE needs WHEN 'SELECT' THEN 'see' ELSE 'change' END, "table", record) THEN
+            IF NOT iasql_internal.permitted(CASE needs WHEN 'SELECT' THEN 'see' ELSE lower(needs) END, "table", record) THEN
                 PERFORM iasql_internal.refuse_hidden("table", record);
             END IF;
         END LOOP;
@@ -62,12 +62,6 @@ END
 $$;
 COMMENT ON FUNCTION iasql_internal.call(text, jsonb) IS 'Checks whether a function of a module may be called, and has the engine do it; returns its rows.';
 
-CREATE OR REPLACE FUNCTION iasql_internal.is_subject(who text, class oid) RETURNS boolean
-LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
-RETURN (SELECT c.relrowsecurity AND NOT pg_has_role(who, c.relowner, 'USAGE') AND NOT r.rolbypassrls
-        FROM pg_class c, pg_roles r WHERE c.oid = class AND r.rolname = who);
-COMMENT ON FUNCTION iasql_internal.is_subject(text, oid) IS 'Whether row-level security of a table applies to a role.';
-
 -- With the caller's own rights.
 CREATE OR REPLACE FUNCTION iasql_internal.allow_call(name text, args jsonb) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -78,7 +72,7 @@ BEGIN
     SELECT * INTO f FROM iasql_internal.module_function m WHERE m.name = allow_call.name;
     IF FOUND AND row_security_active(format('public.%I', f.table_name)::regclass) THEN
         EXECUTE format('SELECT array_agg(t.id) FROM public.%I t WHERE to_jsonb(t) @> $1', f.table_name) INTO ids USING iasql_internal.named_by(f.names, args);
-        PERFORM iasql_internal.permit(CASE f.needs WHEN 'SELECT' THEN 'see' ELSE 'change' END, f.table_name, coalesce(ids, '{}'));
+        PERFORM iasql_internal.permit(CASE f.needs WHEN 'SELECT' THEN 'see' ELSE lower(f.needs) END, f.table_name, coalesce(ids, '{}'));
     END IF;
 END
 $$;

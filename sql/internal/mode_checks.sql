@@ -5,6 +5,7 @@ DECLARE
     found_it boolean;
 BEGIN
     IF NEW.table_name IS NULL THEN
+        PERFORM iasql_internal.refuse_rule(NULL, NULL, NULL, NEW.mode);
         RETURN NEW;
     END IF;
     SELECT * INTO managed FROM iasql_internal.managed_table m WHERE m.name = NEW.table_name;
@@ -24,10 +25,11 @@ BEGIN
                 USING ERRCODE = 'IA006', TABLE = 'iasql_mode', COLUMN = 'record_id', HINT = format('SELECT id FROM %I lists its records.', NEW.table_name);
         END IF;
     END IF;
+    PERFORM iasql_internal.refuse_rule(NEW.table_name, NEW.record_id, NEW.column_name, NEW.mode);
     RETURN NEW;
 END
 $$;
-COMMENT ON FUNCTION iasql_internal.check_mode() IS 'Checks that a rule of iasql_mode names what exists.';
+COMMENT ON FUNCTION iasql_internal.check_mode() IS 'Checks that a rule of iasql_mode names what exists, and that its author may do what it does.';
 
 CREATE OR REPLACE FUNCTION iasql_internal.mode_changed() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -49,14 +51,23 @@ LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     span interval;
     wants text;
+    lacks text[];
 BEGIN
     IF TG_OP = 'DELETE' OR NEW.name <> OLD.name THEN
         RAISE EXCEPTION 'settings can be neither deleted nor renamed'
             USING ERRCODE = 'IA007', TABLE = 'iasql_settings', COLUMN = 'name', HINT = 'UPDATE iasql_settings SET value = … WHERE name = …';
     END IF;
-    IF NEW.name IN ('required_approvals', 'approvers') AND NOT pg_has_role(iasql_internal.writer(), 'iasql_engine', 'USAGE') THEN
-        RAISE EXCEPTION 'setting % is for administrators', NEW.name
-            USING ERRCODE = '42501', TABLE = 'iasql_settings', COLUMN = 'value', HINT = 'Let a member of iasql_engine change it.';
+    -- Others rely on these. The rest has the engine push, pull or look at everything in another way: that is a rule for everything.
+    IF NOT pg_has_role(iasql_internal.writer(), 'iasql_engine', 'USAGE') THEN
+        IF NEW.name IN ('required_approvals', 'approvers', 'audit_retention', 'max_deletes', 'max_delete_ratio', 'delete_ratio_floor', 'batch_timeout', 'progress_timeout') THEN
+            RAISE EXCEPTION 'setting % is for administrators', NEW.name
+                USING ERRCODE = '42501', TABLE = 'iasql_settings', COLUMN = 'value', HINT = 'Let a member of iasql_engine change it.';
+        END IF;
+        lacks := iasql_internal.not_ruled('{INSERT,UPDATE,DELETE}');
+        IF lacks <> '{}' THEN
+            RAISE EXCEPTION 'permission denied: setting % is about everything, and not all of % is yours to change', NEW.name, lacks[1]
+                USING ERRCODE = '42501', TABLE = 'iasql_settings', COLUMN = 'value', HINT = 'Let somebody change it who may change everything, or a member of iasql_engine.';
+        END IF;
     END IF;
     BEGIN
         CASE NEW.name
@@ -93,7 +104,7 @@ BEGIN
             WHEN 'max_deletes', 'delete_ratio_floor' THEN
                 wants := 'a whole number of at least 0';
                 IF NEW.value::integer < 0 THEN RAISE numeric_value_out_of_range; END IF;
-            WHEN 'read_share' THEN
+            WHEN 'read_share', 'read_share_waited' THEN
                 wants := 'a number between 0.05 and 1';
                 IF NEW.value::double precision NOT BETWEEN 0.05 AND 1 THEN RAISE numeric_value_out_of_range; END IF;
             WHEN 'max_delete_ratio' THEN

@@ -5,6 +5,13 @@ DECLARE
     open CONSTANT text := $e$(NOT table_name = ANY ((SELECT iasql_internal.restricted())::text[]))$e$;
     seen CONSTANT text := $e$((table_name, record_id) IN (SELECT s.table_name, s.record_id FROM iasql_internal.seen() s))$e$;
     whole CONSTANT text := $e$(NOT table_name = ANY ((SELECT iasql_internal.limited())::text[]))$e$;
+    -- The tables that the caller may rule are looked up once a query; of the others there are rules for a record or a column.
+    rule CONSTANT text := $e$CASE
+        WHEN table_name IS NULL THEN CASE %1$s WHEN 'PAUSE' THEN (SELECT iasql_internal.not_ruled('{UPDATE}')) ELSE (SELECT iasql_internal.not_ruled('{INSERT,UPDATE,DELETE}')) END = '{}'
+        ELSE NOT table_name = ANY (CASE %1$s WHEN 'PAUSE' THEN (SELECT iasql_internal.not_ruled('{UPDATE}')) ELSE (SELECT iasql_internal.not_ruled('{INSERT,UPDATE,DELETE}')) END)
+            OR iasql_internal.may_rule(table_name, record_id, column_name, %1$s) END$e$;
+    whole_rule CONSTANT text := $e$CASE WHEN table_name IS NULL THEN (SELECT iasql_internal.not_ruled('{INSERT,UPDATE,DELETE}')) = '{}'
+        ELSE NOT table_name = ANY ((SELECT iasql_internal.not_ruled('{INSERT,UPDATE,DELETE}'))::text[]) END$e$;
     p record;
 BEGIN
     FOR p IN
@@ -18,18 +25,23 @@ BEGIN
                 END$e$, open, seen, whole)),
             ('public.iasql_operations', 'SELECT', format($e$%1$s OR %2$s AND (%3$s OR error IS NULL AND iasql_internal.readable(table_name, columns))$e$, open, seen, whole)),
             ('public.iasql_conflicts', 'SELECT', format($e$%1$s OR %2$s AND (%3$s OR column_name IS NOT NULL AND iasql_internal.readable(table_name, jsonb_build_object(column_name, NULL)))$e$, open, seen, whole)),
-            ('public.iasql_conflicts', 'UPDATE', $e$iasql_internal.may('change', table_name, record_id)$e$),
+            -- Of columns it is an update that is decided about; else whether the record or the object goes or comes.
+            ('public.iasql_conflicts', 'UPDATE', $e$iasql_internal.may_rule(table_name, record_id, NULL, CASE WHEN column_name IS NULL THEN 'NORMAL' ELSE 'PAUSE' END)$e$),
             ('public.iasql_cycles', 'SELECT', $e$(SELECT iasql_internal.seen_accounts()) IS NULL OR account = ANY ((SELECT iasql_internal.seen_accounts())::text[])$e$),
             ('iasql_internal.record_state', 'SELECT', format($e$%1$s OR %2$s AND %3$s$e$, open, seen, whole)),
             ('iasql_internal.garbage', 'SELECT', format($e$%1$s OR %2$s AND %3$s$e$, open, seen, whole)),
             -- Rules for a table or for all concern records that the caller may not see.
             ('public.iasql_mode', 'SELECT', format($e$record_id IS NULL OR %1$s OR %2$s$e$, open, seen)),
-            ('public.iasql_mode', 'ALL', format($e$CASE
-                WHEN table_name IS NULL THEN (SELECT iasql_internal.restricted()) = '{}'
-                ELSE %1$s OR record_id IS NOT NULL AND iasql_internal.may('change', table_name, record_id) END$e$, open)),
+            -- PAUSE takes only time. What another rule does, and what a rule has held back, is INSERT, UPDATE and DELETE.
+            ('public.iasql_mode', 'INSERT', format(rule, 'mode')),
+            ('public.iasql_mode', 'UPDATE', format(rule, $e$'NORMAL'$e$)),
+            ('public.iasql_mode', 'DELETE', format(rule, $e$'NORMAL'$e$)),
             ('public.iasql_protection', 'SELECT', format($e$record_id IS NULL OR %1$s OR %2$s$e$, open, seen)),
             ('public.iasql_ignore', 'SELECT', 'true'),
-            ('public.iasql_ignore', 'ALL', format($e$CASE WHEN table_name IS NULL THEN (SELECT iasql_internal.restricted()) = '{}' ELSE %1$s END$e$, open)),
+            -- What is ignored is not imported; what is not any more, ENFORCE deletes.
+            ('public.iasql_ignore', 'INSERT', whole_rule),
+            ('public.iasql_ignore', 'UPDATE', whole_rule),
+            ('public.iasql_ignore', 'DELETE', whole_rule),
             ('iasql_internal.permit', 'INSERT', $e$xid = pg_current_xact_id() AND iasql_internal.may(may, table_name, record_id)$e$)
         ) v (about, command, condition)
     LOOP
@@ -37,6 +49,8 @@ BEGIN
         EXECUTE format('CREATE POLICY %I ON %s FOR %s %s (%s)', 'iasql_' || lower(p.command), p.about, p.command,
                        CASE p.command WHEN 'INSERT' THEN 'WITH CHECK' ELSE 'USING' END, p.condition);
     END LOOP;
+    DROP POLICY IF EXISTS iasql_all ON public.iasql_mode;
+    DROP POLICY IF EXISTS iasql_all ON public.iasql_ignore;
 END
 $$;
 

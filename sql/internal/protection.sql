@@ -11,7 +11,7 @@ BEGIN
     SELECT * INTO managed FROM iasql_internal.managed_table m WHERE m.name = called."table";
     SELECT coalesce(nullif(image -> 'tags' ->> 'Name', ''), min(image ->> n.name), min(image ->> i.name)) INTO label
     FROM unnest(coalesce(nullif(managed.names, '{}'), ARRAY[NULL])) n (name), unnest(coalesce(nullif(managed.identity, '{}'), ARRAY[NULL])) i (name);
-    RETURN concat("table", ' ' || quote_literal(label), format(' (id %s)', id));
+    RETURN iasql_internal.plain(concat("table", ' ' || quote_literal(label), format(' (id %s)', id)));
 END
 $$;
 COMMENT ON FUNCTION iasql_internal.called(text, bigint, jsonb) IS 'A record as its user calls it: by its table, name and id.';
@@ -164,11 +164,14 @@ BEGIN
     IF id IS NULL THEN
         -- (A function with the system's rights sees everything: what hides rows is asked of the role that calls.)
         IF EXISTS (SELECT FROM iasql_internal.secured(ARRAY["table"])) AND NOT pg_has_role(iasql_internal.writer(), 'iasql_engine', 'MEMBER')
+           OR iasql_internal.is_subject(iasql_internal.writer(), format('public.%I', "table")::regclass)
+           OR NOT has_table_privilege(iasql_internal.writer(), format('public.%I', "table"), 'UPDATE')
            OR NOT has_table_privilege(iasql_internal.writer(), format('public.%I', "table"), 'DELETE') THEN
             RAISE EXCEPTION 'permission denied: some of table % is not yours to change', "table"
                 USING ERRCODE = '42501', TABLE = "table", HINT = 'A member of iasql_engine can protect a whole table whose rows are hidden from some, and lift that.';
         END IF;
-    ELSIF NOT iasql_internal.permitted('change', "table", id) THEN
+    ELSIF NOT iasql_internal.permitted(CASE WHEN protected THEN 'update' ELSE 'lift' END, "table", id)
+          OR NOT has_table_privilege(iasql_internal.writer(), format('public.%I', "table"), 'UPDATE') THEN
         PERFORM iasql_internal.refuse_hidden("table", id);
     END IF;
     -- A deletion may be waiting for the protection to be lifted: then there is no record any more.
@@ -206,7 +209,7 @@ DECLARE
     why     text;
     label   text;
 BEGIN
-    IF NOT iasql_internal.permitted('change', "table", id) OR NOT has_table_privilege(iasql_internal.writer(), format('public.%I', "table"), 'DELETE') THEN
+    IF NOT iasql_internal.permitted('delete', "table", id) OR NOT has_table_privilege(iasql_internal.writer(), format('public.%I', "table"), 'DELETE') THEN
         PERFORM iasql_internal.refuse_hidden("table", id);
     END IF;
     SELECT * INTO managed FROM iasql_internal.managed_table m WHERE m.name = forget."table";
@@ -283,7 +286,12 @@ DECLARE
 BEGIN
     PERFORM iasql_internal.check_table("table");
     IF NOT has_table_privilege(iasql_internal.writer(), format('public.%I', "table"), 'INSERT') THEN
-        RAISE EXCEPTION 'permission denied: records of % are not yours to insert', "table" USING ERRCODE = '42501', TABLE = "table";
+        RAISE EXCEPTION 'permission denied: records of % are not yours to insert', "table"
+            USING ERRCODE = '42501', TABLE = "table", HINT = 'It takes the right to INSERT into the whole table.';
+    ELSIF iasql_internal.is_subject(iasql_internal.writer(), format('public.%I', "table")::regclass) THEN
+        -- Whether the record would be one that the caller may insert shows only once it is there.
+        RAISE EXCEPTION 'permission denied: row-level security of % decides about its records, and what the object will be is not known before it is imported', "table"
+            USING ERRCODE = '42501', TABLE = "table", HINT = 'Let a role adopt it that row-level security does not apply to.';
     END IF;
     IF identity IS NULL THEN
         RAISE EXCEPTION 'records of % stand for nothing in the cloud', "table" USING ERRCODE = 'IA054', TABLE = "table", HINT = 'Insert one.';
@@ -299,7 +307,7 @@ BEGIN
     IF record IS NULL THEN
         RAISE EXCEPTION 'the cloud shows no % with the id %', "table", quote_literal(cloud_id)
             USING ERRCODE = 'IA054', TABLE = "table",
-                  HINT = format('It takes what %s has as the object''s %s%s. If the object comes later, it is imported then; what was made from here within the consistency_window is, too.', "table", array_to_string(identity, ' and '),
+                  HINT = format('It takes what %s has as the object''s %s%s. If the object comes later, it is imported then.', "table", array_to_string(identity, ' and '),
                                 CASE WHEN cardinality(identity) > 1 THEN ', with | between' ELSE '' END);
     END IF;
     RETURN record;
@@ -331,6 +339,9 @@ BEGIN
         SELECT CASE WHEN NEW.match ? 'tags' AND NOT 'tags' = ANY (m.columns) THEN format('table %s has no tags', NEW.table_name)
                     WHEN NEW.match ? 'name' AND m.names = '{}' THEN format('objects of %s have no name', NEW.table_name) END
         INTO wrong FROM iasql_internal.managed_table m WHERE m.name = NEW.table_name;
+    END IF;
+    IF wrong IS NULL THEN
+        PERFORM iasql_internal.refuse_rule(NEW.table_name, NULL, NULL, 'NORMAL');
     END IF;
     IF wrong IS NOT NULL THEN
         RAISE EXCEPTION 'iasql_ignore cannot hold %: %', coalesce(NEW.match::text, 'NULL'), wrong

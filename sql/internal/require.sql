@@ -10,7 +10,7 @@ BEGIN
     EXECUTE format('SELECT o.%I::text, coalesce(cardinality(o.%I), 0) = 0 FROM public.%I o WHERE o.id = $1', TG_ARGV[2], TG_ARGV[3], TG_ARGV[1])
         INTO owner_name, lacking USING owner;
     IF lacking AND NOT iasql_internal.writer_is_engine() THEN
-        RAISE EXCEPTION '% % (id %) %', TG_ARGV[1], owner_name, owner, TG_ARGV[4]
+        RAISE EXCEPTION '% % (id %) %', TG_ARGV[1], iasql_internal.plain(owner_name), owner, TG_ARGV[4]
             USING ERRCODE = '23514', SCHEMA = TG_TABLE_SCHEMA, TABLE = TG_TABLE_NAME, COLUMN = TG_ARGV[0], CONSTRAINT = TG_NAME,
                   HINT = format('Set its %I, in the same transaction or before: UPDATE %I SET %I = ''{…}'' WHERE id = %s.', TG_ARGV[3], TG_ARGV[1], TG_ARGV[3], owner);
     END IF;

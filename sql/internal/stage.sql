@@ -19,7 +19,7 @@ CREATE OR REPLACE FUNCTION iasql_internal.batch_hint(batch bigint) RETURNS text
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     RETURN format('SELECT * FROM iasql_batches shows it. Wait until it is committed or rolled back, or work in it: CALL iasql_join(%L).',
-                  (SELECT coalesce(b.name, b.id::text) FROM iasql_internal.batch b WHERE b.id = batch_hint.batch));
+                  (SELECT CASE WHEN b.name = iasql_internal.plain(b.name) THEN b.name ELSE b.id::text END FROM iasql_internal.batch b WHERE b.id = batch_hint.batch));
 END
 $$;
 COMMENT ON FUNCTION iasql_internal.batch_hint(bigint) IS 'What to do about a record that somebody else''s batch holds.';

@@ -20,9 +20,10 @@ import (
 
 // dev is a running "engine dev".
 type dev struct {
-	cmd *exec.Cmd
-	log *harness.Buffer
-	URL string
+	cmd   *exec.Cmd
+	log   *harness.Buffer
+	URL   string
+	Admin string // the administrator's
 }
 
 // startDev starts it in the world's AWS account and waits until it is ready.
@@ -44,11 +45,16 @@ func runDev(t *testing.T, env []string, args ...string) *dev {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = d.cmd.Process.Kill() })
-	line, err := bufio.NewReader(stdout).ReadString('\n')
+	said := bufio.NewReader(stdout)
+	line, err := said.ReadString('\n')
 	if err != nil || !strings.HasPrefix(line, "ready: postgres://") {
 		t.Fatalf("engine dev printed %q (%v):\n%s", line, err, d.log)
 	}
 	d.URL = strings.TrimSpace(strings.TrimPrefix(line, "ready: "))
+	if line, err = said.ReadString('\n'); err != nil || !strings.HasPrefix(line, "administrator: postgres://") {
+		t.Fatalf("engine dev printed %q (%v)", line, err)
+	}
+	d.Admin = strings.TrimSpace(strings.TrimPrefix(line, "administrator: "))
 	return d
 }
 
@@ -113,7 +119,7 @@ func TestDev(t *testing.T) {
 
 // With an emulator of its own, engine dev believes at once what that shows, ends
 // without a complaint, and leaves nothing in the directory for temporary files. Its
-// login may make others, as the docs of permissions have it.
+// login is a plain user's; the administrator's, which it prints too, may make others.
 func TestDevWithItsEmulator(t *testing.T) {
 	t.Parallel()
 	temporary := t.TempDir()
@@ -126,14 +132,23 @@ func TestDevWithItsEmulator(t *testing.T) {
 	if got := w.PSQL(`SELECT value FROM iasql_settings WHERE name = 'consistency_window'`); got != "2 seconds" {
 		t.Errorf("the consistency_window is %s", got)
 	}
-	w.PSQL(`CREATE ROLE newcomer LOGIN PASSWORD 'new'`, `GRANT iasql_reader TO newcomer`, `GRANT CONNECT ON DATABASE iasql TO newcomer`)
+	for _, statement := range []string{`CREATE ROLE mine LOGIN`, `GRANT iasql_engine TO iasql`, `GRANT iasql_user TO iasql_service`, `SET ROLE iasql_engine`,
+		`UPDATE iasql_settings SET value = '1 day' WHERE name = 'audit_retention'`} {
+		if out, err := w.TryPSQL(d.URL, statement); err == nil || !strings.Contains(err.Error(), "42501") {
+			t.Errorf("the login may %s: %s %v", statement, out, err)
+		}
+	}
+	if out, err := w.TryPSQL(d.Admin, `CREATE ROLE newcomer LOGIN PASSWORD 'new'`, `GRANT iasql_reader TO newcomer`, `GRANT CONNECT ON DATABASE iasql TO newcomer`,
+		`UPDATE iasql_settings SET value = '91 days' WHERE name = 'audit_retention'`); err != nil {
+		t.Fatal(out, err)
+	}
 	newcomer, err := url.Parse(d.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
 	newcomer.User = url.UserPassword("newcomer", "new")
 	if out, err := w.TryPSQL(newcomer.String(), `SELECT count(*) FROM iasql_status`); err != nil || out != "0" {
-		t.Errorf("a reader that the login made: %s, %v", out, err)
+		t.Errorf("a reader that the administrator made: %s, %v", out, err)
 	}
 	d.stop(t)
 	if strings.Contains(d.log.String(), "killed") || strings.Contains(d.log.String(), "did not stop") {

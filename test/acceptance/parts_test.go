@@ -31,8 +31,8 @@ func TestWholesAndParts(t *testing.T) {
 		t.Errorf("not present: %s", w.PSQL(`SELECT table_name, state, message FROM iasql_status WHERE state <> 'Present'`))
 	}
 
+	w.Admin(`UPDATE iasql_settings SET value = '1' WHERE name = 'max_delete_ratio'`)
 	w.PSQL(`BEGIN`,
-		`UPDATE iasql_settings SET value = '1' WHERE name = 'max_delete_ratio'`,
 		`DELETE FROM security_group WHERE group_name IN ('a', 'b')`,
 		`DELETE FROM vpc WHERE cidr_block = '10.1.0.0/16'`,
 		`COMMIT`)
@@ -97,8 +97,8 @@ func TestNetworkInOneTransaction(t *testing.T) {
 		t.Errorf("a quiet cycle made calls: %s, were %s", got, calls)
 	}
 
+	w.Admin(`UPDATE iasql_settings SET value = '1' WHERE name = 'max_delete_ratio'`)
 	w.PSQL(`BEGIN`,
-		`UPDATE iasql_settings SET value = '1' WHERE name = 'max_delete_ratio'`,
 		`UPDATE iasql_settings SET value = '0 seconds' WHERE name = 'consistency_window'`, // or what goes along is waited for
 		`DELETE FROM nat_gateway`, `DELETE FROM elastic_ip`,
 		`DELETE FROM route WHERE internet_gateway_id IS NOT NULL`, `DELETE FROM internet_gateway`,
@@ -237,8 +237,8 @@ func TestMultiAZCluster(t *testing.T) {
 
 	// ENFORCE deletes no database that nobody asked for: it imports them (R18). These
 	// it would not delete either if they held no data, since they are protected.
+	w.Admin(`UPDATE iasql_settings SET value = '1' WHERE name = 'max_delete_ratio'`)
 	w.PSQL(`BEGIN`,
-		`UPDATE iasql_settings SET value = '1' WHERE name = 'max_delete_ratio'`,
 		`UPDATE iasql_settings SET value = '0 seconds' WHERE name = 'consistency_window'`, // or what goes along is waited for
 		`INSERT INTO iasql_mode (table_name, mode) VALUES ('rds', 'ENFORCE')`, `COMMIT`)
 	w.CLI("rds", "create-db-instance", "--db-instance-identifier", "multi-instance-3", "--db-cluster-identifier", "multi", "--engine", "postgres", "--db-instance-class", "db.m6gd.large")

@@ -13,9 +13,9 @@ var (
 	// forReaders are the platform's functions in schema public that only read.
 	forReaders = []string{"iasql_apply", "iasql_as_of", "iasql_console_token", "iasql_create_review", "iasql_engines", "iasql_get_errors", "iasql_get_sql_for_transaction",
 		"iasql_changes_by", "iasql_drift", "iasql_get_sql_since", "iasql_help", "iasql_history", "iasql_mode_explain", "iasql_mode_of", "iasql_modules_installed", "iasql_modules_list",
-		"iasql_preview", "iasql_preview_apply", "iasql_preview_hash", "iasql_preview_sync", "iasql_ready", "iasql_sync", "iasql_version", "iasql_wait_for", "iasql_wait_for_all"}
+		"iasql_preview", "iasql_preview_apply", "iasql_preview_hash", "iasql_preview_sync", "iasql_preview_text", "iasql_ready", "iasql_sync", "iasql_version", "iasql_wait_for", "iasql_wait_for_all"}
 	// forUsers are those that act.
-	forUsers = []string{"iasql_adopt", "iasql_approve", "iasql_begin", "iasql_commit", "iasql_forget", "iasql_install", "iasql_join", "iasql_protect", "iasql_unprotect", "iasql_retry", "iasql_rollback", "iasql_sync_now", "iasql_types", "iasql_undo", "iasql_uninstall"}
+	forUsers = []string{"iasql_adopt", "iasql_approve", "iasql_begin", "iasql_commit", "iasql_confirm", "iasql_forget", "iasql_install", "iasql_join", "iasql_protect", "iasql_unprotect", "iasql_retry", "iasql_rollback", "iasql_sync_now", "iasql_types", "iasql_undo", "iasql_uninstall"}
 	// withCallersPath are functions with the caller's rights that also look names
 	// up as the caller does: the condition of iasql_wait_for is the caller's SQL.
 	withCallersPath = []string{"iasql_wait_for"}
@@ -23,14 +23,20 @@ var (
 	// call directly. Each is looked at here, and by what the tests of this package
 	// call it with.
 	definersForAll = []string{
-		"about",                             // descriptions of tables
-		"batch_exists",                      // a number
-		"batch_progress",                    // numbers
+		"about",                           // descriptions of tables
+		"batch_exists",                    // a number
+		"batch_progress", "batch_headway", // numbers
 		"batch_text",                        // what errors call a batch
 		"batches",                           // of batches, whose they are and how many records they hold
+		"engine_there",                      // yes or no
 		"call",                              // asks for grants and permits, then the engine
 		"check_can_wait",                    // raises about the caller's own transaction
 		"check_table",                       // names of tables
+		"called",                            // a text about an image that the caller has
+		"condition_hint",                    // names of columns
+		"refuse_protected",                  // raises of a record that the caller is deleting
+		"takes_contents",                    // what the caller's transaction has set
+		"writer_is_engine",                  // yes or no
 		"engine_alive",                      // yes or no
 		"engine_connected",                  // yes or no
 		"deferred_commits", "failed_commit", // of the caller's own batches
@@ -46,10 +52,17 @@ var (
 		"waits_in_batch",  // yes or no
 	}
 	definersForUsers = []string{
-		"adopt",          // takes the right to INSERT, and says nothing of tables whose rows are hidden from some
-		"forget",         // takes a permit and the right to DELETE
-		"retry",          // takes a permit
-		"set_protection", // takes a permit, or for a whole table the right to DELETE in it, none of it hidden
+		"adopt",                   // takes the right to INSERT, and that no policy applies to the caller
+		"ask_approval", "approve", // the halves of iasql_approve: a preview; permits to see all of it
+		"confirm_identity", "confirm_restored", // refuse all but administrators
+		"confirm_vanished", // takes permits to delete
+		"commit",           // takes the right to every change of the batch, and permits for the caller's own
+		"forget",           // takes a permit and the right to DELETE
+		"planned",          // numbers of records of a preview of the caller's
+		"retry",            // takes permits for all that is pending
+		"set_protection",   // takes a permit, or for a whole table the right to UPDATE and DELETE in it, none of it hidden
+		"touched",          // numbers of records of a batch
+		"undo", "undone",   // the halves of iasql_undo: permits before, permits after; a transaction without the second does not commit
 	}
 )
 
@@ -61,7 +74,7 @@ func TestEveryFunction(t *testing.T) {
 	w.Serve()
 	w.PSQL(`SELECT * FROM iasql_install('aws_account')`, `UPDATE aws_regions SET is_enabled = false`,
 		`SELECT count(*) FROM iasql_install(VARIADIC (SELECT array_agg(module_name) FROM iasql_modules_list()))`)
-	list := w.Admin(`SELECT concat_ws('|', n.nspname, p.proname, p.prosecdef, coalesce('search_path=pg_catalog, pg_temp' = ANY (p.proconfig), false), p.prorettype = 'trigger'::regtype,
+	list := w.Admin(`SELECT concat_ws('|', n.nspname, p.proname, p.prosecdef, coalesce('search_path=pg_catalog, pg_temp' = ANY (p.proconfig), false), coalesce('standard_conforming_strings=on' = ANY (p.proconfig), false), p.prorettype = 'trigger'::regtype,
 			has_function_privilege('iasql_reader', p.oid, 'EXECUTE'), has_function_privilege('iasql_user', p.oid, 'EXECUTE'),
 			EXISTS (SELECT FROM aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a WHERE a.grantee = 0), p.proowner = 'iasql_engine'::regrole,
 			replace(replace(p.prosrc, E'\n', ' '), '|', '!'))
@@ -72,9 +85,9 @@ func TestEveryFunction(t *testing.T) {
 		t.Fatalf("only %d functions", len(functions))
 	}
 	for _, line := range functions {
-		f := strings.SplitN(line, "|", 10)
-		schema, name, body := f[0], f[1], f[9]
-		definer, pinned, trigger, reader, user, public, ours := f[2] == "t", f[3] == "t", f[4] == "t", f[5] == "t", f[6] == "t", f[7] == "t", f[8] == "t"
+		f := strings.SplitN(line, "|", 11)
+		schema, name, body := f[0], f[1], f[10]
+		definer, pinned, strung, trigger, reader, user, public, ours := f[2] == "t", f[3] == "t", f[4] == "t", f[5] == "t", f[6] == "t", f[7] == "t", f[8] == "t", f[9] == "t"
 		fail := func(what string, args ...any) { t.Errorf("%s.%s "+what, append([]any{schema, name}, args...)...) }
 		if !ours {
 			fail("is not the engine's")
@@ -84,6 +97,9 @@ func TestEveryFunction(t *testing.T) {
 		}
 		if definer && !pinned {
 			fail("runs with the system's rights and the caller's search path")
+		}
+		if pinned && !strung || definer && !strung {
+			fail("reads backslashes in strings as its caller has set")
 		}
 		if public {
 			fail("may be called by PUBLIC")

@@ -163,10 +163,7 @@ func TestTableLocked(t *testing.T) {
 				edits(w, fmt.Sprintf("beside-%d", i))
 			}
 			begun := time.Now()
-			got := w.Refused(`SELECT iasql_sync_now()`)
-			if !strings.Contains(got, "table vpc is locked by "+user.name+" since ") {
-				t.Errorf("iasql_sync_now says %s", got)
-			}
+			w.PSQL(`SELECT iasql_sync_now()`) // with a warning: the other tables could be read
 			if took := time.Since(begun); took > 20*time.Second {
 				t.Errorf("which took %s", took)
 			}

@@ -54,7 +54,7 @@ func TestRowLevelSecurity(t *testing.T) {
 			`SELECT * FROM iasql_internal.repeat(ARRAY(SELECT generate_series(1, 300)))`, `SELECT * FROM iasql_internal.to_review()`,
 			`SELECT * FROM iasql_internal.record_state`, `SELECT * FROM iasql_internal.garbage`, `SELECT * FROM iasql_internal.previewed`, `SELECT * FROM iasql_internal.listing_errors`,
 			`SELECT iasql_internal.named('vpc', ` + id + `, 9999, '{}')`, `SELECT iasql_internal.image('vpc', ` + id + `, 1)`, `SELECT iasql_internal.image('queue', ` + queue + `, 9999)`,
-			`SELECT iasql_internal.failure('queue', ` + queue + `)`, `SELECT * FROM iasql_internal.failures(pg_current_snapshot())`, `SELECT * FROM iasql_internal.rows_as_of('queue', now())`,
+			`SELECT iasql_internal.failure('queue', ` + queue + `)`, `SELECT * FROM iasql_internal.failures(pg_current_snapshot(), NULL)`, `SELECT * FROM iasql_internal.rows_as_of('queue', now())`,
 		} {
 			if out := psql(blue, statement); strings.Contains(out, hidden) {
 				t.Errorf("%s: %s shows %.600s", when, statement, out)

@@ -125,7 +125,8 @@ func TestSecretsStayHidden(t *testing.T) {
 		t.Errorf("of two secrets %q was pushed", got)
 	}
 	look("pushed late")
-	w.PSQL(`UPDATE iasql_settings SET value = '1000' WHERE name = 'max_deletes'`, `UPDATE iasql_settings SET value = '1' WHERE name = 'max_delete_ratio'`, `DELETE FROM secret`)
+	w.Admin(`UPDATE iasql_settings SET value = '1000' WHERE name = 'max_deletes'`, `UPDATE iasql_settings SET value = '1' WHERE name = 'max_delete_ratio'`)
+	w.PSQL(`DELETE FROM secret`)
 	look("being deleted")
 	w.Settled()
 	look("deleted")

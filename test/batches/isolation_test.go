@@ -144,7 +144,7 @@ func TestRollbackDuringCommit(t *testing.T) {
 func TestUndoingIsNotGuarded(t *testing.T) {
 	t.Parallel()
 	w, proxy := harness.StartBehindProxy(t, east, "aws_sqs")
-	w.PSQL(`UPDATE iasql_settings SET value = '5' WHERE name = 'max_deletes'`, `UPDATE iasql_settings SET value = '1 second' WHERE name = 'consistency_window'`)
+	w.Admin(`UPDATE iasql_settings SET value = '5' WHERE name = 'max_deletes'`, `UPDATE iasql_settings SET value = '1 second' WHERE name = 'consistency_window'`)
 	proxy.Set(func(c faultproxy.Call) faultproxy.Fault {
 		if c.Action == "CreateQueue" && strings.Contains(c.Body, "never") {
 			return faultproxy.Fault{Status: 500, Code: "InternalError", Message: "try again"}

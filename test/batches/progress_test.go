@@ -1,7 +1,9 @@
 package batches
 
 import (
+	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -32,9 +34,9 @@ func TestCommitThatGetsNowhere(t *testing.T) {
 	t.Parallel()
 	w, _ := outOfOrder(t)
 	s := user(w)
-	s.refused("IA007", []string{"at least 1 second"}, `UPDATE iasql_settings SET value = '0' WHERE name = 'progress_timeout'`)
-	s.do(`UPDATE iasql_settings SET value = '9 seconds' WHERE name = 'progress_timeout'`,
-		`CALL iasql_begin('stuck')`, `INSERT INTO queue (name) VALUES ('never'), ('made')`)
+	connect(w, w.AdminURL).refused("IA007", []string{"at least 1 second"}, `UPDATE iasql_settings SET value = '0' WHERE name = 'progress_timeout'`)
+	w.Admin(`UPDATE iasql_settings SET value = '9 seconds' WHERE name = 'progress_timeout'`)
+	s.do(`CALL iasql_begin('stuck')`, `INSERT INTO queue (name) VALUES ('never'), ('made')`)
 	committed := s.later(`CALL iasql_commit()`)
 	w.Becomes(30*time.Second, "stuck|committing|2|1|1|t", `SELECT name, phase, total, done, retrying, message LIKE 'record 1 of queue: Creating: %out of order%' FROM iasql_progress`)
 	w.Becomes(10*time.Second, "1", `SELECT count(*) FROM iasql_get_errors() WHERE message LIKE '%out of order%'`)
@@ -52,6 +54,84 @@ func TestCommitThatGetsNowhere(t *testing.T) {
 	w.PSQL(`SELECT iasql_sync_now()`)
 	if got := w.PSQL(`SELECT count(*) FROM queue`, `SELECT outcome FROM iasql_batches`, `SELECT count(*) FROM iasql_progress`); got != "0\nrolled back\n0" {
 		t.Errorf("left are %s", got)
+	}
+}
+
+// A commit says what it is doing while nothing is done yet: how many objects it has looked at, how many changes the
+// cloud has carried out, and how many of these it has looked at again.
+func TestCommitSaysWhatItIsDoing(t *testing.T) {
+	t.Parallel()
+	const n = 60
+	w, proxy := harness.StartBehindProxy(t, east, "aws_iam")
+	s := user(w)
+	s.do(`CALL iasql_begin('slow')`, `INSERT INTO iam_role (role_name, assume_role_policy_document)
+		SELECT 'slow-' || i, '{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Principal": {"Service": "ec2.amazonaws.com"}, "Action": "sts:AssumeRole"}]}' FROM generate_series(1, 60) i`)
+	slow := make(chan struct{})
+	ticker := time.NewTicker(80 * time.Millisecond) // one call at a time
+	defer ticker.Stop()
+	t.Cleanup(sync.OnceFunc(func() { close(slow) }))
+	proxy.Set(func(c faultproxy.Call) faultproxy.Fault {
+		if c.Action != "GetRole" && c.Action != "CreateRole" {
+			return faultproxy.Fault{}
+		}
+		return faultproxy.Fault{Before: func() {
+			select {
+			case <-ticker.C:
+			case <-slow:
+			}
+		}}
+	})
+	committed := s.later(`CALL iasql_commit()`)
+	var looked, made, confirmed, unconfirmed, last int
+	var still time.Duration
+	moved := time.Now()
+	for ended := false; !ended; {
+		select {
+		case err := <-committed:
+			if err != nil {
+				t.Fatal(err)
+			}
+			ended = true
+			continue
+		case <-time.After(200 * time.Millisecond):
+		}
+		now := w.PSQL(`SELECT done, carried_out, coalesce(step, ''), coalesce(step_done, 0), coalesce(step_total, 0), coalesce(calls, 0) FROM iasql_progress`)
+		if now == "" {
+			continue
+		}
+		f := strings.Split(now, "|")
+		at := func(i int) int { v, _ := strconv.Atoi(f[i]); return v }
+		if at(3) > at(4) || at(1) < at(0) || at(1) > n {
+			t.Errorf("it says %s", now)
+		}
+		part := at(3) > 0 && at(3) < at(4)
+		switch {
+		case part && f[2] == "looking at objects" && at(1) == 0:
+			looked++
+		case part && f[2] == "making changes" && at(1) > 0:
+			made++
+		case part && f[2] == "looking at objects" && at(1) == n && at(0) == 0:
+			confirmed++
+		}
+		if at(1) > at(0) {
+			unconfirmed++
+		}
+		if sum := at(0) + at(1) + at(3) + at(5); sum != last {
+			last, moved = sum, time.Now()
+		}
+		still = max(still, time.Since(moved))
+	}
+	if looked == 0 || made == 0 || confirmed == 0 || unconfirmed == 0 {
+		t.Errorf("it was seen %d times looking before, %d times making changes, %d times confirming them, %d times with what is carried out and not confirmed", looked, made, confirmed, unconfirmed)
+	}
+	if still > 4*time.Second { // a second, on a busy machine
+		t.Errorf("it stood still for %s", still)
+	}
+	said := s.notices()
+	for _, want := range []string{"0 of 60 done; looking at objects: ", " carried out and not yet confirmed; making changes: ", "60 carried out and not yet confirmed; looking at objects: "} {
+		if !strings.Contains(said, want) {
+			t.Errorf("no notice says %q: %s", want, said)
+		}
 	}
 }
 

@@ -14,12 +14,12 @@ import (
 // tool is a migration tool that is no library of Go.
 type tool struct {
 	name   string
-	has    []string // succeeds where the tool is; `make deps` installs it where apt-get is
+	has    []string // succeeds where the tool is
 	run    []string
 	record string // how many migrations the tool has recorded as done
 }
 
-// python is Debian's: `make deps` installs the tools there.
+// python is Debian's: `make deps-all` installs the tools there.
 const python = "/usr/bin/python3"
 
 var tools = []tool{
@@ -42,7 +42,7 @@ func TestMigrationTools(t *testing.T) {
 
 func (c tool) try(t *testing.T, w *harness.World, i int) {
 	if err := exec.Command(c.has[0], c.has[1:]...).Run(); err != nil {
-		t.Skipf("%s is not here: `make deps` installs it where apt-get is", c.name)
+		harness.Lacking(t, c.name)
 	}
 	w.Admin(`DROP TABLE IF EXISTS alembic_version, django_migrations, schema_migrations, ar_internal_metadata`)
 	network := fmt.Sprintf("10.%d.0.0/16", 100+i)

@@ -1,6 +1,7 @@
 package batches
 
 import (
+	"fmt"
 	"strings"
 	gosync "sync"
 	"testing"
@@ -93,5 +94,25 @@ func TestUndoingGoesOn(t *testing.T) {
 	}
 	if got, _ := w.CLI("sqs", "list-queues")["QueueUrls"].([]any); len(got) != 0 {
 		t.Errorf("AWS has %v", got)
+	}
+}
+
+// A session that has worked in a batch before joins it once more and commits it, all in one transaction, as clients of a
+// pooler do: the engine, which lets go of the batch's sessions, does not wait for the one that waits for it.
+func TestJoinAndCommitInTransaction(t *testing.T) {
+	t.Parallel()
+	w := harness.Start(t, east, "aws_sqs")
+	one, two := user(w), user(w)
+	for i, end := range []string{`CALL iasql_commit()`, `CALL iasql_rollback()`} {
+		one.do(`DISCARD ALL`, `CALL iasql_begin('shop')`, fmt.Sprintf(`INSERT INTO queue (name) VALUES ('joined%d')`, i))
+		two.do(`CALL iasql_join('shop')`, `DISCARD ALL`)
+		two.do(`SET statement_timeout = '60s'`, `BEGIN`, `CALL iasql_join('shop')`, end, `COMMIT`)
+		if got := w.PSQL(`SELECT count(*) FROM iasql_batches WHERE outcome IS NULL`); got != "0" {
+			t.Errorf("after %s %s batches are open", end, got)
+		}
+	}
+	w.Settled()
+	if got := w.PSQL(`SELECT string_agg(name, ' ') FROM queue`); got != "joined0" {
+		t.Errorf("queues: %s", got)
 	}
 }

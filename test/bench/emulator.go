@@ -1,12 +1,15 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -26,26 +29,35 @@ const (
 
 // reads are the beginnings of the names of calls that change nothing.
 func reads(action string) bool {
+	if method, path, rest := strings.Cut(action, " "); rest {
+		return method == "GET" || method == "HEAD" || method == "POST" && strings.HasPrefix(path, "/2013-04-01/tags/hostedzone") && !strings.Contains(strings.TrimPrefix(path, "/2013-04-01/tags/hostedzone"), "/")
+	}
 	return strings.HasPrefix(action, "Describe") || strings.HasPrefix(action, "List") || strings.HasPrefix(action, "Get")
 }
 
 // counted returns the calls between two counts: mutating ones, and reads by name.
 func counted(before, after map[string]int) (mutations, reading int, names string) {
-	var all []string
+	made := map[string]int{}
 	for action, n := range after {
 		if n -= before[action]; n == 0 {
 			continue
 		} else if reads(action) {
 			reading += n
-			all = append(all, fmt.Sprintf("%d %s", n, action))
 		} else {
 			mutations += n
-			all = append(all, fmt.Sprintf("%d %s", n, action))
 		}
+		operation, _, _ := strings.Cut(action, "?")
+		made[ofZone.ReplaceAllString(operation, "$1/{id}")] += after[action] - before[action]
 	}
-	slices.Sort(all)
+	var all []string
+	for _, operation := range slices.SortedFunc(maps.Keys(made), func(a, b string) int { return cmp.Or(made[b]-made[a], strings.Compare(a, b)) }) {
+		all = append(all, fmt.Sprintf("%d %s", made[operation], operation))
+	}
 	return mutations, reading, strings.Join(all, ", ")
 }
+
+// ofZone finds the ids of zones in what a request to Route 53 asks for.
+var ofZone = regexp.MustCompile(`(/hostedzone)/\w+`)
 
 func measureEmulator(ctx context.Context, dir, url string) error {
 	binary := filepath.Join(dir, "engine")

@@ -3,9 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"time"
 )
 
@@ -16,15 +13,7 @@ const elsewhere = "us-west-2"
 // engine's refresh sees, on the same endpoint. provider is the directory of a
 // binary terraform-provider-aws.
 func measureTerraform(ctx context.Context, dir, provider, endpoint string, counts func() map[string]int) error {
-	work := filepath.Join(dir, "terraform")
-	if err := os.Mkdir(work, 0o755); err != nil {
-		return err
-	}
-	files := map[string]string{
-		// Terraform manual, "CLI configuration: development overrides": nothing is
-		// downloaded, and terraform init is not needed.
-		"terraformrc": fmt.Sprintf("provider_installation {\n  dev_overrides {\n    \"hashicorp/aws\" = %q\n  }\n}\n", provider),
-		"main.tf": fmt.Sprintf(`
+	t, err := newTerraform(dir, provider, fmt.Sprintf(`
 terraform {
   required_providers {
     aws = { source = "hashicorp/aws" }
@@ -48,33 +37,20 @@ resource "aws_security_group" "bench" {
   name        = "group ${count.index}"
   description = "of the bench"
 }
-`, elsewhere, endpoint, listed-1),
+`, elsewhere, endpoint, listed-1))
+	if err != nil {
+		return err
 	}
-	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(work, name), []byte(text), 0o644); err != nil {
-			return err
-		}
-	}
-	terraform := func(args ...string) (time.Duration, error) {
-		cmd := exec.CommandContext(ctx, "terraform", args...)
-		cmd.Dir = work
-		cmd.Env = append(os.Environ(), "TF_CLI_CONFIG_FILE="+filepath.Join(work, "terraformrc"), "CHECKPOINT_DISABLE=1")
-		begun := time.Now()
-		out, err := cmd.CombinedOutput()
-		if err != nil {
-			return 0, fmt.Errorf("terraform %s: %w: %s", args[0], err, out)
-		}
-		return time.Since(begun), nil
-	}
-	if _, err := terraform("apply", "-auto-approve", "-input=false", "-no-color"); err != nil {
+	if err := t.run(ctx, "apply", "-auto-approve", "-input=false", "-no-color"); err != nil {
 		return err
 	}
 	before := counts()
 	// Without -detailed-exitcode a plan that wants changes would pass unseen.
-	took, err := terraform("plan", "-input=false", "-no-color", "-detailed-exitcode")
-	if err != nil {
+	begun := time.Now()
+	if err := t.run(ctx, "plan", "-input=false", "-no-color", "-detailed-exitcode"); err != nil {
 		return err
 	}
+	took := time.Since(begun)
 	_, reading, names := counted(before, counts())
 	report("terraform plan", listed, took.Seconds(), "s", fmt.Sprintf("%d calls: %s", reading, names))
 	return nil

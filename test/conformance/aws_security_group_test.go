@@ -45,13 +45,15 @@ var awsSecurityGroup = Module{
 				ruleSetting("ip_protocol", `'udp'`, "IpProtocol", `'tcp'`),
 				ruleSetting("from_port", `53`, "FromPort", `54`),
 				ruleSetting("to_port", `55`, "ToPort", `56`),
+				{"cidr_ipv4", `'10.99.0.0/16'`, `ec2 describe-security-group-rules --filters Name=security-group-rule-id,Values=$id --query SecurityGroupRules[0].CidrIpv4`, "",
+					run(`ec2 modify-security-group-rules --group-id $group --security-group-rules 'SecurityGroupRuleId=$id,SecurityGroupRule={IpProtocol=tcp,FromPort=54,ToPort=56,CidrIpv4=10.98.0.0/16}'`), `'10.98.0.0/16'`},
 				ruleSetting("description", `'by sql'`, "Description", `'by cli'`),
 				ec2Tags,
 			},
-			Replace: Replace{Column: "cidr_ipv4", SQL: `'10.99.0.0/16'`},
-			Fixed: []Change{
-				{Column: "cidr_ipv4", SQL: `NULL`, See: `ec2 describe-security-group-rules --filters Name=security-group-rule-id,Values=$id --query SecurityGroupRules[0].CidrIpv4`, Want: `null`},
-				{Column: "cidr_ipv6", SQL: `'2001:db8::/32'`, See: `ec2 describe-security-group-rules --filters Name=security-group-rule-id,Values=$id --query SecurityGroupRules[0].CidrIpv6`},
+			Skip: map[string]string{
+				replace:                "aws: a rule that goes the other way, or is of another group, is deleted by other words: see Apart",
+				"cidr_ipv6 by SQL":     "aws: ModifySecurityGroupRules does not make an IPv4 rule one of IPv6",
+				"cidr_ipv6 by the CLI": "aws: ModifySecurityGroupRules does not make an IPv4 rule one of IPv6",
 			},
 			Apart: []Apart{
 				{

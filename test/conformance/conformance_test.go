@@ -101,6 +101,7 @@ func conform(t *testing.T, m Module, alike bool) {
 type suite struct {
 	Module
 	t               *testing.T
+	account         testaws.Account
 	cli             *cli
 	calls           *calls
 	user, superuser *psql
@@ -126,6 +127,12 @@ func newSuite(t *testing.T, m Module, alike bool) *suite {
 	if alike {
 		w.Endpoint = likeness.Start(t, w.AWS.Endpoint, likeness.AWS(w.AWS.Endpoint, factor)...).URL
 	}
+	return suiteIn(t, w, m, alike)
+}
+
+// suiteIn is the suite of a module in a world that has no engine yet.
+func suiteIn(t *testing.T, w *harness.World, m Module, alike bool) *suite {
+	t.Helper()
 	calls := watch(t, w)
 	w.Serve()
 	w.Install([]string{"us-east-1"}, append(slices.Clone(m.Also), m.Name)...)
@@ -136,6 +143,8 @@ func newSuite(t *testing.T, m Module, alike bool) *suite {
 	}
 	// No cycle but those that are asked for.
 	s.admin(`UPDATE iasql_settings SET value = '1 hour' WHERE name = 'sync_interval'`)
+	// Of few objects all are deleted in the cloud, and nobody is to be asked about that.
+	s.admin(`UPDATE iasql_settings SET value = '1' WHERE name = 'max_delete_ratio'`)
 	s.tables = s.describedBySQL(m.Name)
 	s.watched(w.AWS)
 	return s
@@ -146,7 +155,7 @@ func inWorld(t *testing.T, w *harness.World, calls *calls) *suite {
 	stranger := testaws.NewAccount(t)
 	account, heard := listenIn(t, w.AWS)
 	s := &suite{
-		t: t, heard: heard, cli: &cli{account, stranger}, calls: calls, user: startPSQL(t, w.UserURL), superuser: startPSQL(t, w.AdminURL),
+		t: t, account: w.AWS, heard: heard, cli: &cli{account, stranger}, calls: calls, user: startPSQL(t, w.UserURL), superuser: startPSQL(t, w.AdminURL),
 		vars: map[string]string{"account": w.AWS.ID, "stranger": stranger.ID}, things: map[string]map[string]*thing{}, dead: map[string]bool{},
 	}
 	s.sql(`SET statement_timeout = '60s'`)

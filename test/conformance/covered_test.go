@@ -33,9 +33,9 @@ func (s *suite) describedBySQL(module string) map[string]columns {
 		SELECT coalesce(jsonb_agg(jsonb_build_object('name', m.name, 'insert', m.can_insert, 'delete', m.can_delete, 'identity', m.identity,
 			'secret', m.write_only, 'regional', m.regional,
 			'bound', EXISTS (SELECT FROM pg_constraint c WHERE c.contype = 'f' AND c.conrelid = to_regclass(quote_ident(m.name)) AND c.confrelid <> 'aws_regions'::regclass
-				AND (SELECT bool_and(a.attnotnull) AND bool_or(a.attname = 'region') FROM pg_attribute a WHERE a.attrelid = c.conrelid AND a.attnum = ANY (c.conkey)))
+				AND (SELECT bool_and(a.attnotnull OR a.attname = ANY (m.required)) AND bool_or(a.attname = 'region') FROM pg_attribute a WHERE a.attrelid = c.conrelid AND a.attnum = ANY (c.conkey)))
 				OR EXISTS (SELECT FROM iasql_internal.scoped_reference r JOIN pg_attribute a ON a.attrelid = to_regclass(quote_ident(m.name)) AND a.attname = r.column_name
-				AND a.attnotnull WHERE r.table_name = m.name),
+				AND (a.attnotnull OR a.attname = ANY (m.required)) WHERE r.table_name = m.name),
 			'created', (SELECT coalesce(jsonb_agg(a.attname), '[]') FROM pg_attribute a WHERE a.attrelid = to_regclass(quote_ident(m.name)) AND a.attname = ANY (m.columns)
 				AND a.attname NOT IN ('account', 'region') AND col_description(a.attrelid, a.attnum) LIKE '%(changing it replaces the object)'),
 			'mutable', (SELECT coalesce(jsonb_agg(a.attname), '[]') FROM pg_attribute a WHERE a.attrelid = to_regclass(quote_ident(m.name)) AND a.attname = ANY (m.columns)

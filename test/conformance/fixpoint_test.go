@@ -78,6 +78,49 @@ func (s *suite) versions() map[string]string {
 type calls struct {
 	lock sync.Mutex
 	made []string
+	lies faultproxy.Wrong // how reads are answered; "": by the truth
+	liar faultproxy.Liar
+	loss *faultproxy.Fault // what becomes of the first answer to each mutating call
+	gone map[string]bool   // those that were lost
+}
+
+// lose has the first answer to each mutating call from now on be lost in this way.
+func (c *calls) lose(f *faultproxy.Fault) {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	c.loss, c.gone = f, map[string]bool{}
+}
+
+// lost returns the calls to which an answer was lost.
+func (c *calls) lost() []string {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	return slices.Sorted(maps.Keys(c.gone))
+}
+
+// of returns what becomes of a mutating call.
+func (c *calls) of(call faultproxy.Call) faultproxy.Fault {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	// REST names the object in the path.
+	name := call.Service + ":" + objectName.ReplaceAllString(call.Action, "$1")
+	c.made = append(c.made, call.Service+":"+call.Action)
+	if c.loss == nil || c.gone[name] {
+		return faultproxy.Fault{}
+	}
+	c.gone[name] = true
+	return *c.loss
+}
+
+// objectName finds the names of objects in what a REST request asks for, of which the
+// number of parts and the query are what tells operations apart.
+var objectName = regexp.MustCompile(`(/)[^/?]*(?:sql|arn|%3A)[^/?]*`)
+
+// lie has all reads answered wrong from now on, until it is told "".
+func (c *calls) lie(w faultproxy.Wrong) {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	c.lies = w
 }
 
 // reading are the requests that are reads where an API has methods. Some reads
@@ -92,9 +135,18 @@ func watch(t *testing.T, w *harness.World) *calls {
 	proxy, c := faultproxy.Start(t, w.Endpoint), &calls{}
 	proxy.Set(func(call faultproxy.Call) faultproxy.Fault {
 		if !aws.IsRead(call.Action) && !reading.MatchString(call.Action) && call.Region != watchRegion {
-			c.lock.Lock()
-			c.made = append(c.made, call.Service+":"+call.Action)
-			c.lock.Unlock()
+			return c.of(call)
+		}
+		c.lock.Lock()
+		lies := c.lies
+		c.lock.Unlock()
+		// No permissions are needed to ask who one is, and none can be taken
+		// (https://docs.aws.amazon.com/STS/latest/APIReference/API_GetCallerIdentity.html).
+		if lies == faultproxy.Denied && call.Action == "GetCallerIdentity" {
+			return faultproxy.Fault{}
+		}
+		if lies != "" && call.Region != watchRegion {
+			return c.liar.Fault(lies, call)
 		}
 		return faultproxy.Fault{}
 	})

@@ -11,6 +11,8 @@ import (
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
+
+	"iasql/internal/test/harness"
 )
 
 // patience bounds every wait: this machine may be slow, and busy with others.
@@ -34,7 +36,7 @@ func newChromium(t *testing.T) context.Context {
 		}
 	}
 	if program == "" {
-		t.Fatal("there is no Chromium: make deps installs it")
+		harness.Lacking(t, "Chromium")
 	}
 	allocator, cancel := chromedp.NewExecAllocator(context.Background(), append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.IgnoreCertErrors, chromedp.Flag("disable-dev-shm-usage", true),

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html"
 	"io"
+	"net"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
@@ -145,22 +146,11 @@ func TestConsole(t *testing.T) {
 	w.PSQL(`INSERT INTO subnet (vpc_id, cidr_block) SELECT id, '10.9.1.0/24' FROM vpc WHERE cidr_block = '10.9.0.0/16'`)
 	w.PSQL(`SELECT iasql_wait_for_all(120)`)
 
-	chromium := newChromium(t)
-	b := newBrowser(t, chromium, base)
 	t.Run("nobody", func(t *testing.T) { testNobody(t, w, base) })
-	t.Run("browser", func(t *testing.T) {
-		b.T = t
-		testBrowser(b, w)
-	})
-	t.Run("review", func(t *testing.T) {
-		b := newBrowser(t, chromium, base)
-		testReview(b, w, cloud)
-	})
-	t.Run("resolve", func(t *testing.T) {
-		b := newBrowser(t, chromium, base)
-		testResolve(b, w)
-	})
-	t.Run("tls", func(t *testing.T) { testTLS(t, chromium, w) })
+	t.Run("browser", func(t *testing.T) { testBrowser(newBrowser(t, newChromium(t), base), w) })
+	t.Run("review", func(t *testing.T) { testReview(newBrowser(t, newChromium(t), base), w, cloud) })
+	t.Run("resolve", func(t *testing.T) { testResolve(newBrowser(t, newChromium(t), base), w) })
+	t.Run("tls", func(t *testing.T) { testTLS(t, newChromium(t), w) })
 	t.Run("hidden", func(t *testing.T) { testHidden(t, w, base) })
 	t.Run("token", func(t *testing.T) { testToken(t, w, base) })
 	t.Run("forged", func(t *testing.T) { testForged(t, w, base) })
@@ -417,6 +407,18 @@ func testToken(t *testing.T, w *harness.World, base string) {
 		if status, _, _ := newVisitor(t, base).send(http.MethodPost, "/signin", url.Values{"token": {bad}}); status != http.StatusForbidden {
 			t.Errorf("token %.20q: %d", bad, status)
 		}
+	}
+	// Who was the role when he made the token, and may not be any more.
+	borrower := w.Login("borrower", me)
+	borrowed, err := w.TryPSQL(borrower, `SET ROLE `+me, `SELECT iasql_console_token()`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Admin(`REVOKE ` + me + ` FROM ` + login(t, borrower))
+	elsewhere := newVisitor(t, base) // whose attempts are counted apart
+	elsewhere.client.Transport = &http.Transport{DialContext: (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}).DialContext}
+	if status, _, _ := elsewhere.send(http.MethodPost, "/signin", url.Values{"token": {strings.TrimPrefix(borrowed, "SET\n")}}); status != http.StatusForbidden {
+		t.Errorf("a token of a role that its maker may not be any more: %d", status)
 	}
 	late := w.PSQL(`SELECT iasql_console_token()`)
 	w.Admin(`UPDATE iasql_internal.console_token SET made = made - interval '6 minutes'`)

@@ -54,23 +54,25 @@ func TestEveryModule(t *testing.T) {
 		}
 	}
 	t.Logf("the slowest page is %s: %s", slow, slowest)
-	b := newBrowser(t, newChromium(t), base)
-	b.signIn(w.UserURL)
-	for path, text := range map[string]string{"/": "aws_lambda", "/modules": "diagram", "/map?module=aws_ecs_fargate": "ecs", "/records/lambda_function": "what the columns mean", "/records/iam_role": "what the columns mean",
-		"/modules/aws_vpc": "nat_gateway", "/records/availability_zone": "what the columns mean"} {
-		for _, width := range []int64{1440, 390} {
-			b.size(width, false)
-			b.open(path)
-			b.says(text)
-			if b.eval("document.documentElement.scrollWidth <= window.innerWidth") != "true" {
-				t.Errorf("%s is wider than a window of %d pixels", path, width)
+	t.Run("browser", func(t *testing.T) {
+		b := newBrowser(t, newChromium(t), base)
+		b.signIn(w.UserURL)
+		for path, text := range map[string]string{"/": "aws_lambda", "/modules": "diagram", "/map?module=aws_ecs_fargate": "ecs", "/records/lambda_function": "what the columns mean", "/records/iam_role": "what the columns mean",
+			"/modules/aws_vpc": "nat_gateway", "/records/availability_zone": "what the columns mean"} {
+			for _, width := range []int64{1440, 390} {
+				b.size(width, false)
+				b.open(path)
+				b.says(text)
+				if b.eval("document.documentElement.scrollWidth <= window.innerWidth") != "true" {
+					t.Errorf("%s is wider than a window of %d pixels", path, width)
+				}
 			}
 		}
-	}
-	// The last one is narrow: each record of a table is a card, whose values bear their column's name.
-	b.open("/records/availability_zone")
-	b.says("region")
-	if label := b.eval(`getComputedStyle(document.querySelector(".list td[data-label=region]"), "::before").content`); !strings.Contains(label, "region") {
-		t.Errorf("a narrow page says %s of what a value is", label)
-	}
+		// The last one is narrow: each record of a table is a card, whose values bear their column's name.
+		b.open("/records/availability_zone")
+		b.says("region")
+		if label := b.eval(`getComputedStyle(document.querySelector(".list td[data-label=region]"), "::before").content`); !strings.Contains(label, "region") {
+			t.Errorf("a narrow page says %s of what a value is", label)
+		}
+	})
 }

@@ -62,6 +62,9 @@ func TestChangesBy(t *testing.T) {
 	if got := w.PSQL(`SELECT count(*) FROM iasql_changes_by('` + me + `') WHERE change_type = 'INSERT' AND table_name = 'queue'`); got != "2" {
 		t.Errorf("by the role are found %s", got)
 	}
+	if got := w.PSQL(`SELECT DISTINCT actor FROM iasql_changes_by('` + me + `') WHERE change_type = 'INSERT' AND table_name = 'queue'`); got != me {
+		t.Errorf("the actor of changes made here by %s is %q", me, got)
+	}
 	// The window is about when the call was made, as ts is.
 	if got := w.PSQL(`SELECT bool_and(ts >= now() - interval '1 hour') AND count(*) > 300
 			AND count(*) = (SELECT count(*) FROM iasql_audit_log l WHERE l.event_time >= now() - interval '1 hour' AND l.actor_session LIKE 'r%')

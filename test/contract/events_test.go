@@ -131,12 +131,12 @@ func TestRetention(t *testing.T) {
 		 FROM (VALUES ('carried out', 'pushed'), ('asked for', 'database'), ('open', NULL)) v (name, resolved)`)
 	w.PSQL(`INSERT INTO queue (name) VALUES ('new')`)
 
-	w.PSQL(`UPDATE iasql_settings SET value = '100 days' WHERE name = 'audit_retention'`)
+	w.Admin(`UPDATE iasql_settings SET value = '100 days' WHERE name = 'audit_retention'`)
 	w.Admin(`UPDATE iasql_internal.pruning SET last_run = '-infinity'`, `SELECT iasql_internal.tick()`)
 	if got := w.PSQL(`SELECT count(*) > 25 FROM iasql_audit_log`); got != "t" {
 		t.Error("rows younger than the retention are gone")
 	}
-	w.PSQL(`UPDATE iasql_settings SET value = '90 days' WHERE name = 'audit_retention'`)
+	w.Admin(`UPDATE iasql_settings SET value = '90 days' WHERE name = 'audit_retention'`)
 	w.Admin(`SELECT iasql_internal.tick()`)
 	if got := w.PSQL(`SELECT count(*) > 25 FROM iasql_audit_log`); got != "t" {
 		t.Error("it was done twice in an hour")

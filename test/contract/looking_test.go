@@ -26,6 +26,7 @@ func TestColumns(t *testing.T) {
 		{"iasql_get_errors()", "ts table_name record_id message"},
 		{"iasql_modules_list()", "module_name module_version dependencies"},
 		{"iasql_modules_installed()", "module_name module_version dependencies"},
+		{"iasql_preview_text()", "preview"},
 		{"iasql_help()", "module name signature description sample_usage"},
 		{"iasql_version()", "version"},
 		{"iasql_get_sql_since()", "sql"},
@@ -35,7 +36,7 @@ func TestColumns(t *testing.T) {
 		{"iasql_settings", "name value description"},
 		{"iasql_mode", "id table_name record_id column_name mode"},
 		{"iasql_tables", "table module last_seen"},
-		{"iasql_listings", "account table_name region last_seen last_changed objects denied"},
+		{"iasql_listings", "account table_name region last_seen last_changed objects denied failed since"},
 		{"iasql_install('aws_account')", "module_name created_table_name record_count"},
 	} {
 		if got := strings.ReplaceAll(firstLine(w.PSQL(`\pset tuples_only off`, `SELECT * FROM `+c.from)), "|", " "); got != c.columns {
@@ -120,6 +121,12 @@ func TestHelp(t *testing.T) {
 	// A sample is an example: it can be planned as it stands.
 	for _, sample := range strings.Split(w.PSQL(`SELECT DISTINCT sample_usage FROM iasql_help() WHERE sample_usage LIKE 'SELECT%'`), "\n") {
 		w.PSQL(`EXPLAIN ` + sample)
+	}
+
+	// In psql's expanded display it fits 100 columns or so: the widest name of a column, a bar, and the text.
+	if got := w.PSQL(`SELECT h.name, max(length(l)) FROM iasql_help() h, string_to_table(concat_ws(E'\n', module, name, signature, description, sample_usage), E'\n') l
+		WHERE module = 'iasql_platform' GROUP BY 1 HAVING max(length(l)) > 86`); got != "" {
+		t.Errorf("too wide: %s", got)
 	}
 
 	for _, old := range []string{"iasql_apply", "iasql_sync", "iasql_preview_apply", "iasql_preview_sync"} {

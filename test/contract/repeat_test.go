@@ -109,3 +109,19 @@ DELETE FROM aws_account WHERE id = (SELECT id FROM aws_account WHERE name = 'spa
 		t.Errorf("without changes: %s", got)
 	}
 }
+
+// A column of an administrator's own that PostgreSQL always fills in (GENERATED ALWAYS AS
+// IDENTITY) is no obstacle to a rollback, and a row that comes back has its number.
+func TestRollbackWithIdentityColumn(t *testing.T) {
+	t.Parallel()
+	w := harness.Start(t, east, "aws_sqs")
+	w.Admin(`ALTER TABLE queue ADD COLUMN number bigint GENERATED ALWAYS AS IDENTITY (START 40)`)
+	w.PSQL(`INSERT INTO queue (name) VALUES ('deleted'), ('changed')`)
+	w.Settled()
+	numbers := w.PSQL(`SELECT string_agg(name || number, ',' ORDER BY id) FROM queue`)
+	w.PSQL(`CALL iasql_begin('test')`)
+	w.Joined(`DELETE FROM queue WHERE name = 'deleted'`, `UPDATE queue SET delay_seconds = 7`, `INSERT INTO queue (name) VALUES ('new')`, `CALL iasql_rollback()`)
+	if got := w.PSQL(`SELECT string_agg(name || number, ',' ORDER BY id) FROM queue`, `SELECT count(*) FROM queue WHERE delay_seconds = 7`); got != numbers+"\n0" {
+		t.Errorf("rolled back: %s, was %s", got, numbers)
+	}
+}

@@ -65,7 +65,7 @@ func searchPath(t *testing.T, w *harness.World) {
 		`SELECT * FROM iasql_get_sql_for_transaction()`, `SELECT iasql_create_review('a')`, `SELECT iasql_retry('vpc', 1)`, `SELECT * FROM iasql_engines()`, `SELECT * FROM iasql_install('aws_sqs')`,
 		`SELECT iasql_mode_of('vpc')`, `SELECT * FROM public.iasql_status`, `SELECT iasql_sync_now()`, `SELECT default_aws_region()`, `SELECT * FROM iasql_preview()`,
 		`UPDATE public.vpc SET tags = '{"trapped": "no"}' WHERE vpc_id OPERATOR(pg_catalog.=) 'none'`, `INSERT INTO public.vpc (cidr_block) VALUES ('10.66.0.0/16')`,
-		`UPDATE public.iasql_settings SET value = value WHERE name OPERATOR(pg_catalog.=) 'max_deletes'`,
+		`UPDATE public.iasql_settings SET value = value WHERE name OPERATOR(pg_catalog.=) 'sync_interval'`,
 		`INSERT INTO public.aws_account (name, profile) VALUES ('trapped', 'none')`, `DELETE FROM public.aws_account WHERE name OPERATOR(pg_catalog.=) 'trapped'`,
 	} {
 		if out, err := w.TryPSQL(w.UserURL, path, statement); err != nil {
@@ -146,7 +146,7 @@ func inCatalog(t *testing.T, w *harness.World) {
 		}
 	}
 	if got := w.Admin(`SELECT string_agg(p.proname, ' ' ORDER BY p.proname) FROM pg_proc p WHERE p.pronamespace = 'public'::regnamespace
-		AND p.proname LIKE 'iasql\_%' AND NOT has_function_privilege('iasql_reader', p.oid, 'EXECUTE')`); got != "iasql_adopt iasql_approve iasql_begin iasql_commit iasql_forget iasql_install iasql_join iasql_protect iasql_protect iasql_retry iasql_rollback iasql_sync_now iasql_types iasql_undo iasql_uninstall iasql_unprotect iasql_unprotect" {
+		AND p.proname LIKE 'iasql\_%' AND NOT has_function_privilege('iasql_reader', p.oid, 'EXECUTE')`); got != "iasql_adopt iasql_approve iasql_begin iasql_commit iasql_confirm iasql_forget iasql_install iasql_join iasql_protect iasql_protect iasql_retry iasql_rollback iasql_sync_now iasql_types iasql_undo iasql_uninstall iasql_unprotect iasql_unprotect" {
 		t.Errorf("functions that a reader may not call: %s", got)
 	}
 	if got := w.Admin(`SELECT p.proname FROM pg_proc p WHERE p.pronamespace = 'public'::regnamespace

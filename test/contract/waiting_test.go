@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"iasql/internal/test/faultproxy"
 	"iasql/internal/test/harness"
@@ -49,8 +50,13 @@ func TestWaiting(t *testing.T) {
 		"no table":      {[]string{`SELECT iasql_wait_for('vcp', 1, 'true')`}, "IA006: table vcp is not managed\nHINT:  Did you mean 'vpc'?"},
 		"no record":     {[]string{`SELECT iasql_wait_for('vpc', 4711, 'true')`}, "IA006: table vpc has no record 4711"},
 		"no time":       {[]string{`SELECT iasql_wait_for_all(NULL)`}, "IA007: seconds cannot be NULL"},
+		"whose":         {[]string{`SELECT iasql_wait_for_all(1, 'ours')`}, "IA007: whose cannot be 'ours'\nHINT:  It is 'mine'"},
+		"nobody's":      {[]string{`SELECT iasql_wait_for_all(whose => NULL)`}, "IA007: whose cannot be NULL"},
 		"no condition":  {[]string{`SELECT iasql_wait_for('vpc', ` + id + `, NULL)`}, "IA007: condition cannot be NULL"},
 		"condition":     {[]string{`SELECT iasql_wait_for('vpc', ` + id + `, 'nonsense')`}, `42703: column "nonsense" does not exist`},
+		"cloud_id":      {[]string{`SELECT iasql_wait_for('vpc', ` + id + `, 'cloud_id IS NOT NULL')`}, "42703: column \"cloud_id\" does not exist\nHINT:  What the cloud calls the object of a record of vpc is in vpc_id."},
+		"a column":      {[]string{`SELECT iasql_wait_for('vpc', ` + id + `, 'cidr_blok IS NOT NULL')`}, "HINT:  Did you mean 'cidr_block'? "},
+		"a cloud's id":  {[]string{`SELECT iasql_wait_for('vpc', ` + id + `, 'id = ''vpc-0a1b'' ')`}, "22P02: invalid input syntax for type bigint: \"vpc-0a1b\"\nHINT:  A column that refers to a record holds that record's id, which is a number"},
 	} {
 		begun := time.Now()
 		if got := w.Refused(c.statements...); !strings.Contains(got, c.says) {
@@ -100,6 +106,63 @@ func TestWaiting(t *testing.T) {
 	})
 	w.PSQL(`DELETE FROM aws_account WHERE name = 'nobody'`)
 	w.Becomes(5*time.Second, "0", `SELECT count(*) FROM iasql_get_errors() WHERE record_id IS NULL`)
+}
+
+// One waits for what one's own role has committed: what somebody else's has failed by is a warning,
+// unless one asks for everybody's. What somebody else still waits for is not waited for.
+func TestWaitingForOnesOwn(t *testing.T) {
+	t.Parallel()
+	w := harness.Start(t, east, "aws_vpc")
+	other := w.Login("other", "iasql_user")
+	id := firstLine(w.PSQL(`INSERT INTO vpc (cidr_block) VALUES ('10.1.0.0/16') RETURNING id`, `SELECT iasql_wait_for_all(20)`))
+	if _, err := w.TryPSQL(other, `INSERT INTO subnet (vpc_id, cidr_block) VALUES (`+id+`, '192.168.1.0/24')`); err != nil {
+		t.Fatal(err)
+	}
+	w.Becomes(10*time.Second, "1", `SELECT count(*) FROM iasql_status WHERE state = 'CreatingFailed' AND review`)
+	got, err := w.TryPSQL(w.UserURL, `UPDATE vpc SET tags = '{"mine": "yes"}'`, `SELECT iasql_wait_for_all(20)`)
+	if err != nil || !strings.HasSuffix(got, "\nt") {
+		t.Errorf("with another's failure: %s %v", got, err)
+	}
+	if got := w.PSQL(`SELECT count(*) FROM iasql_audit_log WHERE NOT settled AND table_name = 'vpc'`); got != "0" {
+		t.Errorf("%s changes of its own were not waited for", got)
+	}
+	if got := warnings(t, w.UserURL, `SELECT iasql_wait_for_all(20)`); !strings.Contains(got, "1 change has failed of somebody else:\nrecord ") || !strings.Contains(got, " of subnet: CreatingFailed: ") || !strings.Contains(got, "InvalidSubnet.Range") {
+		t.Errorf("it warns %s", got)
+	}
+	if got := w.Refused(`SELECT iasql_wait_for_all(20, 'all')`); !strings.Contains(got, "IA012: 1 record has failed:") || !strings.Contains(got, " of subnet: CreatingFailed: ") {
+		t.Errorf("with 'all': %s", got)
+	}
+	if _, err := w.TryPSQL(other, `SELECT iasql_wait_for_all(20)`); err == nil || !strings.Contains(err.Error(), "IA012: 1 record has failed:") {
+		t.Errorf("whose it is: %v", err)
+	}
+	// A record that both have changed is both's.
+	if got := w.Refused(`BEGIN`, `UPDATE subnet SET tags = '{"a": "b"}'`, `COMMIT`, `SELECT iasql_wait_for_all(20)`); !strings.Contains(got, "IA012: 1 record has failed:") {
+		t.Errorf("changed by both: %s", got)
+	}
+}
+
+// warnings runs a statement and returns the warnings that it raised.
+func warnings(t *testing.T, url, statement string) string {
+	t.Helper()
+	config, err := pgx.ParseConfig(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said []string
+	config.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) {
+		if n.Severity == "WARNING" {
+			said = append(said, n.Message)
+		}
+	}
+	conn, err := pgx.ConnectConfig(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	if _, err := conn.Exec(t.Context(), statement); err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(said, "\n")
 }
 
 // Without an engine nobody waits for long.

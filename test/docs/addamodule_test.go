@@ -53,7 +53,7 @@ func TestAddAModule(t *testing.T) {
 const mostLines = 80
 
 var (
-	files = regexp.MustCompile("(?m)^`([^`\n]+)`:\n\n```(?:go|sql)\n((?s:.*?))^```$")
+	files = regexp.MustCompile("(?m)^`([^`\n]+)`:\n\n(?:<!--.*-->\n)?```(?:go|sql)\n((?s:.*?))^```$")
 	diffs = regexp.MustCompile("(?m)^```diff\n\\+\\+\\+ (\\S+)\n((?s:.*?))^```$")
 )
 

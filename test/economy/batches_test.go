@@ -14,7 +14,7 @@ func together(t *testing.T, modules ...string) (*harness.World, *faultproxy.Prox
 	t.Helper()
 	w, proxy := world(t)
 	w.Serve()
-	w.PSQL(`UPDATE iasql_settings SET value = '1 hour' WHERE name = 'sync_interval'`, `UPDATE iasql_settings SET value = '1' WHERE name = 'max_delete_ratio'`)
+	w.Admin(`UPDATE iasql_settings SET value = '1 hour' WHERE name = 'sync_interval'`, `UPDATE iasql_settings SET value = '1' WHERE name = 'max_delete_ratio'`)
 	w.Install([]string{"us-east-1"}, modules...)
 	return w, proxy
 }

@@ -85,7 +85,7 @@ func TestClock(t *testing.T) {
 	t.Parallel()
 	clock, err := harness.NewClock(t)
 	if err != nil {
-		t.Skip(err)
+		harness.Lacking(t, "libfaketime")
 	}
 	w := on(t, cluster(t, filepath.Join(harness.Temporary(t), "cluster"), clock.Env...))
 	w.PSQL(`UPDATE iasql_settings SET value = CASE name WHEN 'sync_interval' THEN '5 seconds' ELSE '0' END WHERE name IN ('sync_interval', 'max_staleness')`)

@@ -132,7 +132,8 @@ func TestTimeToLive(t *testing.T) {
 	if got := w.PSQL(`SELECT primary_key FROM dynamo_table`); got != `{"other": "S"}` {
 		t.Errorf("the key is %s", got)
 	}
-	w.PSQL(`UPDATE iasql_settings SET value = '1' WHERE name = 'max_delete_ratio'`, `DELETE FROM dynamo_table`)
+	w.Admin(`UPDATE iasql_settings SET value = '1' WHERE name = 'max_delete_ratio'`)
+	w.PSQL(`DELETE FROM dynamo_table`)
 	settles(t, w, "the table to go")
 	if got := w.PSQL(`SELECT count(*) FROM iasql_operations WHERE action = 'DeleteTable' AND result = 'ok'`); got != "2" {
 		t.Errorf("%s deletions", got)
@@ -152,7 +153,8 @@ func TestQueuesInTime(t *testing.T) {
 	if got := w.PSQL(`SELECT count(*) FROM queue WHERE delay_seconds = 5`); got != "12" {
 		t.Errorf("%s queues have the delay", got)
 	}
-	w.PSQL(`UPDATE iasql_settings SET value = '10' WHERE name = 'max_deletes'`, `UPDATE queue SET name = name || '-renamed'`)
+	w.Admin(`UPDATE iasql_settings SET value = '10' WHERE name = 'max_deletes'`)
+	w.PSQL(`UPDATE queue SET name = name || '-renamed'`)
 	w.Becomes(20*time.Second, "12", `SELECT count(*) FROM iasql_status WHERE review AND message LIKE '%12 of them to replace them%'`)
 	if n := l.Proxy.Count("DeleteQueue"); n != 0 {
 		t.Errorf("%d queues were deleted past the guard", n)

@@ -36,7 +36,8 @@ func TestInstance(t *testing.T) {
 	if got := w.PSQL(`SELECT instance_type, state, role_name, (SELECT count(*) FROM instance_block_device_mapping WHERE device_name = '/dev/sdf') FROM instance`); got != "t3.small|running|server|1" {
 		t.Errorf("the instance is %s", got)
 	}
-	w.PSQL(`BEGIN`, `UPDATE iasql_settings SET value = '1' WHERE name = 'max_delete_ratio'`, `DELETE FROM instance`,
+	w.Admin(`UPDATE iasql_settings SET value = '1' WHERE name = 'max_delete_ratio'`)
+	w.PSQL(`BEGIN`, `DELETE FROM instance`,
 		`DELETE FROM security_group WHERE group_name = 'server'`, `DELETE FROM iam_role WHERE role_name = 'server'`, `COMMIT`)
 	settles(t, w, "the instance to go")
 	if got := w.PSQL(`SELECT (SELECT count(*) FROM instance) + (SELECT count(*) FROM security_group WHERE group_name = 'server')`); got != "0" {

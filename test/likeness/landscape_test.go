@@ -33,7 +33,7 @@ func (s landscape) try(t *testing.T) (*harness.World, *likeness.Likeness) {
 	w.Serve()
 	w.Install(s.regions, s.modules...)
 	w.PSQL(fmt.Sprintf(`UPDATE iasql_settings SET value = '%d seconds' WHERE name = 'consistency_window'`, likeness.Window(compressed)/time.Second))
-	w.PSQL(`UPDATE iasql_settings SET value = '1' WHERE name = 'max_delete_ratio'`)
+	w.Admin(`UPDATE iasql_settings SET value = '1' WHERE name = 'max_delete_ratio'`)
 	begun := time.Now()
 	s.pass(t, w, "come up", s.up)
 	if got := w.PSQL(s.there); got != "yes" {

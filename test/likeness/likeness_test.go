@@ -113,7 +113,8 @@ func TestNetwork(t *testing.T) {
 		t.Errorf("%s routes and endpoints were refused", got)
 	}
 	w.PSQL(`SELECT iasql_sync_now()`) // the route table that was the main one before stays, and is a record from now on
-	w.PSQL(`BEGIN`, `UPDATE iasql_settings SET value = '1' WHERE name = 'max_delete_ratio'`,
+	w.Admin(`UPDATE iasql_settings SET value = '1' WHERE name = 'max_delete_ratio'`)
+	w.PSQL(`BEGIN`,
 		`DELETE FROM route WHERE nat_gateway_id IS NOT NULL OR internet_gateway_id IS NOT NULL`, `DELETE FROM nat_gateway`, `DELETE FROM elastic_ip`,
 		`DELETE FROM endpoint_interface`, `DELETE FROM internet_gateway`, `DELETE FROM subnet WHERE cidr_block = '10.1.1.0/24'`, `DELETE FROM route_table WHERE vpc_id IN (SELECT id FROM vpc WHERE is_default IS NOT TRUE)`,
 		`DELETE FROM vpc WHERE cidr_block = '10.1.0.0/16'`, `COMMIT`)

@@ -45,7 +45,8 @@ func TestSite(t *testing.T) {
 	if got := w.PSQL(`SELECT string_agg(table_name || ' ' || kind || ' ' || n, ', ' ORDER BY 1) FROM (SELECT table_name, kind, count(*) AS n FROM iasql_operations WHERE result = 'ok' AND kind IN ('create', 'delete') GROUP BY 1, 2) o WHERE kind = 'delete'`); got != "" {
 		t.Errorf("deleted on the way up: %s", got)
 	}
-	w.PSQL(`BEGIN`, `UPDATE iasql_settings SET value = '1' WHERE name = 'max_delete_ratio'`, `DELETE FROM distribution`, `DELETE FROM certificate`, `DELETE FROM hosted_zone`,
+	w.Admin(`UPDATE iasql_settings SET value = '1' WHERE name = 'max_delete_ratio'`)
+	w.PSQL(`BEGIN`, `SET LOCAL iasql.with_contents = 'on'`, `DELETE FROM distribution`, `DELETE FROM certificate`, `DELETE FROM hosted_zone`,
 		`DELETE FROM bucket_website`, `DELETE FROM public_access_block`, `DELETE FROM bucket`, `COMMIT`)
 	w.Eventually(80*time.Second, "the site to go", func() bool {
 		return w.PSQL(`SELECT count(*) FROM iasql_audit_log WHERE NOT settled`) == "0" && w.PSQL(unsettled) == ""
@@ -77,7 +78,8 @@ func TestNames(t *testing.T) {
 	if again := l.Proxy.Count("POST /2013-04-01/hostedzone/" + w.PSQL(`SELECT hosted_zone_id FROM hosted_zone`) + "/rrset"); again != calls {
 		t.Errorf("%d changes of what means the same", again-calls)
 	}
-	w.PSQL(`UPDATE iasql_settings SET value = '1' WHERE name = 'max_delete_ratio'`, `DELETE FROM hosted_zone`)
+	w.Admin(`UPDATE iasql_settings SET value = '1' WHERE name = 'max_delete_ratio'`)
+	w.PSQL(`DELETE FROM resource_record_set WHERE NOT is_default`, `DELETE FROM hosted_zone`)
 	settles(t, w, "the zone to go")
 }
 

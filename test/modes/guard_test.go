@@ -15,12 +15,13 @@ func TestReplacementsAreGuarded(t *testing.T) {
 	w := harness.Start(t, east, "aws_sqs")
 	w.PSQL(`INSERT INTO queue (name) SELECT 'q' || i FROM generate_series(1, 12) i`)
 	w.Settled()
-	w.PSQL(`UPDATE iasql_settings SET value = '10' WHERE name = 'max_deletes'`, `UPDATE queue SET name = name || '-renamed'`)
+	w.Admin(`UPDATE iasql_settings SET value = '10' WHERE name = 'max_deletes'`)
+	w.PSQL(`UPDATE queue SET name = name || '-renamed'`)
 	w.Becomes(30*time.Second, "12", `SELECT count(*) FROM iasql_status WHERE review AND message LIKE '%12 of them to replace them%max_deletes%'`)
 	if got := w.PSQL(`SELECT count(*) FROM iasql_operations WHERE action <> 'CreateQueue' OR key LIKE '%renamed%'`); got != "0" {
 		t.Errorf("%s calls were made", got)
 	}
-	w.PSQL(`UPDATE iasql_settings SET value = '100' WHERE name = 'max_deletes'`, `UPDATE iasql_settings SET value = '1' WHERE name = 'max_delete_ratio'`)
+	w.Admin(`UPDATE iasql_settings SET value = '100' WHERE name = 'max_deletes'`, `UPDATE iasql_settings SET value = '1' WHERE name = 'max_delete_ratio'`)
 	w.Becomes(30*time.Second, "12", `SELECT count(*) FROM queue WHERE url LIKE '%-renamed'`)
 	w.Settled()
 }

@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { harness.Main(m) }
 
-// python is Debian's: `make deps` installs the tools there.
+// python is Debian's: `make deps-all` installs the tools there.
 const python = "/usr/bin/python3"
 
 // world has every module's tables and an account, and no engine: nothing is
@@ -55,7 +55,7 @@ func world(t *testing.T) *harness.World {
 func run(t *testing.T, w *harness.World, needs, program string) string {
 	t.Helper()
 	if err := exec.Command(python, "-c", "import "+needs).Run(); err != nil {
-		t.Skipf("%s lacks %s, which `make deps` installs where apt-get is", python, needs)
+		harness.Lacking(t, needs+" of "+python)
 	}
 	out, err := exec.Command(python, "testdata/"+program, w.UserURL).CombinedOutput()
 	if err != nil {

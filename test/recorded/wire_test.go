@@ -80,7 +80,8 @@ func newFaulty(t *testing.T, s service) *faulty {
 	f.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		f.requests.Add(1)
 		answer := *f.answer.Load()
-		if r.Method == http.MethodHead { // an answer without a body
+		w.Header().Set("x-amz-request-id", "<request-id:1>") // which every answer has
+		if r.Method == http.MethodHead {                     // an answer without a body
 			w.WriteHeader(answer.status)
 			return
 		}

@@ -138,7 +138,7 @@ func (f failure) error() error {
 
 // identity is what STS answers.
 func identity() *sts.GetCallerIdentityOutput {
-	return &sts.GetCallerIdentityOutput{Account: awssdk.String(account)}
+	return &sts.GetCallerIdentityOutput{Account: awssdk.String(account), Arn: awssdk.String("arn:aws:iam::" + account + ":root")}
 }
 
 // lastPage makes an answer that of a listing's last page: there is one answer.

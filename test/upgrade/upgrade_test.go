@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
-	"fmt"
 	"io"
 	"maps"
 	"os"
@@ -77,32 +76,34 @@ func TestUpgrade(t *testing.T) {
 	}
 }
 
-// What values a column may have is brought up to date too, except where an
-// administrator has dropped the constraint. Rows that have other values stay.
+// What values users may write is brought up to date too, except where an administrator had dropped
+// the constraint that was in place of the rule. Rows that have other values stay.
 func TestConstraints(t *testing.T) {
 	t.Parallel()
-	const definition = `SELECT coalesce((SELECT convalidated || ' ' || pg_get_constraintdef(oid) FROM pg_constraint WHERE conname = '%s'), 'none')`
 	url := restore(t, "testdata/first.sql.gz")
-	constraint := func(name string) string { return admin(t, url, fmt.Sprintf(definition, name)) }
 	for _, statement := range []string{
 		`ALTER TABLE access_key DROP CONSTRAINT access_key_status_enum, ADD CONSTRAINT access_key_status_enum CHECK (status = 'Active')`,
 		`ALTER TABLE bucket DROP CONSTRAINT bucket_name_check`,
+		`ALTER TABLE queue ALTER delay_seconds DROP NOT NULL`,
 		`UPDATE queue SET tags = '{"iasql:restart": "once allowed"}'`,
 	} {
 		admin(t, url, statement)
 	}
 	migrate(t, url)
-	if got := constraint("access_key_status_enum"); !strings.Contains(got, "Inactive") || !strings.HasPrefix(got, "true") {
+	if got := admin(t, url, `SELECT string_agg(name, ' ' ORDER BY name) FROM iasql_internal.value_rule WHERE NOT active`); got != "bucket_name_check queue_delay_seconds_not_null" {
+		t.Errorf("switched off are %s", got)
+	}
+	if got := admin(t, url, `SELECT condition FROM iasql_internal.value_rule WHERE name = 'access_key_status_enum'`); !strings.Contains(got, "Inactive") {
 		t.Errorf("the list of values: %s", got)
 	}
-	if got := constraint("bucket_name_check"); got != "none" {
-		t.Errorf("what was dropped is back: %s", got)
+	if got := admin(t, url, `SELECT count(*)::text FROM pg_constraint k JOIN iasql_internal.value_rule r ON r.name = k.conname AND k.contype = 'c'`); got != "0" {
+		t.Errorf("%s constraints are left", got)
 	}
-	if got := constraint("queue_tags_check"); !strings.Contains(got, "iasql:restart") || !strings.HasPrefix(got, "false") {
-		t.Errorf("the condition with a row that does not meet it: %s", got)
-	}
-	if got := admin(t, url, `SELECT tags ->> 'iasql:restart' FROM queue`); got != "once allowed" {
+	if got := admin(t, url, `UPDATE queue SET delay_seconds = 7 RETURNING tags ->> 'iasql:restart'`); got != "once allowed" {
 		t.Errorf("the row has %q", got)
+	}
+	if _, err := connect(t, url).Exec(t.Context(), `UPDATE queue SET delay_seconds = 100000`); err == nil || !strings.Contains(err.Error(), "delay_seconds") {
+		t.Errorf("a value that is not allowed: %v", err)
 	}
 }
 
@@ -257,7 +258,7 @@ func keptRows(t *testing.T, url string) string {
 		`SELECT id, name, created_at FROM bucket`, `SELECT id, group_id, vpc_id FROM security_group`,
 		`SELECT id, security_group_rule_id, security_group_id FROM security_group_rule`,
 		`SELECT table_name, mode FROM iasql_mode`, `SELECT name, account_id, is_default FROM aws_account`,
-		`SELECT region, is_enabled FROM aws_regions`, `SELECT name, value FROM iasql_settings WHERE name NOT IN ('max_staleness', 'watched_staleness', 'read_share', 'drift', 'progress_timeout', 'required_approvals', 'approvers')`,
+		`SELECT region, is_enabled FROM aws_regions`, `SELECT name, value FROM iasql_settings WHERE name NOT IN ('max_staleness', 'watched_staleness', 'read_share', 'read_share_waited', 'drift', 'progress_timeout', 'required_approvals', 'approvers')`,
 		`SELECT id, ts, "user", table_name, record_id, change_type, change, settled FROM iasql_audit_log WHERE "user" <> 'postgres'`,
 		`SELECT id, table_name, record_id, kind, service, action, result, key FROM iasql_operations`,
 		`SELECT table_name, record_id, state FROM iasql_status`,

@@ -30,6 +30,20 @@ var Millis = Codec{
 	},
 }
 
+// Seconds are times that the API has as texts of seconds since 1970. Fractions are left out: AWS tells none.
+var Seconds = Codec{
+	Decode: func(member any) (modules.Value, error) {
+		text := reflect.Indirect(reflect.ValueOf(member)).String()
+		whole, _, _ := strings.Cut(text, ".")
+		seconds, err := strconv.ParseInt(whole, 10, 64)
+		if err != nil {
+			return modules.Null, nil // it tells nothing, and what else the answer tells is true (R34)
+		}
+		at := time.Unix(seconds, 0)
+		return modules.TimePtr(&at), nil
+	},
+}
+
 // PolicyText are JSON documents that the API has as texts.
 var PolicyText = Codec{
 	Decode: func(member any) (modules.Value, error) {

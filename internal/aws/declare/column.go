@@ -22,6 +22,8 @@ type Column struct {
 	sent      func(ctx context.Context, s *Step, v modules.Value) (modules.Value, error)
 	usual     modules.Value // what it stands for that AWS leaves it out
 	hasUsual  bool
+	born      modules.Value // what it is of an object that has just been created
+	hasBorn   bool
 	missing   modules.Value // what it is where AWS leaves the member out
 	unset     modules.Value // what sets it to NULL
 	hasUnset  bool
@@ -29,6 +31,7 @@ type Column struct {
 	key       bool // calls name the object by it
 	ofParent  bool // it is the key of what the object is listed within
 	tagging   *tagging
+	beside    *Column // shows what the reference names, also where that has no record
 }
 
 // Of declares a column of any type that lives at a path; "" is nowhere.
@@ -96,6 +99,44 @@ func Role(name, member, doc string) Column {
 			arn, err := aws.RoleARN(ctx, s.Clients, s.Scope, v)
 			return modules.TextPtr(arn), err
 		})
+}
+
+// Beside shows the member that a reference is read from in a column of its own, as AWS has it: what has no
+// record is named there alone, and the reference is NULL. since is the version of the module that adds it.
+func (c Column) Beside(name string, since int, doc string) Column {
+	shown := Text(name, c.member, doc).Assigned().Since(since)
+	shown.from = c.from
+	c.beside = &shown
+	ref := *c.References
+	ref.Beside = name
+	c.References = &ref
+	return c
+}
+
+// WithARN shows the ARN of a role beside its name; see [Column.Beside].
+func (c Column) WithARN(since int) Column {
+	return c.Beside(strings.TrimSuffix(c.Name, "_name")+"_arn", since, "The ARN of that role, also where there is no record of it: it is gone, or another account's. "+c.Name+" is NULL then.")
+}
+
+// Lasts says that the object goes on to name what the reference names when that is gone: the column is
+// NULL then.
+func (c Column) Lasts() Column {
+	ref := *c.References
+	ref.Lasts = true
+	c.References = &ref
+	return c
+}
+
+// withBesides returns columns with those that are shown beside others.
+func withBesides(columns []Column) []Column {
+	var all []Column
+	for _, c := range columns {
+		all = append(all, c)
+		if c.beside != nil {
+			all = append(all, *c.beside)
+		}
+	}
+	return all
 }
 
 // KMSKey is a key that is fixed when the object is made. AWS answers with its ARN,
@@ -172,8 +213,17 @@ func (c Column) Identity() Column { c.Column.Identity, c.key = true, true; retur
 // Assigned says that AWS decides the column.
 func (c Column) Assigned() Column { c.Column.Assigned = true; return c }
 
+// Incarnation says that the cloud assigns the column, and that a later object of the same name has another value.
+func (c Column) Incarnation() Column {
+	c.Column.Assigned, c.Column.Incarnation = true, true
+	return c
+}
+
 // CreateOnly says that a change replaces the object.
 func (c Column) CreateOnly() Column { c.Column.CreateOnly = true; return c }
+
+// FixedKind says that a change from NULL or to NULL replaces the object, and another does not.
+func (c Column) FixedKind() Column { c.Column.FixedKind = true; return c }
 
 // WriteOnly makes the column a secret, which AWS takes and never shows.
 func (c Column) WriteOnly() Column { c.Column.WriteOnly = true; return c }
@@ -268,6 +318,10 @@ func (c Column) Sent(as func(ctx context.Context, s *Step, v modules.Value) (mod
 // Usual says what AWS means by leaving the member out. A creation leaves it out,
 // too, where it is to have that value.
 func (c Column) Usual(v modules.Value) Column { c.usual, c.hasUsual = v, true; return c }
+
+// Born says what the column of an object is that has just been created, whose creation does not set it. It takes no call
+// to read then.
+func (c Column) Born(v modules.Value) Column { c.born, c.hasBorn = v, true; return c }
 
 // Absent says what the column is where AWS leaves the member out. Unlike
 // [Column.Usual] it says nothing about creations.

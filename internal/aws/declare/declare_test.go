@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
@@ -514,6 +515,45 @@ func TestPortions(t *testing.T) {
 	}
 }
 
+// A listing makes no calls for an object whose turn it is not: what they would tell is unknown.
+func TestTurns(t *testing.T) {
+	t.Parallel()
+	z := newZoo()
+	z.fill(8)
+	table := z.table()
+	var asked []string
+	table.Columns[5] = Texts("food", "Food", "What is fed.").Assigned().From(Call((*zoo).GetFood, Edit(func(_ context.Context, _ *Step, in *GetFoodInput) error {
+		z.mu.Lock()
+		defer z.mu.Unlock()
+		asked = append(asked, *in.CageName)
+		return nil
+	})))
+	r := bind(t, table)
+	if !r.InTurn() {
+		t.Fatal("objects of which calls of their own are made have no turns")
+	}
+	ctx := modules.WithTurn(t.Context(), func(object modules.Row) bool { return object["name"].String() == "c03" })
+	read := 0
+	err := r.List(ctx, here, func(rows []modules.Row) error {
+		for _, row := range rows {
+			read++
+			if _, known := row["food"]; known != (row["name"].String() == "c03") || row["arn"].IsNull() {
+				t.Errorf("got %v", row)
+			}
+		}
+		return nil
+	})
+	if err != nil || read != 8 {
+		t.Errorf("%d objects, %v", read, err)
+	}
+	if asked = slices.Compact(asked); !slices.Equal(asked, []string{"c03"}) {
+		t.Errorf("asked what is fed in %q", asked)
+	}
+	if rows, err := r.Get(ctx, here, []modules.Row{{"name": modules.Text("c04")}}); err != nil || len(rows) != 1 || rows[0]["food"].IsNull() {
+		t.Errorf("what is asked for by name has no turns: got %v, %v", rows, err)
+	}
+}
+
 // The calls that change a table's objects say which part of them they change.
 func TestTouchesOfPortions(t *testing.T) {
 	t.Parallel()
@@ -670,5 +710,40 @@ func TestOneWay(t *testing.T) {
 	}
 	if !Larger("9", "10") || Larger("10", "9") || Larger("10", "10") {
 		t.Error("larger")
+	}
+}
+
+// Of an object that has just been created no call asks what its creation was told, or what new objects have; what was
+// written to it since is read.
+func TestJustCreated(t *testing.T) {
+	t.Parallel()
+	for what, c := range map[string]struct {
+		sent modules.Row
+		food int // calls
+	}{
+		"nothing written since": {modules.Row{"name": modules.Text("c00"), "food": modules.Null, "tags": modules.Null}, 0},
+		"written since":         {modules.Row{"name": modules.Text("c00"), "tags": modules.Null}, 1},
+		"not just created":      {nil, 1},
+	} {
+		z := newZoo()
+		z.fill(1)
+		var asked atomic.Int64
+		table := z.table()
+		table.Columns[5] = Texts("food", "Food", "What is fed.").Assigned().From(Call((*zoo).GetFood, Edit(func(context.Context, *Step, *GetFoodInput) error {
+			asked.Add(1)
+			return nil
+		}))).Born(modules.Strings([]string{"milk"}))
+		r := bind(t, table)
+		ctx := modules.WithCreated(t.Context(), func(modules.Row) (modules.Row, bool) { return c.sent, c.sent != nil })
+		rows, err := r.Get(ctx, here, []modules.Row{{"name": modules.Text("c00")}})
+		if err != nil || len(rows) != 1 {
+			t.Fatal(what, rows, err)
+		}
+		if got := asked.Load(); (got > 0) != (c.food > 0) {
+			t.Errorf("%s: asked %d times what is fed", what, got)
+		}
+		if milk := rows[0]["food"].String() == `["milk"]`; milk != (c.food == 0) {
+			t.Errorf("%s: %v", what, rows[0]["food"])
+		}
 	}
 }

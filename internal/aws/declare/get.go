@@ -19,8 +19,9 @@ type Getting struct {
 	size   int
 	column string // whose values a filter or byBatch has; "" is the identity column
 	answer string
-	prefix string // of byNames, where the API takes no names
-	each   string // column of which those of a call of byBatch have the same value
+	prefix string                        // of byNames, where the API takes no names
+	each   string                        // column of which those of a call of byBatch have the same value
+	told   func(created modules.Row) any // the object, as far as its creation has told, of byCall
 
 	by    func(ctx context.Context, s *Step, identities []modules.Row) (reflect.Value, error)
 	found reflect.Type // by by
@@ -68,6 +69,9 @@ func ReadEach[X, T any](ctx context.Context, items []X, read func(ctx context.Co
 		one, err := read(ctx, items[i])
 		if err == nil {
 			found[i] = &one
+			modules.LookedHalf(ctx)
+		} else {
+			modules.Looked(ctx)
 		}
 		return aws.IfExists(err)
 	})
@@ -86,6 +90,18 @@ func ReadEach[X, T any](ctx context.Context, items []X, read func(ctx context.Co
 // One reads one object a call; answer is where the call's answer has it ("": it
 // is the object).
 func One(op *Op, answer string) *Getting { return &Getting{Op: op, way: byCall, answer: answer} }
+
+// Told has [One] make no call for an object that has just been created: object returns what the call would answer, of
+// what the creation was told and has answered, nil where that does not tell. Other calls for the object say whether it is to be seen yet.
+func Told[T any](g *Getting, object func(created modules.Row) *T) *Getting {
+	g.told = func(created modules.Row) any {
+		if o := object(created); o != nil {
+			return *o
+		}
+		return nil
+	}
+	return g
+}
 
 // Named reads by the listing's operation, whose input takes up to size names in
 // member, and then no page size. One that is not there is left out of the
@@ -145,7 +161,7 @@ func (r *Resource) read(ctx context.Context, s *Step, identities []modules.Row) 
 		if err != nil {
 			return nil, err
 		}
-		return r.complete(ctx, s, new(Op).objects(objects), func(int) string { return "" }) // which are what the table is declared by
+		return r.complete(ctx, s.half(), new(Op).objects(objects), func(int) string { return "" }) // which are what the table is declared by
 	case byCall:
 		return r.readEach(ctx, s, identities)
 	case byList:
@@ -214,7 +230,21 @@ func (r *Resource) search(ctx context.Context, s *Step, identities []modules.Row
 func (r *Resource) readEach(ctx context.Context, s *Step, identities []modules.Row) ([]*found, error) {
 	objects := make([]reflect.Value, len(identities))
 	answer, _ := resolve(r.get.out, r.get.answer)
+	alone := len(r.apart) == 0 && r.row == nil // nothing more is read of what is there
 	err := aws.Each(ctx, aws.Breadth, indexes(len(identities)), func(ctx context.Context, i int) error {
+		defer func() {
+			if alone || !objects[i].IsValid() {
+				modules.Looked(ctx)
+			} else {
+				modules.LookedHalf(ctx)
+			}
+		}()
+		if created, ok := modules.Created(ctx, identities[i]); ok && r.get.told != nil {
+			if object := r.get.told(created); object != nil {
+				objects[i] = reflect.ValueOf(object)
+				return nil
+			}
+		}
 		in := r.get.input()
 		if err := r.name(r.get.Op, in, identities[i]); err != nil {
 			return err
@@ -245,7 +275,7 @@ func (r *Resource) readEach(ctx context.Context, s *Step, identities []modules.R
 			objects[len(there)-1] = object
 		}
 	}
-	return r.complete(ctx, s, objects[:len(there)], func(i int) string {
+	return r.complete(ctx, s.half(), objects[:len(there)], func(i int) string {
 		if r.ofParent == nil {
 			return ""
 		}

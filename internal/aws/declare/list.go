@@ -23,6 +23,7 @@ type Listing struct {
 
 	by    func(ctx context.Context, s *Step, page func(items reflect.Value) error) error
 	found reflect.Type // by by
+	later bool         // by asks which parents are left to a later listing
 
 	local map[string]string // by filter: the member of what is listed that it looks at
 
@@ -112,6 +113,10 @@ func nextToken(out reflect.Value) (token, in string) {
 	}
 	return "", ""
 }
+
+// InTurn says that a listing of [ListBy] makes calls for each parent, and asks
+// [modules.Later] before it does.
+func (l *Listing) InTurn() *Listing { l.later = true; return l }
 
 // ListBy lists objects in a way of the module's own.
 func ListBy[T any](list func(ctx context.Context, s *Step, page func([]T) error) error) *Listing {
@@ -251,8 +256,9 @@ func (l *Listing) one(ctx context.Context, s *Step, in reflect.Value, page func(
 	if s.client != nil && modules.MemoOf(ctx) != nil {
 		next = l.remembered(s, in, items, next)
 	}
+	asking := aws.Paging(ctx)
 	for {
-		out, more, err := next(ctx)
+		out, more, err := next(asking)
 		if err == nil && out != nil {
 			err = l.look(out)
 		}
@@ -288,9 +294,11 @@ func (l *Listing) remembered(s *Step, in reflect.Value, items *path, next func(c
 			return next(ctx)
 		}
 		memo := modules.MemoOf(ctx)
-		if answer, ok := memo.Get(call); ok {
+		answer, ok, done := memo.Claim(ctx, call)
+		if ok {
 			return answer, false, nil
 		}
+		defer done()
 		out, more, err := next(ctx)
 		if err == nil && out != nil && !more {
 			objects := 0

@@ -181,8 +181,16 @@ func (r *Resource) listing(ctx context.Context, s *Step, in reflect.Value, page 
 			}
 			identities[i] = row
 		}
+		// What is read by one call for many is read always.
+		later := func(identity modules.Row) bool { return r.get.way == byCall && !r.turn(ctx, s, identity) }
 		for some := range slices.Chunk(identities, finished) {
-			all, err := r.read(ctx, s, some)
+			all, err := r.read(ctx, s, slices.DeleteFunc(slices.Clone(some), later))
+			for _, identity := range some {
+				if err == nil && later(identity) {
+					all = append(all, &found{row: identity})
+					modules.Looked(ctx)
+				}
+			}
 			if err == nil {
 				err = page(all)
 			}
@@ -198,6 +206,10 @@ func (r *Resource) listing(ctx context.Context, s *Step, in reflect.Value, page 
 // finished is not lost when the listing is interrupted later, for one call an object takes
 // minutes of thousands.
 const finished = 100
+
+// few is up to how many objects are read so that the answer is there soonest; of more, so that
+// the calls are fewest.
+const few = 4
 
 // atOnce returns how many of a page's objects are completed together: all that there are
 // if no call of an object's own has to be made.
@@ -233,11 +245,20 @@ func (r *Resource) complete(ctx context.Context, s *Step, objects []reflect.Valu
 		}
 		// What may not be read is left out, and said.
 		err = aws.Each(ctx, aws.Breadth, indexes(len(all)), func(ctx context.Context, i int) error {
+			if s.halfway {
+				defer modules.LookedHalf(ctx)
+			} else {
+				defer modules.Looked(ctx)
+			}
 			one, err := r.at(ctx, s, all[i].object, all[i].row)
 			if err == nil {
 				one.Have = all[i].row
-				if !r.going.Holds(all[i].row) { // of which many calls say that it is in no state for them
-					err = r.readApart(ctx, one, all[i], index)
+				switch {
+				case r.going.Holds(all[i].row): // of which many calls say that it is in no state for them
+				case !r.turn(ctx, s, all[i].row):
+					r.fromIndex(ctx, all[i], index)
+				default:
+					err = r.readApart(ctx, one, all[i], index, len(objects) <= few)
 				}
 			}
 			if err == nil && r.row != nil {
@@ -270,7 +291,16 @@ func (r *Resource) complete(ctx context.Context, s *Step, objects []reflect.Valu
 		r.untold(f)
 	}
 	if r.tags != nil && r.tags.tagging.bulk != nil && modules.PortionOf(ctx).Has(true) {
-		return r.readTags(ctx, s, all, r.tags.tagging.bulk.size)
+		var now, later []*found
+		for _, f := range all {
+			if r.turn(ctx, s, f.row) {
+				now = append(now, f)
+			} else {
+				later = append(later, f)
+			}
+		}
+		tagged, err := r.readTags(ctx, s, now, r.tags.tagging.bulk.size)
+		return append(tagged, later...), err
 	}
 	return all, nil
 }
@@ -316,6 +346,7 @@ func (r *Resource) fill(f *found, columns []target, from reflect.Value) error {
 				f.tags = readTags(v)
 			}
 			f.row[modules.ColumnTags] = aws.TagValue(f.tags)
+			aws.Mark(f.row, f.tags)
 			continue
 		}
 		value, err := decode(t.column, v, ok)
@@ -335,12 +366,22 @@ func (r *Resource) fill(f *found, columns []target, from reflect.Value) error {
 
 // readApart reads the columns that have calls of their own. Where there is an index of
 // tags, it has those of what there is a record of. What is not asked for ([modules.WithPortion])
-// is unknown.
-func (r *Resource) readApart(ctx context.Context, s *Step, f *found, index map[string]map[string]string) error {
+// is unknown. All calls are made at once only where that is worth it: otherwise the one that
+// proves that the object is there comes before the others.
+func (r *Resource) readApart(ctx context.Context, s *Step, f *found, index map[string]map[string]string, atOnce bool) error {
 	known, portion := index != nil && modules.Known(ctx, f.row), modules.PortionOf(ctx)
 	answers := make([]reflect.Value, len(r.apart))
-	err := aws.Each(ctx, max(1, len(r.apart)), indexes(len(r.apart)), func(ctx context.Context, i int) (err error) {
+	told := make([]bool, len(r.apart)) // by the object's creation
+	if sent, created := modules.Created(ctx, f.row); created {
+		for i, reading := range r.apart {
+			told[i] = r.born(f, reading, sent)
+		}
+	}
+	ask := func(ctx context.Context, i int) (err error) {
 		op := r.apart[i].op
+		if told[i] {
+			return nil
+		}
 		if op.only != nil && !op.only(f.row) || known && r.apart[i].ofTags() || !portion.Has(r.apart[i].ofTags()) {
 			return nil
 		}
@@ -354,8 +395,17 @@ func (r *Resource) readApart(ctx context.Context, s *Step, f *found, index map[s
 			err = r.ifGone(ctx, s, f.row, err)
 		}
 		return err
-	})
-	if err != nil {
+	}
+	rest := indexes(len(r.apart))
+	if !atOnce {
+		if i := slices.IndexFunc(r.apart, func(reading *reading) bool { return reading.op.proves }); i >= 0 {
+			if err := ask(ctx, i); err != nil {
+				return err
+			}
+			rest = slices.Delete(rest, i, i+1)
+		}
+	}
+	if err := aws.Each(ctx, max(1, len(rest)), rest, ask); err != nil {
 		return err
 	}
 	for i, reading := range r.apart {
@@ -364,12 +414,28 @@ func (r *Resource) readApart(ctx context.Context, s *Step, f *found, index map[s
 				return err
 			}
 		}
-		if op := reading.op; known && reading.ofTags() && (op.only == nil || op.only(f.row)) {
-			f.tags = index[f.row[r.tags.tagging.together.arn].String()]
-			f.row[modules.ColumnTags] = aws.TagValue(f.tags)
-		}
 	}
+	r.fromIndex(ctx, f, index)
 	return nil
+}
+
+// fromIndex reads the tags of an object there is a record of from the index of tags, if there is one.
+func (r *Resource) fromIndex(ctx context.Context, f *found, index map[string]map[string]string) {
+	if index == nil || !modules.Known(ctx, f.row) {
+		return
+	}
+	for _, reading := range r.apart {
+		if !reading.ofTags() || reading.op.only != nil && !reading.op.only(f.row) {
+			continue
+		}
+		arn := f.row[r.tags.tagging.together.arn]
+		if arn.IsNull() {
+			continue // it is not read this time
+		}
+		f.tags = index[arn.String()]
+		f.row[modules.ColumnTags] = aws.TagValue(f.tags)
+		aws.Mark(f.row, f.tags)
+	}
 }
 
 // names returns the names of the columns that a reading is for.
@@ -461,6 +527,7 @@ func (r *Resource) readTags(ctx context.Context, s *Step, all []*found, size int
 		for i, f := range some {
 			f.tags = tags[keys[i]]
 			f.row[modules.ColumnTags] = aws.TagValue(f.tags)
+			aws.Mark(f.row, f.tags)
 			tagged = append(tagged, f)
 		}
 	}

@@ -25,6 +25,14 @@ type Step struct {
 	resource *Resource
 	index    *tagIndex // of a listing: tags that were read together
 	unread   *unread   // what a reading has to do without; nil: it does without nothing
+	halfway  bool      // of the objects that are completed a call of their own has told something
+}
+
+// half returns the step for completing objects of which half is read.
+func (s *Step) half() *Step {
+	half := *s
+	half.halfway = true
+	return &half
 }
 
 // unread gathers the objects that a reading is not permitted to read.

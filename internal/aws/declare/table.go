@@ -82,8 +82,26 @@ type Table[T any] struct {
 	// Failed says why AWS could not make an object; see [modules.Failer] and
 	// [State.Because].
 	Failed func(have modules.Row) string
-	// Protected says why an object must not be deleted; see [modules.Protector].
+	// Refuses are the objects whose deletion AWS refuses for certain. Nobody is asked to try: a preview of the
+	// deletion says so, and so does a commit before it begins.
+	Refuses []Refusal
+	// Protected says why another object must not be deleted, although AWS might do it; see [modules.Protector].
 	Protected func(have modules.Row) string
+	// Spared says why an object is not to be deleted or replaced unless a user deletes its record; see [modules.Manager].
+	Spared func(have modules.Row) string
+}
+
+// Refusal says of which objects AWS refuses the deletion, why, and where AWS documents it.
+type Refusal struct {
+	When   func(have modules.Row) bool
+	Why    string                        // it is …
+	By     func(have modules.Row) string // which says it instead of Why where the object tells more
+	Source string                        // address of a page of AWS's documentation
+}
+
+// IsTrue is a condition for a [Refusal]: a column is true.
+func IsTrue(column string) func(have modules.Row) bool {
+	return func(have modules.Row) bool { return have[column].Bool() }
 }
 
 // State is a column and some of its values.
@@ -154,6 +172,8 @@ type binding struct {
 	unready     func(have modules.Row) bool
 	failed      func(have modules.Row) string
 	protected   func(modules.Row) string
+	spared      func(have modules.Row) string
+	refuses     []Refusal
 }
 
 // reading is a call that reads some of the columns.
@@ -173,6 +193,7 @@ func New[T any](c *aws.Clients, t Table[T]) *Resource {
 			columns = aws.PerAccount
 		}
 	}
+	t.Columns = withBesides(t.Columns)
 	plain := make([]modules.Column, len(t.Columns))
 	for i := range t.Columns {
 		plain[i] = t.Columns[i].Column
@@ -184,7 +205,7 @@ func New[T any](c *aws.Clients, t Table[T]) *Resource {
 		},
 		columns: t.Columns, byName: map[string]*Column{}, object: reflect.TypeFor[T](), service: t.Service,
 		list: t.List, get: t.Get, keys: map[*Op][]target{},
-		create: t.Create, createBy: t.CreateBy, remove: t.Delete, removeBy: t.DeleteBy, reread: t.Reread, going: t.Going, forming: t.Forming, unready: t.Unready, failed: t.Failed, protected: t.Protected,
+		create: t.Create, createBy: t.CreateBy, remove: t.Delete, removeBy: t.DeleteBy, reread: t.Reread, going: t.Going, forming: t.Forming, unready: t.Unready, failed: t.Failed, refuses: t.Refuses, protected: t.Protected, spared: t.Spared,
 	}}
 	if t.Gone != nil {
 		r.gone = func(v reflect.Value) bool { return t.Gone(pointer[T](v)) }
@@ -259,10 +280,27 @@ func (r *Resource) Can() modules.Abilities {
 
 // Protected implements [modules.Protector].
 func (r *Resource) Protected(have modules.Row) string {
+	for _, refusal := range r.refuses {
+		if refusal.When(have) {
+			why := refusal.Why
+			if refusal.By != nil {
+				why = refusal.By(have)
+			}
+			return why + "; AWS refuses to delete it (" + refusal.Source + ")"
+		}
+	}
 	if r.protected == nil {
 		return ""
 	}
 	return r.protected(have)
+}
+
+// ManagedBy implements [modules.Manager].
+func (r *Resource) ManagedBy(have modules.Row) string {
+	if who := aws.ManagedBy(have); who != "" || r.spared == nil {
+		return who
+	}
+	return r.spared(have)
 }
 
 func (r *Resource) step(ctx context.Context, scope modules.Scope) (*Step, error) {

@@ -284,6 +284,14 @@ func (t *tagging) created(in reflect.Type) bool {
 
 // update makes the tags those of the step, by at most two calls.
 func (t *tagging) update(ctx context.Context, s *Step, r *binding) error {
+	if r.description.Creation == modules.ByTag && len(s.Want[modules.ColumnTags].StringMap()) >= aws.MostTags {
+		// Users' tags need all the room. The token has done its work: the object is known.
+		in := t.remove.input()
+		t.putKeys(in, []string{aws.TokenTag})
+		if err := t.change(ctx, s, r, t.remove, in); err != nil {
+			return err
+		}
+	}
 	if t.set == t.remove {
 		tags, keys := aws.TagChanges(s.Have[modules.ColumnTags], s.Want[modules.ColumnTags])
 		in := t.set.input()

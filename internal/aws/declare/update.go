@@ -47,10 +47,10 @@ func (u Update) Reversed(when func(want modules.Row) bool) Update { u.reverse = 
 func (u Update) Holding(hold func(s *Step) (release func())) Update { u.hold = hold; return u }
 
 // Replace changes columns by a call that sets everything its input has, and so
-// is sent every column that lives there.
+// is sent every column that lives there: what does not change as the object has it, if that is known (R35).
 func Replace(op *Op, columns ...string) Update { return Update{op: op, columns: columns, whole: true} }
 
-// Restate is [Replace] that sends what is not to change as the object has it,
+// Restate is [Replace] that sends what is not to change and is not known of the object not at all,
 // rather than as it is wanted: where NULL means that AWS has chosen, or a
 // reference that there is no record here, it must not get lost.
 func Restate(op *Op, columns ...string) Update {
@@ -221,8 +221,14 @@ func (r *Resource) send(ctx context.Context, s *Step, op *Op, u *update, changed
 	sent := u == nil
 	for _, t := range changed {
 		v := s.Want[t.column.Name]
-		if u.kept && !s.Changes(t.column.Name) {
-			v = s.Have[t.column.Name]
+		if u.whole && !s.Changes(t.column.Name) {
+			if t.asFound(s, in) {
+				sent = true
+				continue
+			}
+			if had, known := s.Have[t.column.Name]; known || u.kept {
+				v = had
+			}
 		}
 		if u.name != "" {
 			_, key, _, _, _ := cutLast(t.column.member)
@@ -271,6 +277,20 @@ func (r *Resource) send(ctx context.Context, s *Step, op *Op, u *update, changed
 	}
 	_, err := op.run(ctx, s, in)
 	return err
+}
+
+// asFound sends what a reference names as AWS has it, and reports whether that is known: asked for by the name
+// in the column it may not be there any more (a role).
+func (t target) asFound(s *Step, in reflect.Value) bool {
+	if t.column.beside == nil || t.path == nil || t.path.leaf != reflect.TypeFor[*string]() {
+		return false
+	}
+	name := s.Have[t.column.beside.Name]
+	if name.IsNull() {
+		return false
+	}
+	t.path.set(in, reflect.ValueOf(name.Ptr()))
+	return true
 }
 
 // null returns what a change to NULL sends.

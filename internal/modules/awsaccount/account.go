@@ -21,7 +21,7 @@ func describeAccount() *modules.Table {
 			{Name: "name", Type: modules.TypeText, Required: true, Identity: true, Check: "name <> ''",
 				Doc: "What the other tables call the account, such as default or production."},
 			{Name: "account_id", Type: modules.TypeText, Check: `account_id ~ '^[0-9]{12}$'`,
-				Doc: "The account's twelve digits, for information."},
+				Doc: "The account's twelve digits. If they are given, credentials of any other account are not used."},
 			{Name: "is_default", Type: modules.TypeBool, Required: true, Default: "false",
 				Doc: "Whether rows that name no account belong to this one. The first account is; setting it here unsets it elsewhere."},
 			{Name: "access_key_id", Type: modules.TypeText,
@@ -80,11 +80,12 @@ func LoadCredentials(db Querier) aws.Accounts {
 		var c aws.Credentials
 		err := db.QueryRow(ctx, `
 			SELECT coalesce(a.access_key_id, ''), coalesce(s.secret_access_key, ''), coalesce(s.session_token, ''),
-				coalesce(a.role_arn, ''), coalesce(a.external_id, ''), coalesce(a.profile, '')
+				coalesce(a.role_arn, ''), coalesce(a.external_id, ''), coalesce(a.profile, ''),
+				coalesce(a.account_id, '')
 			FROM public.aws_account AS a
 			LEFT JOIN iasql_internal.aws_secret AS s ON s.account = a.name
 			WHERE a.name = $1`, account,
-		).Scan(&c.AccessKeyID, &c.SecretAccessKey, &c.SessionToken, &c.RoleARN, &c.ExternalID, &c.Profile)
+		).Scan(&c.AccessKeyID, &c.SecretAccessKey, &c.SessionToken, &c.RoleARN, &c.ExternalID, &c.Profile, &c.AccountID)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return aws.Credentials{}, &modules.Error{Class: modules.Denied, Code: "Credentials", Err: err,
 				Message: "there is no such account: insert it into aws_account"}
@@ -96,10 +97,12 @@ func LoadCredentials(db Querier) aws.Accounts {
 	}
 }
 
-// LoadReadShare returns a function that reads the setting read_share.
-func LoadReadShare(db Querier) func(context.Context) (float64, error) {
-	return func(ctx context.Context) (share float64, err error) {
-		err = db.QueryRow(ctx, `SELECT value::double precision FROM public.iasql_settings WHERE name = 'read_share'`).Scan(&share)
-		return share, err
+// LoadReadShares returns a function that reads the settings read_share and
+// read_share_waited.
+func LoadReadShares(db Querier) func(context.Context) (aws.ReadShares, error) {
+	return func(ctx context.Context) (s aws.ReadShares, err error) {
+		err = db.QueryRow(ctx, `SELECT max(value::double precision) FILTER (WHERE name = 'read_share'), max(value::double precision)
+			FROM public.iasql_settings WHERE name IN ('read_share', 'read_share_waited')`).Scan(&s.Patient, &s.Waited)
+		return s, err
 	}
 }

@@ -3,6 +3,9 @@ package awsaccount
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -197,7 +200,12 @@ func TestOthersCannotReadSecrets(t *testing.T) {
 func TestDrop(t *testing.T) {
 	t.Parallel()
 	conn := connect(t)
-	exec(t, conn, "DROP TABLE aws_event_source", "DROP TABLE aws_regions", "DROP TABLE aws_account", Module(aws.New(aws.Options{})).Drop)
+	m := Module(aws.New(aws.Options{}))
+	exec(t, conn, "DROP TABLE aws_event_source", "DROP TABLE aws_regions CASCADE", "DROP TABLE aws_account")
+	for _, r := range m.Resources {
+		exec(t, conn, r.Table().DropDDL()[1:]...)
+	}
+	exec(t, conn, m.Drop)
 	if got := query(t, conn, `SELECT p.proname::text FROM pg_proc AS p WHERE p.proname LIKE '%aws%'
 		UNION ALL SELECT c.relname::text FROM pg_class AS c WHERE c.relname LIKE '%aws%'`); got != "" {
 		t.Errorf("left over: %s", got)
@@ -270,5 +278,66 @@ func TestRegions(t *testing.T) {
 	}
 	if r.Can().Delete {
 		t.Error("regions cannot be deleted")
+	}
+}
+
+// What people have said of a region outlives its row: a pull that loses some regions, or
+// all of them, and finds them again later leaves them as they were.
+func TestRegionChoicesOutliveTheirRows(t *testing.T) {
+	t.Parallel()
+	conn := connect(t)
+	regions := func() {
+		for _, r := range []string{"('eu-west-1', false)", "('us-east-1', true)", "('ap-south-1', false)", "('me-south-1', false)"} { // as the cloud lists them
+			exec(t, conn, "INSERT INTO aws_regions (region, is_default) VALUES "+r)
+		}
+	}
+	const state = `SELECT region || CASE WHEN is_enabled THEN '' ELSE '-' END || CASE WHEN is_default THEN '*' ELSE '' END FROM aws_regions ORDER BY region`
+	regions()
+	exec(t, conn, "UPDATE aws_regions SET is_enabled = false WHERE region LIKE 'ap%' OR region LIKE 'me%'", "UPDATE aws_regions SET is_default = true WHERE region = 'eu-west-1'")
+	const want = "ap-south-1- eu-west-1* me-south-1- us-east-1"
+	if got := query(t, conn, state); got != want {
+		t.Fatalf("before: %s", got)
+	}
+	for range 2 {
+		exec(t, conn, "DELETE FROM aws_regions")
+		regions()
+		if got := query(t, conn, state); got != want {
+			t.Fatalf("all were lost and found: %s, want %s", got, want)
+		}
+	}
+	// One goes, because the account gave it up, and comes back; meanwhile another is made the default.
+	exec(t, conn, "DELETE FROM aws_regions WHERE region IN ('me-south-1', 'eu-west-1')", "INSERT INTO aws_regions (region, is_default) VALUES ('eu-west-2', true)",
+		"UPDATE aws_regions SET is_default = true WHERE region = 'us-east-1'", "INSERT INTO aws_regions (region) VALUES ('me-south-1'), ('eu-west-1')")
+	if got := query(t, conn, state); got != "ap-south-1- eu-west-1 eu-west-2 me-south-1- us-east-1*" {
+		t.Errorf("one was lost and found: %s", got)
+	}
+	if got := query(t, conn, "SELECT region FROM iasql_internal.aws_region_choice"); got != "" {
+		t.Errorf("left over: %s", got)
+	}
+	// An account's choices have its name, and go with it.
+	exec(t, conn, "INSERT INTO aws_account (name) VALUES ('old')", "INSERT INTO aws_regions (account, region, is_enabled) VALUES ('old', 'eu-west-1', false)",
+		"DELETE FROM aws_regions WHERE account = 'old'", "UPDATE aws_account SET name = 'new' WHERE name = 'old'", "INSERT INTO aws_regions (account, region) VALUES ('new', 'eu-west-1')")
+	if got := query(t, conn, "SELECT is_enabled::text FROM aws_regions WHERE account = 'new'"); got != "false" {
+		t.Errorf("of an account that was renamed: is_enabled is %s", got)
+	}
+	exec(t, conn, "DELETE FROM aws_regions WHERE account = 'new'", "DELETE FROM aws_account WHERE name = 'new'")
+	if got := query(t, conn, "SELECT region FROM iasql_internal.aws_region_choice"); got != "" {
+		t.Errorf("left over of an account that has gone: %s", got)
+	}
+}
+
+// An account has regions: a listing without any is an error, and proves nothing.
+func TestNoRegions(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, "<DescribeRegionsResponse><requestId>r</requestId><regionInfo/></DescribeRegionsResponse>")
+	}))
+	t.Cleanup(server.Close)
+	r := newRegions(awstest.Fake(server.URL))
+	if err := r.List(t.Context(), awstest.Scope(""), func(rows []modules.Row) error { t.Errorf("listed %v", rows); return nil }); !aws.HasCode(err, "NoRegions") {
+		t.Errorf("list: %v", err)
+	}
+	if rows, err := r.Get(t.Context(), awstest.Scope(""), []modules.Row{{"region": modules.Text("eu-west-1")}}); !aws.HasCode(err, "NoRegions") {
+		t.Errorf("get: %v, %v", rows, err)
 	}
 }

@@ -15,6 +15,17 @@ import (
 // notOptedIn is the opt_in_status of regions that the account cannot use.
 const notOptedIn = "not-opted-in"
 
+// some refuses an answer without regions: every account has those that nobody has to opt
+// in to (AWS Account Management Reference Guide, "Enable or disable AWS Regions"), and
+// whoever believed it would forget all that is in them.
+func some(out *ec2.DescribeRegionsOutput) error {
+	if len(out.Regions) > 0 {
+		return nil
+	}
+	return &modules.Error{Class: modules.Transient, Code: "NoRegions",
+		Message: "EC2:DescribeRegions says that the account has no region at all, and every account has some. " + aws.Disbelieved}
+}
+
 // newRegions declares the table aws_regions. Regions are AWS's to make: its rows
 // can be neither inserted nor deleted, only told to be the default or not looked
 // at.
@@ -38,7 +49,8 @@ func newRegions(c *aws.Clients) *declare.Resource {
 		Touches: modules.Touches("account.amazonaws.com",
 			modules.Unnamed("EnableRegion", "DisableRegion"),
 		),
-		List: declare.Once(declare.Call((*ec2.Client).DescribeRegions, declare.With(&ec2.DescribeRegionsInput{AllRegions: awssdk.Bool(false)})), "Regions"),
+		List: declare.Once(declare.Call((*ec2.Client).DescribeRegions,
+			declare.With(&ec2.DescribeRegionsInput{AllRegions: awssdk.Bool(false)}), declare.Checked(some)), "Regions"),
 		Get:  declare.Search(),
 		Gone: func(r *ec2types.Region) bool { return awssdk.ToString(r.OptInStatus) == notOptedIn },
 		Rows: func(ctx context.Context, s *declare.Step, _ []*ec2types.Region, rows []modules.Row) error {

@@ -20,7 +20,7 @@ const pageSize = 25
 // Module returns the module aws_appsync, whose calls go through c.
 func Module(c *aws.Clients) *modules.Module {
 	return &modules.Module{
-		Name: "aws_appsync", Version: 1, Doc: "GraphQL APIs (AppSync).",
+		Name: "aws_appsync", Version: 2, Doc: "GraphQL APIs (AppSync).",
 		Dependencies: []string{"aws_iam"}, Resources: []modules.Resource{newGraphqlAPI(c)},
 	}
 }
@@ -59,7 +59,7 @@ func newGraphqlAPI(c *aws.Clients) *declare.Resource {
 			declare.Integer("resolver_count_limit", "ResolverCountLimit", "How many resolvers a request can invoke, up to 10000. 0, the default, is 10000.").Default("0").Between(0, 10000),
 			declare.Text("owner_contact", "OwnerContact", "Whom to ask about it, up to 256 characters.").Length(1, 256),
 			declare.Text("api_type", "ApiType", "GRAPHQL, the default, or MERGED: an API made of others.").Default("'GRAPHQL'").OneOf("GRAPHQL", "MERGED").CreateOnly().Usual(text("GRAPHQL")),
-			declare.Role("merged_api_execution_role_name", "MergedApiExecutionRoleArn", "The role as which a merged API uses those that it is made of."),
+			declare.Role("merged_api_execution_role_name", "MergedApiExecutionRoleArn", "The role as which a merged API uses those that it is made of.").WithARN(2),
 			declare.Text("visibility", "Visibility", "GLOBAL, the default, or PRIVATE: only from VPCs.").Default("'GLOBAL'").OneOf("GLOBAL", "PRIVATE").CreateOnly().Usual(text("GLOBAL")),
 			declare.JSON("uris", "Uris", `Where it is called: {"GRAPHQL": "https://…", "REALTIME": "wss://…"}.`).Assigned(),
 			declare.ARN("arn", "Arn"),

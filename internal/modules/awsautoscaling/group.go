@@ -3,6 +3,7 @@ package awsautoscaling
 import (
 	"context"
 	"reflect"
+	"slices"
 	"strings"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
@@ -33,7 +34,7 @@ func newGroup(c *aws.Clients) *declare.Resource {
 			declare.Integer("desired_capacity", "DesiredCapacity", "How many instances there are to be. min_size if left out; scaling policies and schedules change it.").Chosen().Check("desired_capacity >= 0"),
 			declare.Text("desired_capacity_type", "DesiredCapacityType", "What sizes count: units (instances), vcpu or memory-mib.").
 				Default("'units'").OneOf("memory-mib", "units", "vcpu").Usual(modules.Text("units")),
-			declare.Ref("launch_template_id", "LaunchTemplate.LaunchTemplateName", "launch_template", "launch_template_name", "The launch template that instances are made from. NULL where mixed_instances_policy or launch_configuration_name says it.").Chosen(),
+			declare.Ref("launch_template_id", "LaunchTemplate.LaunchTemplateName", "launch_template", "launch_template_name", "The launch template that instances are made from. NULL where mixed_instances_policy or launch_configuration_name says it.").Chosen().Lasts(),
 			declare.Text("launch_template_version", "LaunchTemplate.Version", "The version of the launch template: its number, $Default or $Latest.").
 				Default("'$Default'").Matches(`^([0-9]+|\$Default|\$Latest)$`).Usual(modules.Text("$Default")),
 			declare.JSON("mixed_instances_policy", "MixedInstancesPolicy", `Several instance types and ways to pay, in the words of the API: {"LaunchTemplate": {"LaunchTemplateSpecification": {"LaunchTemplateName": "web", "Version": "$Default"}, "Overrides": [{"InstanceType": "t3.micro"}]}}.`).
@@ -60,13 +61,13 @@ func newGroup(c *aws.Clients) *declare.Resource {
 			declare.ARN("arn", "AutoScalingGroupARN"),
 			declare.Text("status", "Status", "NULL, or Delete in progress.").Assigned(),
 			declare.Text("eks_nodegroup", "Tags[eks:nodegroup-name]", "The node group of EKS that the group was made for by EKS itself.").Assigned(),
-			declare.TagsBy("Tags", declare.Call((*autoscaling.Client).CreateOrUpdateTags, declare.Edit(func(_ context.Context, s *declare.Step, in *autoscaling.CreateOrUpdateTagsInput) error {
+			declare.TagsBy("Tags", declare.Call((*autoscaling.Client).CreateOrUpdateTags, declare.Edit(func(ctx context.Context, s *declare.Step, in *autoscaling.CreateOrUpdateTagsInput) error {
 				ofGroup(in.Tags, s.Have)
-				return nil
+				return asBefore(ctx, s, in.Tags)
 			})), declare.Call((*autoscaling.Client).DeleteTags, declare.Edit(func(_ context.Context, s *declare.Step, in *autoscaling.DeleteTagsInput) error {
 				ofGroup(in.Tags, s.Have)
 				return nil
-			}))).Doc("Tags: an object of texts. New instances get those that are set here, too."),
+			}))).Doc("Tags: an object of texts. New instances get those that are added here, too; whether they get one that is there already stays as it is."),
 		},
 		Checks: []string{"min_size <= max_size", "desired_capacity BETWEEN min_size AND max_size",
 			"num_nonnulls(launch_template_id, mixed_instances_policy, launch_configuration_name) <= 1"},
@@ -110,6 +111,31 @@ func ofGroup(tags []astypes.Tag, group modules.Row) {
 		tags[i].ResourceId, tags[i].ResourceType = group["auto_scaling_group_name"].Ptr(), awssdk.String("auto-scaling-group")
 		tags[i].PropagateAtLaunch = awssdk.Bool(true)
 	}
+}
+
+// asBefore keeps of tags that the group has whether new instances get them: CreateOrUpdateTags sets
+// that together with the value, and no column shows it.
+func asBefore(ctx context.Context, s *declare.Step, tags []astypes.Tag) error {
+	had := s.Have[modules.ColumnTags].StringMap()
+	if !slices.ContainsFunc(tags, func(t astypes.Tag) bool { _, there := had[awssdk.ToString(t.Key)]; return there }) {
+		return nil
+	}
+	out, err := declare.ClientOf[*autoscaling.Client](s).DescribeAutoScalingGroups(ctx, &autoscaling.DescribeAutoScalingGroupsInput{
+		AutoScalingGroupNames: []string{s.Have["auto_scaling_group_name"].String()}, IncludeInstances: awssdk.Bool(false),
+	})
+	if err != nil {
+		return err
+	}
+	for _, group := range out.AutoScalingGroups {
+		for _, was := range group.Tags {
+			for i := range tags {
+				if awssdk.ToString(tags[i].Key) == awssdk.ToString(was.Key) {
+					tags[i].PropagateAtLaunch = was.PropagateAtLaunch
+				}
+			}
+		}
+	}
+	return nil
 }
 
 // joined are lists that the API has as texts with commas between.

@@ -52,6 +52,7 @@ func (f *fake) set(status string) {
 func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	w.Header().Set("x-amzn-RequestId", "4442587f-b7d0-a2f9") // which every answer has
 	refuse := func(status int, code string) {
 		w.WriteHeader(status)
 		fmt.Fprintf(w, `<ErrorResponse xmlns="http://cloudfront.amazonaws.com/doc/2020-05-31/"><Error><Type>Sender</Type><Code>%s</Code><Message>no</Message></Error></ErrorResponse>`, code)

@@ -25,7 +25,7 @@ func newLogGroup(c *aws.Clients) *declare.Resource {
 			declare.Text("kms_key_id", "KmsKeyId", "The ARN of the KMS key that encrypts what is logged from now on. NULL: AWS's own does. What was logged before stays as it was encrypted, and is read with the old key.").
 				Check(`kms_key_id LIKE 'arn:%'`), // changed in place, so that the logs stay (page AssociateKmsKey)
 			declare.ARN("log_group_arn", "Arn").As(declare.Trimmed("", ":*")).Doc("Its Amazon Resource Name (ARN), without the :* at the end that some policies need."),
-			declare.Time("creation_time", "CreationTime", "When it was created.").As(declare.Millis),
+			declare.Time("creation_time", "CreationTime", "When it was created.").As(declare.Millis).Incarnation(),
 			declare.Tags("Tags", (*cloudwatchlogs.Client).TagResource, (*cloudwatchlogs.Client).UntagResource).
 				From(declare.Call((*cloudwatchlogs.Client).ListTagsForResource)).Together("logs", "log_group_arn"),
 		},

@@ -18,6 +18,7 @@ func tail(c *aws.Clients) *modules.Function {
 		Name:   "log_group_tail",
 		Doc:    "The newest lines of a log group, oldest first.",
 		Sample: `SELECT event_timestamp, message FROM log_group_tail('/aws/lambda/greet', filter_pattern => 'ERROR')`,
+		Given:  `INSERT INTO log_group (log_group_name) VALUES ('/aws/lambda/greet')`,
 		Table:  "log_group",
 		Right:  "SELECT",
 		Parameters: []modules.Parameter{

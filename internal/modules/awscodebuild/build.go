@@ -58,8 +58,11 @@ func start(c *aws.Clients) *modules.Function {
 		Name:   "codebuild_start_build",
 		Doc:    "Starts a build of a project. codebuild_build_list shows it from the next cycle on.",
 		Sample: `SELECT aws_id, build_status FROM codebuild_start_build('app', source_version => 'main')`,
-		Table:  "codebuild_project",
-		Right:  "UPDATE",
+		Given: `INSERT INTO iam_role (role_name, assume_role_policy_document) VALUES ('builder',
+    '{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Principal": {"Service": "codebuild.amazonaws.com"}, "Action": "sts:AssumeRole"}]}');
+INSERT INTO codebuild_project (project_name, source_type, source_location, service_role_name) VALUES ('app', 'GITHUB', 'https://github.com/example/app', 'builder')`,
+		Table: "codebuild_project",
+		Right: "UPDATE",
 		Parameters: []modules.Parameter{
 			{Name: "project_name", Type: modules.TypeText, Names: "project_name", Doc: "The project."},
 			{Name: "source_version", Type: modules.TypeText, Default: "NULL", Doc: "The branch, tag or commit; the project's if left out."},

@@ -26,7 +26,7 @@ var service = declare.Service(codebuild.NewFromConfig)
 func Module(c *aws.Clients) *modules.Module {
 	return &modules.Module{
 		Name:         "aws_codebuild",
-		Version:      1,
+		Version:      2,
 		Doc:          "Projects that build software, their builds, and the credentials of source repositories (CodeBuild).",
 		Dependencies: []string{"aws_iam"},
 		Resources:    []modules.Resource{newProject(c), newSourceCredentials(c), newBuild(c)},

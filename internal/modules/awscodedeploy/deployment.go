@@ -45,8 +45,13 @@ func deploy(c *aws.Clients) *modules.Function {
 		Name:   "codedeploy_deploy",
 		Doc:    "Deploys a revision of an application to a deployment group. codedeploy_deployment shows it from the next cycle on.",
 		Sample: `SELECT deployment_id FROM codedeploy_deploy('app', 'production', '{"RevisionType": "S3", "S3Location": {"Bucket": "releases", "Key": "app.zip", "BundleType": "zip"}}')`,
-		Table:  "codedeploy_application",
-		Right:  "UPDATE",
+		Given: `INSERT INTO iam_role (role_name, assume_role_policy_document) VALUES ('deployer',
+    '{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Principal": {"Service": "codedeploy.amazonaws.com"}, "Action": "sts:AssumeRole"}]}');
+INSERT INTO codedeploy_application (name) VALUES ('app');
+INSERT INTO codedeploy_deployment_group (application_id, name, role_name, ec2_tag_filters)
+SELECT id, 'production', 'deployer', '[{"Key": "app", "Value": "web", "Type": "KEY_AND_VALUE"}]' FROM codedeploy_application WHERE name = 'app'`,
+		Table: "codedeploy_application",
+		Right: "UPDATE",
 		Parameters: []modules.Parameter{
 			{Name: "application_name", Type: modules.TypeText, Names: "name", Doc: "The application."},
 			{Name: "deployment_group_name", Type: modules.TypeText, Doc: "The deployment group."},

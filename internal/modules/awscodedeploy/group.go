@@ -31,7 +31,7 @@ func newGroup(c *aws.Clients) *declare.Resource {
 				Check("jsonb_typeof(deployment_style) = 'object'").EmptyIsNull().Chosen(),
 			list("ec2_tag_filters", "Ec2TagFilters", `The instances that it consists of, by tags: [{"Key": "app", "Value": "web", "Type": "KEY_AND_VALUE"}].`),
 			declare.Texts("auto_scaling_groups", "AutoScalingGroups[].Name", "The names of the Auto Scaling groups that it consists of.").In("AutoScalingGroups").Unordered().EmptyIsNull(),
-			declare.Role("role_name", "ServiceRoleArn", "The role as which CodeDeploy works, which codedeploy.amazonaws.com may assume. Needed to create a group.").Chosen(),
+			declare.Role("role_name", "ServiceRoleArn", "The role as which CodeDeploy works, which codedeploy.amazonaws.com may assume. Needed to create a group.").Chosen().WithARN(2),
 			declare.Text("deployment_group_id", "DeploymentGroupId", "Its id; NULL until it is created.").Assigned(),
 			tags(func(have modules.Row) string {
 				return "deploymentgroup:" + have["application_id"].String() + "/" + have["name"].String()

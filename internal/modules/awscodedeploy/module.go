@@ -33,7 +33,7 @@ var service = declare.Service(codedeploy.NewFromConfig)
 func Module(c *aws.Clients) *modules.Module {
 	return &modules.Module{
 		Name:         "aws_codedeploy",
-		Version:      1,
+		Version:      2,
 		Doc:          "Applications, the groups of machines that they are deployed to, and deployments (CodeDeploy).",
 		Dependencies: []string{"aws_iam"},
 		Resources:    []modules.Resource{newApplication(c), newGroup(c), newDeployment(c)},

@@ -21,7 +21,7 @@ const pageSize = 1000
 // Module returns the module aws_codepipeline, whose calls go through c.
 func Module(c *aws.Clients) *modules.Module {
 	return &modules.Module{
-		Name: "aws_codepipeline", Version: 1, Doc: "Pipelines that release software (CodePipeline).",
+		Name: "aws_codepipeline", Version: 2, Doc: "Pipelines that release software (CodePipeline).",
 		Dependencies: []string{"aws_iam"}, Resources: []modules.Resource{newPipeline(c)},
 	}
 }
@@ -47,7 +47,7 @@ func newPipeline(c *aws.Clients) *declare.Resource {
 				Same(declare.Alike[map[string]cptypes.ArtifactStore](nil)),
 			list("stages", "Pipeline.Stages", `At least two stages and their actions: [{"Name": "Source", "Actions": [{"Name": "Source", "ActionTypeId": {"Category": "Source", "Owner": "AWS", "Provider": "S3", "Version": "1"}, …}]}, …].`).
 				Same(declare.Alike(inOrder)),
-			declare.Role("service_role_name", "Pipeline.RoleArn", "The role as which it works, which codepipeline.amazonaws.com may assume. Needed to create a pipeline.").Chosen(),
+			declare.Role("service_role_name", "Pipeline.RoleArn", "The role as which it works, which codepipeline.amazonaws.com may assume. Needed to create a pipeline.").Chosen().WithARN(2),
 			declare.Text("pipeline_type", "Pipeline.PipelineType", "V1 or V2, which are charged differently; AWS chooses by what is in the pipeline if left out.").Chosen().OneOf("V1", "V2"),
 			declare.Text("execution_mode", "Pipeline.ExecutionMode", "What becomes of an execution when the next one comes: SUPERSEDED, the default, QUEUED or PARALLEL.").
 				Default("'SUPERSEDED'").OneOf("SUPERSEDED", "QUEUED", "PARALLEL").Usual(modules.Text("SUPERSEDED")),

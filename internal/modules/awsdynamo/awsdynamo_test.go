@@ -71,6 +71,10 @@ func TestTableRow(t *testing.T) {
 			fmt.Fprint(w, `{"Table":{"TableName":"t","TableArn":"arn","TableClassSummary":{"TableClass":"STANDARD_INFREQUENT_ACCESS"}}}`)
 			return
 		}
+		if strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".DescribeTimeToLive") {
+			fmt.Fprint(w, `{"TimeToLiveDescription":{"TimeToLiveStatus":"DISABLED"}}`)
+			return
+		}
 		fmt.Fprint(w, "{}")
 	}))
 	t.Cleanup(server.Close)

@@ -55,7 +55,7 @@ func newTable(c *aws.Clients) *declare.Resource {
 			declare.ARN("arn", "TableArn"),
 			declare.Text("stream_arn", "LatestStreamArn", "The ARN of its stream, if it has one.").Assigned(),
 			declare.Text("status", "TableStatus", "CREATING, ACTIVE, UPDATING, DELETING and so on.").Assigned(),
-			declare.Time("created_at", "CreationDateTime", "When it was created."),
+			declare.Time("created_at", "CreationDateTime", "When it was created.").Incarnation(),
 			declare.Tags("Tags", (*dynamodb.Client).TagResource, (*dynamodb.Client).UntagResource, waiting).
 				From(declare.Call((*dynamodb.Client).ListTagsOfResource, made)).Together("dynamodb:table", "arn"),
 		},
@@ -75,9 +75,11 @@ func newTable(c *aws.Clients) *declare.Resource {
 			// the hour in which it is refused it holds up nothing else.
 			declare.By(func(ctx context.Context, s *declare.Step) error { return s.UpdateTags(ctx) }, modules.ColumnTags),
 			declare.ModifyEach(update(), "deletion_protection_enabled", "table_class"),
-			declare.Modify(update(declare.Edit(func(_ context.Context, s *declare.Step, in *dynamodb.UpdateTableInput) (err error) {
-				in.BillingMode, in.ProvisionedThroughput, err = billing(s.Want["throughput"])
-				return err
+			declare.Modify(update(declare.Edit(func(ctx context.Context, s *declare.Step, in *dynamodb.UpdateTableInput) (err error) {
+				if in.BillingMode, in.ProvisionedThroughput, err = billing(s.Want["throughput"]); err != nil || in.ProvisionedThroughput == nil || s.Have["throughput"].String() != onDemand {
+					return err
+				}
+				return provisionIndexes(ctx, s, in)
 			})), "throughput"),
 			declare.Modify(update(declare.Edit(setStream)), "stream_view_type"),
 			declare.By(setTimeToLive, "time_to_live_attribute"),
@@ -195,6 +197,21 @@ func billing(v modules.Value) (dbtypes.BillingMode, *dbtypes.ProvisionedThroughp
 		return "", nil, invalid("throughput", err)
 	}
 	return dbtypes.BillingModeProvisioned, &dbtypes.ProvisionedThroughput{ReadCapacityUnits: &c.ReadCapacityUnits, WriteCapacityUnits: &c.WriteCapacityUnits}, nil
+}
+
+// provisionIndexes gives the table's indexes the capacity that the table gets: a table that is no longer paid by the
+// request has to be told one of each (page UpdateTable, BillingMode and GlobalSecondaryIndexUpdates).
+func provisionIndexes(ctx context.Context, s *declare.Step, in *dynamodb.UpdateTableInput) error {
+	out, err := declare.ClientOf[*dynamodb.Client](s).DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: in.TableName})
+	if err != nil {
+		return err
+	}
+	for _, index := range out.Table.GlobalSecondaryIndexes {
+		in.GlobalSecondaryIndexUpdates = append(in.GlobalSecondaryIndexUpdates, dbtypes.GlobalSecondaryIndexUpdate{
+			Update: &dbtypes.UpdateGlobalSecondaryIndexAction{IndexName: index.IndexName, ProvisionedThroughput: in.ProvisionedThroughput},
+		})
+	}
+	return nil
 }
 
 func invalid(column string, err error) error {

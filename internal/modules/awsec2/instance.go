@@ -52,7 +52,8 @@ func newInstance(c *aws.Clients) *declare.Resource {
 			declare.Bool("hibernation_enabled", "HibernationOptions.Configured", "Whether it can hibernate. Its root device is encrypted then, as hibernation asks for.").
 				Default("false").CreateOnly().Usual(modules.Bool(false)),
 			declare.Ref("role_name", "IamInstanceProfile.Arn", "iam_role", "role_name", "The role of what runs in it. It is given by the instance profile of the role's name, which is made if there is none, and goes with the role.").
-				ByKey().In("IamInstanceProfile.Name"),
+				ByKey().In("IamInstanceProfile.Name").
+				Beside("instance_profile_arn", 3, "The ARN of its instance profile. Where there is no record of the role that it gives, role_name is NULL."),
 			declare.Ref("subnet_id", "SubnetId", "subnet", "subnet_id", "The subnet it is in; one of the default VPC if left out.").CreateOnly().Chosen(),
 			declare.Bool("monitoring", "Monitoring.State", "Whether CloudWatch gets its metrics every minute rather than every five.").
 				Default("false").In("Monitoring.Enabled").As(declare.Is("enabled", "pending")),

@@ -26,7 +26,7 @@ func newImage(c *aws.Clients) *declare.Resource {
 			"Those in public ones are in public_repository_image. Images are pushed by other means; deleting a row deletes the image and all its tags.",
 		Service: declare.Service(ecr.NewFromConfig),
 		Columns: append([]declare.Column{
-			ofRepository("private_repository_id", modules.PartFirst, "The repository it is in.").Assigned(),
+			ofRepository("private_repository_id", modules.PartContents, "The repository it is in.").Assigned(),
 		}, imageColumns()...),
 
 		Touches: modules.Touches("ecr.amazonaws.com",

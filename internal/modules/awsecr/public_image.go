@@ -23,7 +23,7 @@ func newPublicImage(c *aws.Clients) *declare.Resource {
 		Optional:   true,
 		Columns: append([]declare.Column{
 			declare.Ref("public_repository", "RepositoryName", "public_repository", "repository_name", "The name of the repository it is in.").
-				ByKey().Part(modules.PartFirst, "").Required().Identity().Assigned(),
+				ByKey().Part(modules.PartContents, "").Required().Identity().Assigned(),
 		}, imageColumns()...),
 
 		Touches: modules.Touches("ecr-public.amazonaws.com",

@@ -61,7 +61,7 @@ func newPublicRepository(c *aws.Clients) *declare.Resource {
 	return declare.New(c, declare.Table[publictypes.Repository]{
 		Name: "public_repository",
 		Doc: "Public repositories of container images: anybody can pull from them, and they are shown in the Amazon ECR Public Gallery. " +
-			"An account has one public registry, whatever the region. Deleting a repository deletes its images first. " +
+			"An account has one public registry, whatever the region. A repository with images is deleted only with iasql.with_contents on: its images go first. " +
 			"Where an account or an endpoint does not know public registries, iasql_get_errors() says so, and nothing else fails.",
 		Service:    public,
 		PerAccount: true,
@@ -77,7 +77,7 @@ func newPublicRepository(c *aws.Clients) *declare.Resource {
 			declare.ARN("repository_arn", "RepositoryArn"),
 			declare.Text("registry_id", "RegistryId", "The twelve digits of the account whose registry it is in.").Assigned(),
 			declare.Text("repository_uri", "RepositoryUri", "What images are pushed to and pulled from, such as public.ecr.aws/a1b2c3d4/team/app; NULL until it is created.").Assigned(),
-			declare.Time("created_at", "CreatedAt", "When it was created."),
+			declare.Time("created_at", "CreatedAt", "When it was created.").Incarnation(),
 			declare.Tags("Tags", (*ecrpublic.Client).TagResource, (*ecrpublic.Client).UntagResource).From(declare.Call((*ecrpublic.Client).ListTagsForResource)),
 		},
 		DestroyBeforeCreate: true,

@@ -26,7 +26,7 @@ func newRepository(c *aws.Clients) *declare.Resource {
 	lifecycle := declare.Call((*ecr.Client).GetLifecyclePolicy, declare.None("LifecyclePolicyNotFoundException"))
 	return declare.New(c, declare.Table[ecrtypes.Repository]{
 		Name:    "repository",
-		Doc:     "Private repositories of container images. Deleting one deletes its images first.",
+		Doc:     "Private repositories of container images. One with images is deleted only with iasql.with_contents on: its images go first.",
 		Service: declare.Service(ecr.NewFromConfig),
 		Columns: []declare.Column{
 			declare.Name("repository_name", "RepositoryName", "The repository's name, such as team/app: lowercase letters, digits, and separators between them.").
@@ -44,7 +44,7 @@ func newRepository(c *aws.Clients) *declare.Resource {
 			declare.ARN("repository_arn", "RepositoryArn"),
 			declare.Text("registry_id", "RegistryId", "The twelve digits of the account whose registry it is in.").Assigned(),
 			declare.Text("repository_uri", "RepositoryUri", "What images are pushed to and pulled from; NULL until it is created.").Assigned(),
-			declare.Time("created_at", "CreatedAt", "When it was created."),
+			declare.Time("created_at", "CreatedAt", "When it was created.").Incarnation(),
 			declare.Tags("Tags", (*ecr.Client).TagResource, (*ecr.Client).UntagResource).From(declare.Call((*ecr.Client).ListTagsForResource)).Together("ecr:repository", "repository_arn"),
 		},
 		Checks: []string{

@@ -18,9 +18,12 @@ func runTask(c *aws.Clients) *modules.Function {
 	return &modules.Function{
 		Name:   "ecs_run_task",
 		Doc:    "Starts tasks that run to their end, without a service, and returns them.",
-		Sample: `SELECT task_arn, last_status FROM ecs_run_task('jobs', 'nightly', ARRAY['subnet-0a1b2c3d'])`,
-		Table:  "cluster",
-		Right:  "UPDATE",
+		Sample: `SELECT task_arn, last_status FROM ecs_run_task('jobs', 'nightly', ARRAY(SELECT subnet_id FROM subnet WHERE default_for_az AND region = default_aws_region()))`,
+		Given: `INSERT INTO cluster (cluster_name) VALUES ('jobs');
+INSERT INTO task_definition (family, cpu, memory, container_definitions) VALUES ('nightly', 256, 512, '[{"name": "report", "image": "busybox"}]')`,
+		Demo:  modules.FailsInDemo + "its emulator's RunTask answers otherwise than AWS.",
+		Table: "cluster",
+		Right: "UPDATE",
 		Parameters: []modules.Parameter{
 			{Name: "cluster_name", Type: modules.TypeText, Names: "cluster_name", Doc: "The cluster they run in."},
 			{Name: "task_definition", Type: modules.TypeText, Doc: "What they run: a family, of which the newest revision is taken, family:revision, or an ARN."},

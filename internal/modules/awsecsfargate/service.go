@@ -36,7 +36,7 @@ func newService(c *aws.Clients, groups *aws.Memberships) *declare.Resource {
 			declare.Ref("cluster_id", "ClusterArn", "cluster", "cluster_name", "The cluster it runs in.").In("Cluster").As(declare.LastPart("/")).Required().Identity().CreateOnly(),
 			declare.Name("name", "ServiceName", "Its name, unique in the cluster: up to 255 letters, digits, hyphens and underscores.").
 				In("ServiceName", "Service").Matches("^[A-Za-z0-9_-]{1,255}$"),
-			declare.Ref("task_definition_id", "TaskDefinition", "task_definition", "task_definition_arn", "The revision of a task definition that its tasks are of; another one is rolled out."),
+			declare.Ref("task_definition_id", "TaskDefinition", "task_definition", "task_definition_arn", "The revision of a task definition that its tasks are of; another one is rolled out.").Lasts(),
 			declare.Integer("desired_count", "DesiredCount", "How many tasks are kept running.").Required().Check("desired_count >= 0"),
 			declare.Text("launch_type", "LaunchType", "Where tasks run. Default FARGATE; NULL for services with a capacity provider strategy, which are not created here.").
 				CreateOnly().Initially("'FARGATE'").OneOf("FARGATE", "EC2", "EXTERNAL", "MANAGED_INSTANCES"),
@@ -44,7 +44,7 @@ func newService(c *aws.Clients, groups *aws.Memberships) *declare.Resource {
 				Unordered().EmptyIsNull(),
 			declare.Text("assign_public_ip", "NetworkConfiguration.AwsvpcConfiguration.AssignPublicIp", "Whether tasks get public addresses: DISABLED or ENABLED. Default DISABLED.").
 				Default("'DISABLED'").OneOf("DISABLED", "ENABLED").Absent(modules.Text("DISABLED")),
-			declare.Ref("target_group_id", "", "target_group", "target_group_arn", "The target group that its tasks are registered in, which a listener has to use before the service can be created. NULL: there is none, or load_balancers says which."),
+			declare.Ref("target_group_id", "", "target_group", "target_group_arn", "The target group that its tasks are registered in, which a listener has to use before the service can be created. NULL: there is none, or load_balancers says which.").Lasts(),
 			declare.Text("container_name", "", "Which container of a task is registered in the target group, by its name in the task definition.").Length(1, 255),
 			declare.Integer("container_port", "", "Which port of that container.").Between(0, 65535),
 			declare.JSON("load_balancers", "", `What target_group_id cannot say, as in the API: several target groups, a Classic Load Balancer, or a deployment's other target group. `+

@@ -17,7 +17,7 @@ import (
 // page RegisterTaskDefinition of the Amazon ECS API Reference.
 func newTaskDefinition(c *aws.Clients) *declare.Resource {
 	role := func(name, member, doc string) declare.Column {
-		return declare.Ref(name, member, "iam_role", "role_name", doc).ByKey().CreateOnly().As(declare.LastPart("/"))
+		return declare.Ref(name, member, "iam_role", "role_name", doc).ByKey().CreateOnly().As(declare.LastPart("/")).WithARN(4)
 	}
 	text := func(name, member, doc string) declare.Column {
 		return declare.Text(name, "TaskDefinition."+member, doc).In(member).CreateOnly().Chosen().Since(3)

@@ -26,7 +26,7 @@ func newCluster(c *aws.Clients) *declare.Resource {
 		Service: declare.Service(eks.NewFromConfig),
 		Columns: []declare.Column{
 			declare.Name("cluster_name", "Name", "The cluster's name: up to 100 letters, digits, hyphens and underscores, a letter or digit first.").Matches("^[0-9A-Za-z][A-Za-z0-9_-]{0,99}$"),
-			declare.Role("role_name", "RoleArn", "The role as which the cluster acts.").Required().CreateOnly(),
+			declare.Role("role_name", "RoleArn", "The role as which the cluster acts.").Required().CreateOnly().WithARN(3),
 			declare.Text("version", "Version", "The version of Kubernetes, such as 1.33; AWS's default if left out. A later version updates the cluster.").Chosen().OneWay(declare.Newer).Matches(`^[0-9]+\.[0-9]+$`),
 			declare.Texts("subnets", "ResourcesVpcConfig.SubnetIds", "The ids of the subnets in which the cluster is reached, of two availability zones at least.").Required().Unordered(),
 			declare.Texts("security_group_ids", "ResourcesVpcConfig.SecurityGroupIds", "The ids of security groups that it has besides its own, up to 5.").Unordered().EmptyIsNull(),

@@ -27,7 +27,7 @@ func newNodeGroup(c *aws.Clients) *declare.Resource {
 		Columns: []declare.Column{
 			declare.Ref("cluster_id", "ClusterName", "eks_cluster", "cluster_name", "The cluster.").Required().Identity().CreateOnly(),
 			declare.Name("node_group_name", "NodegroupName", "The node group's name: up to 63 letters, digits, hyphens and underscores, a letter or digit first.").Matches("^[0-9A-Za-z][A-Za-z0-9_-]{0,62}$"),
-			declare.Role("role_name", "NodeRole", "The role of its nodes.").Required().CreateOnly(),
+			declare.Role("role_name", "NodeRole", "The role of its nodes.").Required().CreateOnly().WithARN(3),
 			declare.Texts("subnets", "Subnets", "The ids of the subnets that nodes are in.").Required().CreateOnly().Unordered(),
 			declare.Texts("instance_types", "InstanceTypes", "What nodes run on, up to 20; {t3.medium} if left out.").CreateOnly().Chosen(),
 			declare.Text("ami_type", "AmiType", "The kind of their image.").CreateOnly().Chosen().OneOf(declare.Values(ekstypes.AMITypes("").Values())...),
@@ -42,7 +42,7 @@ func newNodeGroup(c *aws.Clients) *declare.Resource {
 			declare.JSON("labels", "Labels", `Labels of Kubernetes that nodes have: {"kind": "web"}.`).EmptyIsNull(),
 			declare.JSON("taints", "Taints", `Taints of Kubernetes that nodes have: [{"Key": "gpu", "Value": "true", "Effect": "NO_SCHEDULE"}].`).
 				Check("jsonb_typeof(taints) = 'array'").EmptyIsNull().Unordered().Same(declare.Alike[[]ekstypes.Taint](nil)),
-			declare.Ref("launch_template_id", "LaunchTemplate.Name", "launch_template", "launch_template_name", "The launch template that nodes are made from; EKS makes one if left out.").CreateOnly(),
+			declare.Ref("launch_template_id", "LaunchTemplate.Name", "launch_template", "launch_template_name", "The launch template that nodes are made from; EKS makes one if left out.").CreateOnly().Lasts(),
 			declare.Text("launch_template_version", "LaunchTemplate.Version", "The version of the launch template, a number; its default one if left out. Another replaces the nodes, one after the other.").Chosen().Matches("^[0-9]+$"),
 			declare.Text("version", "Version", "The version of Kubernetes, such as 1.33; the cluster's if left out. A later one replaces the nodes, one after the other.").Chosen(),
 			declare.Text("release_version", "ReleaseVersion", "The version of their image, such as 1.33.0-20250704; the latest if left out.").Chosen(),

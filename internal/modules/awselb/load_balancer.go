@@ -50,7 +50,7 @@ func newLoadBalancer(c *aws.Clients) loadBalancer {
 			attributes(declare.Call((*elb.Client).DescribeLoadBalancerAttributes), `Its attributes by the names they have in the API, a JSON object of strings such as {"idle_timeout.timeout_seconds": "120", "deletion_protection.enabled": "true", "access_logs.s3.enabled": "true", "access_logs.s3.bucket": "logs"}.`),
 			declare.Text("dns_name", "DNSName", "The name by which clients reach it.").Assigned(),
 			declare.Text("canonical_hosted_zone_id", "CanonicalHostedZoneId", "The hosted zone of dns_name, for alias records.").Assigned(),
-			declare.Time("created_time", "CreatedTime", "When it was created."),
+			declare.Time("created_time", "CreatedTime", "When it was created.").Incarnation(),
 			declare.Text("state", "State.Code", "provisioning, active, active_impaired or failed.").Assigned(),
 			declare.Text("state_reason", "State.Reason", "Why it is in that state, if AWS says so.").Assigned().Since(3),
 			declare.Texts("availability_zones", "AvailabilityZones[].ZoneName", "The availability zones of its subnets.").Assigned().Unordered(),
@@ -103,11 +103,20 @@ func createLoadBalancer(ctx context.Context, s *declare.Step) (modules.Row, erro
 	row, err := s.Create(ctx)
 	if aws.HasCode(err, "DuplicateLoadBalancerName") {
 		there, failure := declare.ClientOf[*elb.Client](s).DescribeLoadBalancers(ctx, &elb.DescribeLoadBalancersInput{Names: []string{s.Want["load_balancer_name"].String()}})
-		if failure == nil && len(there.LoadBalancers) == 1 && string(there.LoadBalancers[0].Type) == s.Want["load_balancer_type"].String() {
+		if failure == nil && len(there.LoadBalancers) == 1 && isWanted(there.LoadBalancers[0], s.Want) {
 			return modules.Row{"load_balancer_arn": modules.TextPtr(there.LoadBalancers[0].LoadBalancerArn)}, nil
 		}
 	}
 	return row, err
+}
+
+// isWanted reports whether a load balancer of a record's name may be the record's: what is fixed
+// at its creation is as wanted. Its predecessor, whose name may be taken for a while after it has been deleted,
+// is not.
+func isWanted(b elbtypes.LoadBalancer, want modules.Row) bool {
+	scheme := want["scheme"]
+	return string(b.Type) == want["load_balancer_type"].String() && (scheme.IsNull() || string(b.Scheme) == scheme.String()) &&
+		awssdk.ToString(b.CustomerOwnedIpv4Pool) == want["customer_owned_ipv4_pool"].String()
 }
 
 // firstGroup gives a network load balancer the security group that it begins

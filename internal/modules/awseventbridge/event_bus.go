@@ -30,7 +30,7 @@ func newBus(c *aws.Clients) *declare.Resource {
 			declare.Text("log_include_detail", "LogConfig.IncludeDetail", "Whether the log has the events' details (FULL) or not (NONE, the default).").Default("'NONE'").OneOf("NONE", "FULL").Usual(modules.Text("NONE")),
 			declare.Text("managed_by", "ManagedBy", "The AWS service that made it; NULL if none did.").Assigned(),
 			declare.ARN("arn", "Arn"),
-			declare.Time("creation_time", "CreationTime", "When it was created."),
+			declare.Time("creation_time", "CreationTime", "When it was created.").Incarnation(),
 			declare.Tags("Tags", (*eventbridge.Client).TagResource, (*eventbridge.Client).UntagResource).From(declare.Call((*eventbridge.Client).ListTagsForResource)),
 		},
 		DestroyBeforeCreate: true,

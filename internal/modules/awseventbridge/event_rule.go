@@ -1,6 +1,8 @@
 package awseventbridge
 
 import (
+	"context"
+
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	ebtypes "github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
 
@@ -25,7 +27,7 @@ func newRule(c *aws.Clients) *declare.Resource {
 			declare.JSON("event_pattern", "EventPattern", `Which events it is about: {"source": ["aws.ec2"]}.`).Check(`jsonb_typeof(event_pattern) = 'object'`),
 			declare.Text("schedule_expression", "ScheduleExpression", "When it sends an event of its own, such as rate(5 minutes) or cron(0 20 * * ? *).").Length(1, 256),
 			declare.Text("state", "State", "Whether it is ENABLED (the default) or DISABLED.").Default("'ENABLED'").OneOf(declare.Values(ebtypes.RuleState("").Values())...),
-			declare.Role("role_name", "RoleArn", "The role by which it sends events to targets, where they have none of their own."),
+			declare.Role("role_name", "RoleArn", "The role by which it sends events to targets, where they have none of their own.").WithARN(2),
 			declare.Text("managed_by", "ManagedBy", "The AWS service that made it; NULL if none did.").Assigned(),
 			declare.ARN("arn", "Arn"),
 			declare.Tags("Tags", (*eventbridge.Client).TagResource, (*eventbridge.Client).UntagResource).From(declare.Call((*eventbridge.Client).ListTagsForResource)),
@@ -50,8 +52,24 @@ func newRule(c *aws.Clients) *declare.Resource {
 			}
 		})), ""),
 		Create:    put,
-		Updates:   []declare.Update{declare.Replace(put)},
+		Updates:   []declare.Update{declare.Replace(declare.Call((*eventbridge.Client).PutRule, declare.Edit(keepPattern)))},
 		Delete:    declare.Call((*eventbridge.Client).DeleteRule),
 		Protected: keepManaged,
 	})
+}
+
+// keepPattern sends a pattern that nobody changes as its author wrote it: PutRule replaces the whole rule, and
+// the column has the pattern's meaning alone.
+func keepPattern(ctx context.Context, s *declare.Step, in *eventbridge.PutRuleInput) error {
+	if in.EventPattern == nil || s.Changes("event_pattern") {
+		return nil
+	}
+	was, err := declare.ClientOf[*eventbridge.Client](s).DescribeRule(ctx, &eventbridge.DescribeRuleInput{Name: in.Name, EventBusName: in.EventBusName})
+	if err != nil {
+		return err
+	}
+	if was.EventPattern != nil {
+		in.EventPattern = was.EventPattern
+	}
+	return nil
 }

@@ -43,7 +43,7 @@ func newTarget(c *aws.Clients) *declare.Resource {
 			declare.Ref("rule_id", "RuleARN", "event_rule", "arn", "The rule that it is of.").Part(modules.PartFirst, "").Required().Identity().CreateOnly(),
 			in(declare.Name("target_id", "Id", "What it is called, up to 64 letters, digits and _.-; unique in its rule.").Matches(`^[A-Za-z0-9_.-]+$`).Length(1, 64)),
 			in(declare.Text("arn", "Arn", "The ARN of the function, queue, topic, stream, state machine or whatever it is.").Required().Length(1, 1600)),
-			in(declare.Role("role_name", "RoleArn", "The role by which events are sent, which has to trust events.amazonaws.com; needed for streams, state machines and others that have no policy of their own.")),
+			in(declare.Role("role_name", "RoleArn", "The role by which events are sent, which has to trust events.amazonaws.com; needed for streams, state machines and others that have no policy of their own.").WithARN(2)),
 			in(declare.Text("input", "Input", "What is sent in place of the event: a JSON text, up to 8192 characters.").Length(1, 8192)),
 			in(declare.Text("input_path", "InputPath", "Which part of the event is sent, such as $.detail.").Length(1, 256)),
 			parameters("input_transformer", "InputTransformer", `What is sent, made from parts of the event: {"InputPathsMap": {"id": "$.detail.id"}, "InputTemplate": "<id>"}`, declare.Alike[ebtypes.InputTransformer](nil)),

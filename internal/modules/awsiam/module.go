@@ -19,10 +19,11 @@ import (
 func Module(c *aws.Clients) *modules.Module {
 	return &modules.Module{
 		Name:         "aws_iam",
-		Version:      3,
+		Version:      4,
 		Doc:          "Roles, users and access keys of Identity and Access Management (IAM).",
 		Dependencies: []string{"aws_account"},
 		Resources:    []modules.Resource{newRole(c), newUser(c), newAccessKey(c)},
+		Functions:    []*modules.Function{setPassword(c)},
 	}
 }
 

@@ -40,7 +40,7 @@ func inlineColumn() declare.Column {
 }
 
 func createDateColumn() declare.Column {
-	return declare.Time("create_date", "CreateDate", "When it was created.")
+	return declare.Time("create_date", "CreateDate", "When it was created.").Incarnation()
 }
 
 // policyValue returns the value of a policy document, which IAM sends

@@ -78,8 +78,13 @@ func newRole(c *aws.Clients) *declare.Resource {
 			}
 			return s.Delete(ctx)
 		},
-		Reread:    true,
-		Protected: protected,
+		Reread: true,
+		Refuses: []declare.Refusal{{When: func(have modules.Row) bool { return strings.HasPrefix(have["path"].String(), "/aws-service-role/") },
+			By: func(have modules.Row) string {
+				return "it is the service-linked role of " + strings.Trim(strings.TrimPrefix(have["path"].String(), "/aws-service-role/"), "/") + ", which only that service can do without"
+			}, Source: "https://docs.aws.amazon.com/IAM/latest/APIReference/API_DeleteRole.html"},
+			{When: func(have modules.Row) bool { return strings.HasPrefix(have["path"].String(), "/aws-reserved/") },
+				Why: "it is a role that IAM Identity Center made, and which is to be removed there", Source: "https://docs.aws.amazon.com/singlesignon/latest/userguide/using-service-linked-roles.html"}},
 	})
 }
 
@@ -158,16 +163,4 @@ func deleteInstanceProfile(ctx context.Context, c *iam.Client, name string) erro
 	}
 	_, err = c.DeleteInstanceProfile(ctx, &iam.DeleteInstanceProfileInput{InstanceProfileName: &name})
 	return aws.IfExists(err)
-}
-
-// protected keeps the roles that belong to services, which AWS makes by itself.
-func protected(have modules.Row) string {
-	path := have["path"].String()
-	switch {
-	case strings.HasPrefix(path, "/aws-service-role/"):
-		return "it is the service-linked role of " + strings.Trim(strings.TrimPrefix(path, "/aws-service-role/"), "/") + ", which only that service can do without"
-	case strings.HasPrefix(path, "/aws-reserved/"):
-		return "it is a role that IAM Identity Center made, and which is to be removed there"
-	}
-	return ""
 }

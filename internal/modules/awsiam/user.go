@@ -31,7 +31,7 @@ func newUser(c *aws.Clients) *declare.Resource {
 				Matches(`^[A-Za-z0-9_+=,.@-]{1,64}$`),
 			pathColumn(),
 			arnColumn(),
-			declare.Text("user_id", "UserId", "Its unique id, such as AIDA…, which a later user of the same name does not get.").Assigned(),
+			declare.Text("user_id", "UserId", "Its unique id, such as AIDA…, which a later user of the same name does not get.").Incarnation(),
 			attachedColumn(),
 			inlineColumn(),
 			createDateColumn(),

@@ -51,7 +51,7 @@ func newStream(c *aws.Clients) *declare.Resource {
 			declare.Integer("open_shard_count", "OpenShardCount", "How many shards it has now.").Assigned(),
 			declare.Text("stream_status", "StreamStatus", "CREATING, ACTIVE, UPDATING or DELETING.").Assigned(),
 			declare.ARN("arn", "StreamARN"),
-			declare.Time("creation_timestamp", "StreamCreationTimestamp", "When it was created."),
+			declare.Time("creation_timestamp", "StreamCreationTimestamp", "When it was created.").Incarnation(),
 			declare.Tags("Tags", (*kinesis.Client).AddTagsToStream, (*kinesis.Client).RemoveTagsFromStream).
 				From(declare.Call((*kinesis.Client).ListTagsForStream, declare.With(&kinesis.ListTagsForStreamInput{Limit: awssdk.Int32(mostTags)}))),
 		},

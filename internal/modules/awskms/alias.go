@@ -23,7 +23,7 @@ func newAlias(c *aws.Clients) *declare.Resource {
 				Matches(`^alias/[A-Za-z0-9:/_-]+$`).Length(7, 256).Check(`alias_name NOT LIKE 'alias/aws/%'`),
 			declare.Ref("target_key_id", "TargetKeyId", "kms_key", "key_id", "The key that it names. Another one has to be of the same kind and use.").Part(modules.PartFirst, "").Required(),
 			declare.ARN("arn", "AliasArn"),
-			declare.Time("creation_date", "CreationDate", "When it was created."),
+			declare.Time("creation_date", "CreationDate", "When it was created.").Incarnation(),
 			declare.Time("last_updated_date", "LastUpdatedDate", "When it was given its key."),
 		},
 		DestroyBeforeCreate: true,

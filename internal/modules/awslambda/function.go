@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"strings"
 
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	lambdatypes "github.com/aws/aws-sdk-go-v2/service/lambda/types"
 
@@ -24,7 +25,7 @@ func newFunction(c *aws.Clients, groups *aws.Memberships) *declare.Resource {
 		Service: declare.Service(lambda.NewFromConfig),
 		Columns: []declare.Column{
 			declare.Name("name", "Configuration.FunctionName", "The function's name: up to 64 letters, digits, hyphens and underscores.").In("FunctionName").Matches("^[a-zA-Z0-9_-]{1,64}$"),
-			declare.Ref("role_name", "Configuration.Role", "iam_role", "role_name", "The role that it runs as, which has to trust lambda.amazonaws.com. Needed to create one.").ByKey().As(declare.LastPart("/")),
+			declare.Ref("role_name", "Configuration.Role", "iam_role", "role_name", "The role that it runs as, which has to trust lambda.amazonaws.com. Needed to create one.").ByKey().As(declare.LastPart("/")).WithARN(4),
 			declare.Text("zip_b64", "", "Its code, a zip file in base64. Set it to deploy; it is blanked once pushed, and code_sha256 tells what runs. Needed to create or replace one.").
 				WriteOnly().In("Code.ZipFile", "ZipFile").As(code),
 			declare.Text("description", "Configuration.Description", "What it is for, up to 256 characters.").In("Description").Length(1, 256).Unset(modules.Text("")),
@@ -145,8 +146,12 @@ func refused(_ context.Context, _ *declare.Step, err error) error {
 // takes subnets and groups together or none of them: the groups are those that
 // the function has, or the VPC's default group if it comes from elsewhere.
 func vpcConfig(ctx context.Context, s *declare.Step, subnets []string, have *lambdatypes.VpcConfigResponse) (*lambdatypes.VpcConfig, error) {
-	if len(subnets) == 0 {
-		return &lambdatypes.VpcConfig{SubnetIds: []string{}, SecurityGroupIds: []string{}}, nil
+	if len(subnets) == 0 { // IPv6, which no column shows, goes with the subnets: Lambda refuses it without
+		none := &lambdatypes.VpcConfig{SubnetIds: []string{}, SecurityGroupIds: []string{}}
+		if have != nil && awssdk.ToBool(have.Ipv6AllowedForDualStack) {
+			none.Ipv6AllowedForDualStack = awssdk.Bool(false)
+		}
+		return none, nil
 	}
 	vpc, err := s.Clients.VPCOf(ctx, s.Scope, subnets[0])
 	if err != nil {
@@ -158,7 +163,7 @@ func vpcConfig(ctx context.Context, s *declare.Step, subnets []string, have *lam
 			return nil, err
 		}
 		if was == vpc {
-			return &lambdatypes.VpcConfig{SubnetIds: subnets, SecurityGroupIds: have.SecurityGroupIds}, nil
+			return &lambdatypes.VpcConfig{SubnetIds: subnets, SecurityGroupIds: have.SecurityGroupIds, Ipv6AllowedForDualStack: have.Ipv6AllowedForDualStack}, nil
 		}
 	}
 	group, err := s.Clients.DefaultGroup(ctx, s.Scope, vpc)

@@ -25,8 +25,13 @@ func invoke(c *aws.Clients) *modules.Function {
 		Name:   "lambda_function_invoke",
 		Doc:    "Calls a function and waits for its answer. A function that fails is no error here: the column error says so.",
 		Sample: `SELECT status, payload, error FROM lambda_function_invoke('greet', '{"name": "world"}')`,
-		Table:  "lambda_function",
-		Right:  "UPDATE",
+		Given: `INSERT INTO iam_role (role_name, assume_role_policy_document) VALUES ('greeter',
+    '{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Principal": {"Service": "lambda.amazonaws.com"}, "Action": "sts:AssumeRole"}]}');
+INSERT INTO lambda_function (name, role_name, runtime, handler, zip_b64) VALUES ('greet', 'greeter', 'python3.12', 'index.handler',
+    'UEsDBBQAAAAAAAAAIVy0CHBpLgAAAC4AAAAIAAAAaW5kZXgucHlkZWYgaGFuZGxlcihldmVudCwgY29udGV4dCk6CiAgICByZXR1cm4gZXZlbnQKUEsBAhQDFAAAAAAAAAAhXLQIcGkuAAAALgAAAAgAAAAAAAAAAAAAAKQBAAAAAGluZGV4LnB5UEsFBgAAAAABAAEANgAAAFQAAAAAAA==')`,
+		Demo:  "In `make demo` the emulator runs the function in Docker. Without Docker the column error is set.",
+		Table: "lambda_function",
+		Right: "UPDATE",
 		Parameters: []modules.Parameter{
 			{Name: "lambda_function_name", Type: modules.TypeText, Names: "name", Doc: "The function."},
 			{Name: "function_payload", Type: modules.TypeJSON, Default: "'{}'", Doc: "What it is called with."},

@@ -60,11 +60,7 @@ func newSubnetGroup(c *aws.Clients) *declare.Resource {
 		Create:  declare.Call((*memorydb.Client).CreateSubnetGroup),
 		Updates: []declare.Update{declare.Modify(declare.Call((*memorydb.Client).UpdateSubnetGroup))},
 		Delete:  declare.Call((*memorydb.Client).DeleteSubnetGroup),
-		Protected: func(have modules.Row) string {
-			if have["subnet_group_name"].String() == "default" {
-				return "it is the default subnet group, which AWS made by itself"
-			}
-			return ""
-		},
+		Refuses: []declare.Refusal{{When: func(have modules.Row) bool { return have["subnet_group_name"].String() == "default" }, Why: "it is the default subnet group, which AWS made by itself",
+			Source: "https://docs.aws.amazon.com/memorydb/latest/APIReference/API_DeleteSubnetGroup.html"}},
 	})
 }

@@ -59,12 +59,8 @@ func newParameterGroup(c *aws.Clients) *declare.Resource {
 		Create:  declare.Call((*rds.Client).CreateDBParameterGroup),
 		Updates: []declare.Update{declare.By(updateParameters, "parameters")},
 		Delete:  declare.Call((*rds.Client).DeleteDBParameterGroup),
-		Protected: func(have modules.Row) string {
-			if isDefault(have) {
-				return "it is AWS's own group of default parameters"
-			}
-			return ""
-		},
+		Refuses: []declare.Refusal{{When: isDefault, Why: "it is AWS's own group of default parameters",
+			Source: "https://docs.aws.amazon.com/AmazonRDS/latest/APIReference/API_DeleteDBParameterGroup.html"}},
 	})
 }
 

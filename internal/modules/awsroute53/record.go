@@ -51,7 +51,7 @@ func newRecord(c *aws.Clients) *declare.Resource {
 		PerAccount: true,
 		Columns: []declare.Column{
 			declare.Ref("parent_hosted_zone_id", "ZoneID", "hosted_zone", "hosted_zone_id", "The zone it is in.").
-				In("HostedZoneId").Part(modules.PartFirst, "").Required().Identity().CreateOnly(),
+				In("HostedZoneId").Part(modules.PartContents, "").Required().Identity().CreateOnly(),
 			text("name", "Name", "The full name it answers for, such as www.example.com or *.example.com. Kept in lower case, with a dot at the end, and with escape codes, \\ooo, only where Route 53 wants them.").
 				As(dnsName).Required().Identity().CreateOnly().Length(2, 1025),
 			text("record_type", "Type", "The type of the record, such as A, AAAA, CNAME, MX or TXT.").
@@ -64,7 +64,7 @@ func newRecord(c *aws.Clients) *declare.Resource {
 			text("alias_dns_name", "AliasTarget.DNSName", "The name whose answer is given instead, such as a load balancer's dns_name: of an AWS resource, or of another record in the zone.").
 				Same(sameName),
 			text("alias_hosted_zone_id", "AliasTarget.HostedZoneId", "The id of the zone that alias_dns_name is in, such as a load balancer's canonical_hosted_zone_id; left out, the record's own zone, for another of its records.").
-				Chosen(),
+				Chosen().Same(func(a, b string) bool { return zoneID(&a) == zoneID(&b) }),
 			of(modules.TypeBool, "alias_evaluate_target_health", "AliasTarget.EvaluateTargetHealth", "Whether the alias is answered only while its target is healthy; NULL for records that are no alias, and means false for an alias.").
 				Chosen(),
 			of(modules.TypeInteger, "weight", "Weight", "How often it is picked, relative to the others with its name and type, from 0 to 255.").Between(0, 255),
@@ -89,7 +89,7 @@ func newRecord(c *aws.Clients) *declare.Resource {
 				modules.IdentityPart{At: "resourceRecordSet.setIdentifier", Optional: true}),
 			modules.Request("hostedZoneId", "ChangeResourceRecordSets").After("/"),
 		),
-		List: declare.ListBy(listRecords),
+		List: declare.ListBy(listRecords).InTurn(), // five calls a second are all that an account has
 		Get:  declare.GetBy(getRecords),
 		Row: func(_ context.Context, _ *declare.Step, r *record, row modules.Row) error {
 			if row["record"].IsNull() {
@@ -103,12 +103,8 @@ func newRecord(c *aws.Clients) *declare.Resource {
 		Delete:   change(route53types.ChangeActionDelete, declare.Edit(tellAll)),
 		DeleteBy: remove,
 		// AWS does not answer for a zone without these.
-		Protected: func(have modules.Row) string {
-			if have["is_default"].Bool() {
-				return "it is one of the two records that AWS made with the zone, which cannot be without them"
-			}
-			return ""
-		},
+		Refuses: []declare.Refusal{{When: declare.IsTrue("is_default"), Why: "it is one of the two records that AWS made with the zone, which cannot be without them",
+			Source: "https://docs.aws.amazon.com/Route53/latest/DeveloperGuide/SOA-NSrecords.html"}},
 	})
 }
 
@@ -172,6 +168,9 @@ func lines(text string) []string {
 func listRecords(ctx context.Context, s *declare.Step, page func([]record) error) error {
 	return declare.Walk(ctx, s, zones(), func(all []route53types.HostedZone) error {
 		for _, zone := range all {
+			if modules.Later(ctx, zoneID(zone.Id)) {
+				continue
+			}
 			if err := aws.IfExists(listZone(ctx, s, zone, page)); err != nil {
 				return err
 			}
@@ -273,8 +272,9 @@ func (r *reading) shown(sets []route53types.ResourceRecordSet) {
 func (r *reading) list(ctx context.Context, s *declare.Step, calls int) error {
 	pages := route53.NewListResourceRecordSetsPaginator(declare.ClientOf[*route53.Client](s),
 		&route53.ListResourceRecordSetsInput{HostedZoneId: &r.zone, MaxItems: awssdk.Int32(pageSize)})
+	asking := aws.Paging(ctx)
 	for ; calls > 0 && len(r.rest) > 0 && pages.HasMorePages(); calls-- {
-		page, err := pages.NextPage(ctx)
+		page, err := pages.NextPage(asking)
 		if err != nil {
 			return err
 		}
@@ -344,8 +344,11 @@ func readSet(ctx context.Context, s *declare.Step, identity modules.Row) (route5
 // ownZone has an alias without a zone name a record of its own, which is not known before
 // the zone is made.
 func ownZone(_ context.Context, _ *declare.Step, in *route53.ChangeResourceRecordSetsInput) error {
-	if alias := in.ChangeBatch.Changes[0].ResourceRecordSet.AliasTarget; alias != nil && alias.HostedZoneId == nil {
-		alias.HostedZoneId = in.HostedZoneId
+	if alias := in.ChangeBatch.Changes[0].ResourceRecordSet.AliasTarget; alias != nil {
+		if alias.HostedZoneId == nil {
+			alias.HostedZoneId = in.HostedZoneId
+		}
+		alias.HostedZoneId = awssdk.String(zoneID(alias.HostedZoneId)) // as answers have it
 	}
 	return nil
 }

@@ -25,7 +25,7 @@ func newZone(c *aws.Clients) *declare.Resource {
 	change := declare.Call((*route53.Client).ChangeTagsForResource, declare.With(&route53.ChangeTagsForResourceInput{ResourceType: route53types.TagResourceTypeHostedzone}))
 	return declare.New(c, declare.Table[route53.GetHostedZoneOutput]{
 		Name:       "hosted_zone",
-		Doc:        "DNS zones. Deleting one deletes its records first. Public zones can be created here; private ones, made by other means, are shown and can be changed.",
+		Doc:        "DNS zones. One with records is deleted only with iasql.with_contents on: its records go first. Public zones can be created here; private ones, made by other means, are shown and can be changed.",
 		Service:    declare.Service(route53.NewFromConfig),
 		PerAccount: true,
 		// The token is the zone's caller reference, by which it is found: a second

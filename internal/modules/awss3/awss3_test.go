@@ -120,6 +120,7 @@ func TestDeleteOfAFullBucket(t *testing.T) {
 // "GET /", or "GET /?token" for a further page.
 func fake(t *testing.T, answers map[string]func(w http.ResponseWriter)) *aws.Clients {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("x-amz-request-id", "4442587FB7D0A2F9") // which every answer has
 		key := r.Method + " " + strings.TrimSuffix(r.URL.Path, "/")
 		if r.URL.Path == "/" {
 			key += "/"
@@ -141,7 +142,7 @@ func fake(t *testing.T, answers map[string]func(w http.ResponseWriter)) *aws.Cli
 		}
 		switch {
 		case r.Method == "POST":
-			fmt.Fprint(w, `<GetCallerIdentityResponse><GetCallerIdentityResult><Account>123456789012</Account></GetCallerIdentityResult></GetCallerIdentityResponse>`)
+			fmt.Fprint(w, `<GetCallerIdentityResponse><GetCallerIdentityResult><Account>123456789012</Account><Arn>arn:aws:iam::123456789012:root</Arn></GetCallerIdentityResult></GetCallerIdentityResponse>`)
 		case strings.HasSuffix(key, "?policy"):
 			fail(404, "NoSuchBucketPolicy")(w)
 		case strings.HasSuffix(key, "?tagging"):

@@ -30,9 +30,9 @@ func contentType(usual string) modules.Parameter {
 }
 
 // upload is a function that uploads an object, whose content is of a type.
-func upload(c *aws.Clients, name, doc, sample string, kind modules.Type, usual string, content func(modules.Value) []byte) *modules.Function {
+func upload(c *aws.Clients, name, doc, given, sample string, kind modules.Type, usual string, content func(modules.Value) []byte) *modules.Function {
 	return &modules.Function{
-		Name: name, Doc: doc + " What the bucket has of that name is replaced. Its row of bucket_object appears a moment later, if the bucket's list_objects is true.", Sample: sample,
+		Name: name, Doc: doc + " What the bucket has of that name is replaced. Its row of bucket_object appears a moment later, if the bucket's list_objects is true.", Given: given, Sample: sample,
 		Table: "bucket_object", Right: "INSERT",
 		Parameters: append(where(), modules.Parameter{Name: "content", Type: kind, Doc: "Its content."}, contentType(usual)),
 		Returns: []modules.Result{
@@ -65,13 +65,14 @@ func upload(c *aws.Clients, name, doc, sample string, kind modules.Type, usual s
 // uploadText is the function s3_upload_object.
 func uploadText(c *aws.Clients) *modules.Function {
 	return upload(c, "s3_upload_object", "Uploads a text as an object.",
+		`INSERT INTO bucket (name) VALUES ('my-bucket')`,
 		`SELECT status FROM s3_upload_object('my-bucket', 'hello.json', '{"hello": "world"}', 'application/json')`,
 		modules.TypeText, "text/plain", func(v modules.Value) []byte { return []byte(v.String()) })
 }
 
 // uploadBytes is the function s3_upload_bytes.
 func uploadBytes(c *aws.Clients) *modules.Function {
-	return upload(c, "s3_upload_bytes", "Uploads bytes as an object.",
+	return upload(c, "s3_upload_bytes", "Uploads bytes as an object.", "",
 		`SELECT status FROM s3_upload_bytes('my-bucket', 'photo.jpg', '\xffd8', 'image/jpeg')`,
 		modules.TypeBytes, "application/octet-stream", modules.Value.Bytes)
 }

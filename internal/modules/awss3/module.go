@@ -16,11 +16,11 @@ import (
 func Module(c *aws.Clients) *modules.Module {
 	return &modules.Module{
 		Name:         "aws_s3",
-		Version:      4,
+		Version:      5,
 		Doc:          "Buckets of the Simple Storage Service (S3), their objects and their websites.",
 		Dependencies: []string{"aws_account"},
 		Resources:    []modules.Resource{newBucket(c), newPublicAccessBlock(c), newWebsite(c), newObject(c)},
-		Functions:    []*modules.Function{uploadText(c), uploadBytes(c), download(c)},
+		Functions:    []*modules.Function{uploadText(c), uploadBytes(c), download(c), endpoint(c)},
 		Migrations: map[int]string{
 			3: `ALTER TABLE public.bucket ALTER COLUMN versioning_enabled DROP NOT NULL`,
 			// Until then the objects of all buckets were listed: what somebody sees goes on to be true.

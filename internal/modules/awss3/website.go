@@ -1,6 +1,10 @@
 package awss3
 
 import (
+	"context"
+	"slices"
+	"strings"
+
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	s3types "github.com/aws/aws-sdk-go-v2/service/s3/types"
 
@@ -34,4 +38,42 @@ func newWebsite(c *aws.Clients) *declare.Resource {
 		},
 		Delete: declare.Call((*s3.Client).DeleteBucketWebsite),
 	}, declare.Call((*s3.Client).PutBucketWebsite))
+}
+
+// dashed are the regions whose website endpoints have a dash before the region,
+// and not a dot (AWS General Reference, "Amazon S3 website endpoints").
+var dashed = []string{"us-east-1", "us-west-1", "us-west-2", "ap-southeast-1", "ap-southeast-2", "ap-northeast-1", "eu-west-1", "sa-east-1", "us-gov-west-1"}
+
+// websiteHost returns the host that serves a bucket as a website.
+func websiteHost(bucket, region string) string {
+	separator, domain := ".", ".amazonaws.com"
+	if slices.Contains(dashed, region) {
+		separator = "-"
+	}
+	if strings.HasPrefix(region, "cn-") {
+		domain += ".cn"
+	}
+	return bucket + ".s3-website" + separator + region + domain
+}
+
+// endpoint is the function get_bucket_website_endpoint.
+func endpoint(c *aws.Clients) *modules.Function {
+	return &modules.Function{
+		Name:   "get_bucket_website_endpoint",
+		Doc:    "Tells the URL under which S3 serves a bucket as a website, if it has a row of bucket_website.",
+		Sample: `SELECT get_bucket_website_endpoint('my-bucket')`,
+		Table:  "bucket_website",
+		Right:  "SELECT",
+		Parameters: []modules.Parameter{
+			{Name: "bucket_name", Type: modules.TypeText, Names: "bucket_name", Doc: "The bucket."},
+		},
+		Returns: []modules.Result{{Name: "endpoint", Type: modules.TypeText, Doc: "The URL."}},
+		Call: func(ctx context.Context, scope modules.Scope, args modules.Row) ([]modules.Row, error) {
+			region, err := home(ctx, &declare.Step{Clients: c, Scope: scope}, nil, modules.Row{"bucket_name": args["bucket_name"]})
+			if err != nil {
+				return nil, err
+			}
+			return []modules.Row{{"endpoint": modules.Text("http://" + websiteHost(args["bucket_name"].String(), region))}}, nil
+		},
+	}
 }

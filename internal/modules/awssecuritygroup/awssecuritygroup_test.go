@@ -89,10 +89,12 @@ func TestRuleLifecycle(t *testing.T) {
 					"ip_protocol": {text("udp"), text("6")},
 					"from_port":   {modules.Int(8)},
 					"to_port":     {modules.Int(8000)},
+					"cidr_ipv4":   {text("198.51.100.0/24")},
 					"description": {text("all"), modules.Null},
 					"tags":        {tags(map[string]string{"a": "1"}), modules.Null},
 				},
-				Calls: map[string]int{"tags": 2},
+				Calls:     map[string]int{"tags": 2},
+				Elsewhere: []string{"cidr_ipv6"}, // a rule is of IPv4 or of IPv6 for life, and moto changes the former only
 			})
 		})
 	}

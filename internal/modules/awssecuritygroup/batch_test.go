@@ -91,12 +91,12 @@ func (e *cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	set := "securityGroupRuleSet"
-	fmt.Fprintf(w, `<Response><return>true</return><%s>`, set)
+	fmt.Fprintf(w, `<%sResponse><return>true</return><%s>`, action, set)
 	for _, rule := range told {
 		fmt.Fprintf(w, `<item><securityGroupRuleId>%s</securityGroupRuleId><groupId>%s</groupId><isEgress>%s</isEgress><ipProtocol>%s</ipProtocol><fromPort>%s</fromPort><toPort>%s</toPort><cidrIpv4>%s</cidrIpv4><tagSet><item><key>iasql:token</key><value>%s</value></item></tagSet></item>`,
 			rule.Get("id"), rule.Get("group"), rule.Get("egress"), rule.Get("protocol"), rule.Get("from"), rule.Get("to"), rule.Get("cidr"), rule.Get("tag"))
 	}
-	fmt.Fprintf(w, `</%s></Response>`, set)
+	fmt.Fprintf(w, `</%s></%sResponse>`, set, action)
 }
 
 func (e *cloud) count(verb string) (n int) {

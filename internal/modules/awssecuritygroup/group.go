@@ -43,12 +43,8 @@ func newGroup(c *aws.Clients) *declare.Resource {
 		Delete: declare.Call((*ec2.Client).DeleteSecurityGroup),
 		// AWS itself refuses to delete it.
 		Made: "is_default",
-		Protected: func(have modules.Row) string {
-			if have["is_default"].Bool() {
-				return "it is the VPC's default security group, which AWS made by itself and which goes with the VPC"
-			}
-			return ""
-		},
+		Refuses: []declare.Refusal{{When: declare.IsTrue("is_default"), Why: "it is the VPC's default security group, which AWS made by itself and which goes with the VPC",
+			Source: "https://docs.aws.amazon.com/vpc/latest/userguide/default-security-group.html"}},
 	})
 }
 

@@ -53,7 +53,7 @@ func (f *fakeSNS) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch {
 	case action == "GetCallerIdentity":
-		body = "<Account>123456789012</Account>"
+		body = "<Account>123456789012</Account><Arn>arn:aws:iam::123456789012:root</Arn>"
 	case action == "ListTopics":
 		body = "<Topics>"
 		for arn := range f.topics {
@@ -189,7 +189,7 @@ func TestPendingSubscription(t *testing.T) {
 		action, body := r.Form.Get("Action"), ""
 		switch action {
 		case "GetCallerIdentity":
-			body = "<Account>123456789012</Account>"
+			body = "<Account>123456789012</Account><Arn>arn:aws:iam::123456789012:root</Arn>"
 		case "ListTopics":
 			body = "<Topics><member><TopicArn>" + arn + "t</TopicArn></member></Topics>"
 		default:
@@ -257,7 +257,7 @@ func TestSubscriptionExists(t *testing.T) {
 		action, body := r.Form.Get("Action"), ""
 		switch action {
 		case "GetCallerIdentity":
-			body = "<Account>123456789012</Account>"
+			body = "<Account>123456789012</Account><Arn>arn:aws:iam::123456789012:root</Arn>"
 		case "Subscribe":
 			w.WriteHeader(400)
 			fmt.Fprint(w, "<ErrorResponse><Error><Type>Sender</Type><Code>InvalidParameter</Code><Message>Invalid parameter: Attributes Reason: Subscription already exists with different attributes</Message></Error></ErrorResponse>")

@@ -17,6 +17,7 @@ func publish(c *aws.Clients) *modules.Function {
 		Name:   "sns_publish",
 		Doc:    "Publishes a message to a topic.",
 		Sample: `SELECT message_id FROM sns_publish('alerts', 'the disk is full', 'Disk')`,
+		Given:  `INSERT INTO topic (name) VALUES ('alerts')`,
 		Table:  "topic",
 		Right:  "UPDATE",
 		Parameters: []modules.Parameter{

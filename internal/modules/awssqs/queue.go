@@ -46,6 +46,7 @@ func newQueue(c *aws.Clients) *declare.Resource {
 			declare.Policy("Attributes[Policy]", "Who may do what with the queue: an access policy document. NULL: the account alone.").From(attributes).Unset(modules.Text("")),
 			declare.Text("url", "QueueUrl", "The address at which the queue is used; NULL until it is created.").Assigned().Key(),
 			attribute(modules.TypeText, "arn", "QueueArn", "Its Amazon Resource Name (ARN).").Assigned(),
+			attribute(modules.TypeTime, "created_at", "CreatedTimestamp", "When it was created.").As(declare.Seconds).Incarnation().Since(3),
 			declare.Tags("Tags", (*sqs.Client).TagQueue, (*sqs.Client).UntagQueue).From(declare.Call((*sqs.Client).ListQueueTags)).Together("sqs", "arn"),
 		},
 		Checks: []string{`fifo_queue = (name LIKE '%.fifo')`},
@@ -57,7 +58,12 @@ func newQueue(c *aws.Clients) *declare.Resource {
 		),
 		List: declare.Pages(sqs.NewListQueuesPaginator, "QueueUrls", declare.With(&sqs.ListQueuesInput{MaxResults: awssdk.Int32(pageSize)}),
 			declare.Convert(func(url string) sqs.GetQueueUrlOutput { return sqs.GetQueueUrlOutput{QueueUrl: &url} })),
-		Get:     declare.One(declare.Call((*sqs.Client).GetQueueUrl), ""),
+		Get: declare.Told(declare.One(declare.Call((*sqs.Client).GetQueueUrl), ""), func(created modules.Row) *sqs.GetQueueUrlOutput {
+			if created["url"].IsNull() {
+				return nil
+			}
+			return &sqs.GetQueueUrlOutput{QueueUrl: created["url"].Ptr()}
+		}),
 		Create:  declare.Call((*sqs.Client).CreateQueue),
 		Updates: []declare.Update{declare.Modify(declare.Call((*sqs.Client).SetQueueAttributes))},
 		Delete:  declare.Call((*sqs.Client).DeleteQueue),

@@ -16,6 +16,7 @@ func send(c *aws.Clients) *modules.Function {
 		Name:   "sqs_send_message",
 		Doc:    "Sends a message to a queue.",
 		Sample: `SELECT message_id FROM sqs_send_message('jobs', '{"job": 1}')`,
+		Given:  `INSERT INTO queue (name) VALUES ('jobs')`,
 		Table:  "queue",
 		Right:  "UPDATE",
 		Parameters: []modules.Parameter{

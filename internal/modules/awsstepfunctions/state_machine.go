@@ -22,7 +22,7 @@ const pageSize = 1000
 // Module returns the module aws_step_functions, whose calls go through c.
 func Module(c *aws.Clients) *modules.Module {
 	return &modules.Module{
-		Name: "aws_step_functions", Version: 1, Doc: "State machines of Step Functions.",
+		Name: "aws_step_functions", Version: 2, Doc: "State machines of Step Functions.",
 		Dependencies: []string{"aws_account", "aws_iam"}, Resources: []modules.Resource{newStateMachine(c)},
 	}
 }
@@ -42,7 +42,7 @@ func newStateMachine(c *aws.Clients) *declare.Resource {
 				Default("'STANDARD'").CreateOnly().OneOf("STANDARD", "EXPRESS"),
 			declare.JSON("definition", "Definition", `What it does, in the Amazon States Language: {"StartAt": "Done", "States": {"Done": {"Type": "Succeed"}}}.`).
 				Required().Check("jsonb_typeof(definition) = 'object'"),
-			declare.Role("role_name", "RoleArn", "The role that it runs as, which has to trust states.amazonaws.com.").Required(),
+			declare.Role("role_name", "RoleArn", "The role that it runs as, which has to trust states.amazonaws.com.").Required().WithARN(2),
 			declare.Text("log_level", "LoggingConfiguration.Level", "Which events of executions are logged: ALL, ERROR, FATAL or, the default, none (OFF).").
 				Default("'OFF'").OneOf(declare.Values(sfntypes.LogLevel("").Values())...).Usual(modules.Text("OFF")),
 			declare.Text("log_group_arn", "LoggingConfiguration.Destinations[0].CloudWatchLogsLogGroup.LogGroupArn", "The ARN of the log group that they are logged to, with :* at its end.").
@@ -54,7 +54,7 @@ func newStateMachine(c *aws.Clients) *declare.Resource {
 				Chosen().Between(60, 900),
 			declare.Text("status", "Status", "ACTIVE or DELETING.").Assigned(),
 			declare.ARN("arn", "StateMachineArn"),
-			declare.Time("creation_date", "CreationDate", "When it was created."),
+			declare.Time("creation_date", "CreationDate", "When it was created.").Incarnation(),
 			declare.Tags("Tags", (*sfn.Client).TagResource, (*sfn.Client).UntagResource).From(declare.Call((*sfn.Client).ListTagsForResource)),
 		},
 		Checks: []string{
@@ -71,17 +71,35 @@ func newStateMachine(c *aws.Clients) *declare.Resource {
 				in.EncryptionConfiguration = encryption(in.EncryptionConfiguration)
 				return nil
 			})),
-		// What a structure leaves out is not as it was, so that all are sent whole.
-		Updates: []declare.Update{declare.Replace(declare.Call((*sfn.Client).UpdateStateMachine, declare.Failed(soon),
-			declare.Edit(func(_ context.Context, _ *declare.Step, in *sfn.UpdateStateMachineInput) error {
-				in.EncryptionConfiguration = encryption(in.EncryptionConfiguration)
-				return nil
-			})))},
-		Delete: declare.Call((*sfn.Client).DeleteStateMachine),
+		// What a structure leaves out is not as it was, so that each is sent whole, and
+		// what nobody changes not at all: the definition's text is its author's.
+		Updates: []declare.Update{declare.Replace(declare.Call((*sfn.Client).UpdateStateMachine, declare.Failed(soon), declare.Edit(changed)))},
+		Delete:  declare.Call((*sfn.Client).DeleteStateMachine),
 		// Until its last execution has ended; its name is taken so long (page
 		// CreateStateMachine, StateMachineDeleting).
 		Going: declare.In("status", string(sfntypes.StateMachineStatusDeleting)),
 	})
+}
+
+// changed leaves out of an update what does not change.
+func changed(_ context.Context, s *declare.Step, in *sfn.UpdateStateMachineInput) error {
+	in.EncryptionConfiguration = encryption(in.EncryptionConfiguration)
+	if !s.Changes("definition") {
+		in.Definition = nil
+	}
+	if !s.Changes("role_name") {
+		in.RoleArn = nil
+	}
+	if !s.Changes("log_level", "log_group_arn", "include_execution_data") {
+		in.LoggingConfiguration = nil
+	}
+	if !s.Changes("tracing_enabled") {
+		in.TracingConfiguration = nil
+	}
+	if !s.Changes("kms_key_id", "kms_data_key_reuse_period_seconds") {
+		in.EncryptionConfiguration = nil
+	}
+	return nil
 }
 
 // encryption says whose key it is that encrypts.

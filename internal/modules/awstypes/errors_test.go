@@ -94,7 +94,7 @@ func TestTurns(t *testing.T) {
 	t.Parallel()
 	r, fake := newThing(t)
 	at := fake.ScopeFor("AKIAFAKE", "us-east-1")
-	const objects = readAlways + 20
+	const objects = 70
 	for i := range objects {
 		if _, err := fake.Put(at, r.t.Name, map[string]any{"Name": fmt.Sprintf("n%02d", i), "Size": i}); err != nil {
 			t.Fatal(err)

@@ -19,8 +19,8 @@ import (
 // A listing tells identifiers, and seldom more: objects are read one by one. Of many, those
 // that have a record are read in turn.
 
-// readAlways is of how many objects of a listing all are read.
-const readAlways = 50
+// InTurn implements [modules.Turner].
+func (r *resource) InTurn() bool { return true }
 
 // List implements [modules.Resource]. Of a type that cannot be listed it shows nothing: what
 // has a record is read directly then, as everything is that a listing does not show.
@@ -44,7 +44,7 @@ func (r *resource) List(ctx context.Context, scope modules.Scope, page func([]mo
 			for _, id := range identifiers {
 				seen[id] = true
 			}
-			identifiers, unchanged := r.inTurn(ctx, identifiers, len(seen))
+			identifiers, unchanged := r.inTurn(ctx, identifiers)
 			rows, err := r.read(ctx, scope, identifiers, true)
 			rows = append(rows, unchanged...)
 			var some *modules.Unread
@@ -67,10 +67,7 @@ func (r *resource) List(ctx context.Context, scope modules.Scope, page func([]mo
 
 // inTurn returns the identifiers of the objects that are to be read, and of the others the
 // identities.
-func (r *resource) inTurn(ctx context.Context, identifiers []string, seen int) (read []string, identities []modules.Row) {
-	if seen <= readAlways {
-		return identifiers, nil
-	}
+func (r *resource) inTurn(ctx context.Context, identifiers []string) (read []string, identities []modules.Row) {
 	for _, identifier := range identifiers {
 		if identity := r.t.Identity(identifier); modules.Turn(ctx, identity) {
 			read = append(read, identifier)
@@ -92,26 +89,21 @@ func list(ctx context.Context, client *cloudcontrol.Client, typeName string, mod
 		}
 		in.ResourceModel = awssdk.String(string(text))
 	}
-	pages := cloudcontrol.NewListResourcesPaginator(client, in)
-	for pages.HasMorePages() {
-		out, err := pages.NextPage(ctx)
-		switch {
-		case aws.HasCode(err, "TypeNotFoundException"), len(model) > 0 && aws.HasCode(err, codeNotFound):
-			return nil
-		case err != nil:
-			return err
-		}
+	var failed error // of f
+	err := aws.Pages(ctx, cloudcontrol.NewListResourcesPaginator(client, in), func(out *cloudcontrol.ListResourcesOutput) error {
 		var identifiers []string
 		for _, d := range out.ResourceDescriptions {
 			if d.Identifier != nil {
 				identifiers = append(identifiers, *d.Identifier)
 			}
 		}
-		if err := f(identifiers); err != nil {
-			return err
-		}
+		failed = f(identifiers)
+		return failed
+	})
+	if failed == nil && (aws.HasCode(err, "TypeNotFoundException") || len(model) > 0 && aws.HasCode(err, codeNotFound)) {
+		return nil
 	}
-	return nil
+	return err
 }
 
 // models returns what a listing has to be told, once for each parent: nothing, where it
@@ -159,9 +151,11 @@ func parents(ctx context.Context, client *cloudcontrol.Client, p cfn.Parameter) 
 	type call struct{ region, of, key string }
 	at := call{client.Options().Region, p.Of, p.Key}
 	memo := modules.MemoOf(ctx)
-	if known, ok := memo.Get(at); ok {
+	known, ok, done := memo.Claim(ctx, at)
+	if ok {
 		return known.([]string), nil
 	}
+	defer done()
 	var values []string
 	err := list(ctx, client, p.Of, nil, func(identifiers []string) error {
 		values = append(values, identifiers...)

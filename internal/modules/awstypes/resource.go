@@ -98,6 +98,7 @@ func (r *resource) read(ctx context.Context, scope modules.Scope, identifiers []
 	)
 	err = aws.Each(ctx, aws.Breadth, identifiers, func(ctx context.Context, identifier string) error {
 		row, err := r.readOne(ctx, client, identifier)
+		modules.Looked(ctx)
 		lock.Lock()
 		defer lock.Unlock()
 		switch {
@@ -339,3 +340,6 @@ func (r *resource) Delete(ctx context.Context, scope modules.Scope, have modules
 	}
 	return err
 }
+
+// ManagedBy implements modules.Manager.
+func (r *resource) ManagedBy(have modules.Row) string { return aws.ManagedBy(have) }

@@ -86,17 +86,22 @@ func TestSubnetLifecycle(t *testing.T) {
 	})
 }
 
-// The account's default VPC and subnets are there without anyone's doing.
-func TestDefaultsAreProtected(t *testing.T) {
+// The account's default VPC and subnets are there without anyone's doing: the engine
+// deletes neither on its own account, and a default subnet goes only if a user deletes it.
+func TestDefaultsAreKept(t *testing.T) {
 	t.Parallel()
 	c := awstest.Clients(t)
-	for _, r := range []modules.Resource{newVPC(c), newSubnet(c)} {
+	vpc, subnet := newVPC(c), newSubnet(c)
+	for _, r := range []struct {
+		modules.Resource
+		keeps func(modules.Row) string
+	}{{vpc, vpc.Protected}, {subnet, subnet.ManagedBy}} {
 		count := 0
 		err := r.List(t.Context(), awstest.Scope("us-east-1"), func(rows []modules.Row) error {
 			for _, row := range rows {
 				count++
-				if r.(modules.Protector).Protected(row) == "" {
-					t.Errorf("%s: %v is not protected", r.Table().Name, row)
+				if r.keeps(row) == "" {
+					t.Errorf("%s: %v is not kept", r.Table().Name, row)
 				}
 			}
 			return nil
@@ -104,8 +109,8 @@ func TestDefaultsAreProtected(t *testing.T) {
 		if err != nil || count == 0 {
 			t.Errorf("%s: listed %d, %v", r.Table().Name, count, err)
 		}
-		if why := r.(modules.Protector).Protected(modules.Row{"is_default": no, "default_for_az": no}); why != "" {
-			t.Errorf("%s: protected: %s", r.Table().Name, why)
+		if why := r.keeps(modules.Row{"is_default": no, "default_for_az": no}); why != "" {
+			t.Errorf("%s: kept: %s", r.Table().Name, why)
 		}
 	}
 }

@@ -48,12 +48,8 @@ func newNetworkACL(c *aws.Clients) *declare.Resource {
 		Delete: declare.Call((*ec2.Client).DeleteNetworkAcl),
 		// AWS itself refuses to delete it.
 		Made: "is_default",
-		Protected: func(have modules.Row) string {
-			if have["is_default"].Bool() {
-				return "it is the VPC's default network ACL, which AWS made by itself and which goes with the VPC"
-			}
-			return ""
-		},
+		Refuses: []declare.Refusal{{When: declare.IsTrue("is_default"), Why: "it is the VPC's default network ACL, which AWS made by itself and which goes with the VPC",
+			Source: "https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_DeleteNetworkAcl.html"}},
 	})
 }
 

@@ -45,7 +45,7 @@ func newRoute(c *aws.Clients) *declare.Resource {
 			declare.Ref("route_table_id", "RouteTableId", "route_table", "route_table_id", "The route table it is of.").
 				Required().Identity().CreateOnly().Part(modules.PartAlong, ""),
 			declare.Name("destination", "Destination", "Where the traffic is going: an IPv4 or IPv6 network, such as 0.0.0.0/0, or a prefix list's id, such as pl-0a1b2c3d.").
-				Check("CASE WHEN destination LIKE 'pl-%' THEN true ELSE destination::cidr::text = destination END"),
+				Check("CASE WHEN destination LIKE 'pl-%' THEN true WHEN destination ~ '^[0-9a-f:.]+/[0-9]{1,3}$' THEN destination::cidr::text = destination ELSE false END"),
 			declare.Ref("internet_gateway_id", "InternetGatewayId", "internet_gateway", "internet_gateway_id", "Target: an internet gateway. (In IaSQL it was in gateway_id.)").
 				Chosen().In("GatewayId"),
 			declare.Ref("nat_gateway_id", "NatGatewayId", "nat_gateway", "nat_gateway_id", "Target: a NAT gateway. (In IaSQL a text.)").Chosen(),
@@ -94,6 +94,8 @@ func newRoute(c *aws.Clients) *declare.Resource {
 			into(s.Have, &in.DestinationCidrBlock, &in.DestinationIpv6CidrBlock, &in.DestinationPrefixListId)
 			return nil
 		})),
+		Refuses: []declare.Refusal{{When: func(have modules.Row) bool { return have["gateway_id"].String() == local },
+			Why: "it is the local route, which goes with the route table", Source: "https://docs.aws.amazon.com/vpc/latest/userguide/RouteTables.html"}},
 		Protected: keepRoute,
 	})
 }
@@ -174,8 +176,6 @@ func oneTarget(_ context.Context, s *declare.Step) error {
 func keepRoute(have modules.Row) string {
 	gateway := have["gateway_id"].String()
 	switch {
-	case gateway == local:
-		return "it is the local route, which goes with the route table"
 	case have["origin"].String() == string(ec2types.RouteOriginEnableVgwRoutePropagation):
 		return "it was propagated by a virtual private gateway"
 	case strings.HasPrefix(gateway, "vpce-") && strings.HasPrefix(have["destination"].String(), "pl-"):

@@ -52,12 +52,8 @@ func newRouteTable(c *aws.Clients) *declare.Resource {
 		Delete:  declare.Call((*ec2.Client).DeleteRouteTable), // with its routes
 		// AWS itself refuses to delete it.
 		Made: "is_main",
-		Protected: func(have modules.Row) string {
-			if have["is_main"].Bool() {
-				return "it is the VPC's main route table, which goes with the VPC"
-			}
-			return ""
-		},
+		Refuses: []declare.Refusal{{When: declare.IsTrue("is_main"), Why: "it is the VPC's main route table, which goes with the VPC",
+			Source: "https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_DeleteRouteTable.html"}},
 	})
 }
 

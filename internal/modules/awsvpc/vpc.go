@@ -15,7 +15,8 @@ func newVPC(c *aws.Clients) *declare.Resource {
 	// DescribeVpcAttribute reads, and ModifyVpcAttribute changes, "only one
 	// attribute at a time", of one VPC, says the page of each.
 	attribute := func(name string, member ec2types.VpcAttributeName, path, def, doc string) declare.Column {
-		return declare.Bool(name, path+".Value", doc).Default(def).
+		// Those of a new VPC: "DNS attributes in your VPC" and "Network Address Usage for your VPC", Amazon VPC User Guide.
+		return declare.Bool(name, path+".Value", doc).Default(def).Born(modules.Bool(def == "true")).
 			From(declare.Call((*ec2.Client).DescribeVpcAttribute, declare.With(&ec2.DescribeVpcAttributeInput{Attribute: member}), declare.Proves()))
 	}
 	attributes := declare.Call((*ec2.Client).ModifyVpcAttribute)

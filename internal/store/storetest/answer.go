@@ -173,9 +173,9 @@ func (p *player) loaded(on side, s *decide.Subject) string {
 }
 
 func (p *player) state(on side, t *modules.Table, st *decide.State) string {
-	return fmt.Sprintf("%s message=%q code=%q review=%v attempts=%d due=%v failed_at=#%s identity=%s replacing=%v resolution=%q unconfirmed=%d",
+	return fmt.Sprintf("%s message=%q code=%q review=%v attempts=%d due=%v failed_at=#%s identity=%s replacing=%v resolution=%q unconfirmed=%d going=%v",
 		st.Name, st.Message, st.Code, st.Review, st.Attempts, st.Due, p.audit.spell(on, st.FailedAt), p.row(on, t, st.Identity),
-		st.Replacing, st.Resolution, st.Unconfirmed)
+		st.Replacing, st.Resolution, st.Unconfirmed, st.SeenGoing)
 }
 
 // batchOf returns the model's id of a batch.

@@ -326,12 +326,33 @@ func (p *player) dependents(rng *rand.Rand) {
 }
 
 func (p *player) count(rng *rand.Rand) {
-	t, of := pick(rng, simulate.Tables()), account(rng)
-	p.does("Count %s %s", t.Name, of)
-	m, merr := p.m.Count(p.ctx, t.Name, of)
-	s, serr := p.s.Count(p.ctx, t.Name, of)
+	t := pick(rng, simulate.Tables())
+	scope := modules.Scope{Account: account(rng)}
+	if t.Reach == modules.PerRegion && chance(rng, 0.5) {
+		scope.Region = pick(rng, simulate.Regions())
+	}
+	p.does("Count %s %s", t.Name, scope)
+	m, merr := p.m.Count(p.ctx, t.Name, scope)
+	s, serr := p.s.Count(p.ctx, t.Name, scope)
 	if p.errs(merr, serr) {
 		p.compare("count", m, s)
+	}
+}
+
+func (p *player) creations(rng *rand.Rand) {
+	t := pick(rng, simulate.Tables())
+	ids := p.known(t.Name)
+	theirs := make([]int64, len(ids))
+	for i, id := range ids {
+		theirs[i] = p.ofTable(t.Name).subject(id)
+	}
+	p.does("Creations %s %v", t.Name, ids)
+	m, merr := p.m.Creations(p.ctx, t.Name, ids)
+	s, serr := p.s.Creations(p.ctx, t.Name, theirs)
+	if p.errs(merr, serr) {
+		for i := range ids {
+			p.compare("creations", m[ids[i]], s[theirs[i]])
+		}
 	}
 }
 

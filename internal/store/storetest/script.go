@@ -51,6 +51,7 @@ var actions = []action{
 	{"Found", 2, (*player).foundLately},
 	{"Dependents", 2, (*player).dependents},
 	{"Count", 1, (*player).count},
+	{"Creations", 1, (*player).creations},
 	{"ToDatabase", 5, (*player).toDatabase},
 	{"ToCloud", 4, (*player).toCloud},
 	{"Intents", 8, (*player).intents},

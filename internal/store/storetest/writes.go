@@ -204,7 +204,7 @@ func (p *player) newState(rng *rand.Rand, s *decide.Subject) (m, theirs *decide.
 	m = &decide.State{
 		Name: pick(rng, []decide.StateName{decide.StateCreating, decide.StateUpdatingFailed, decide.StateReplacing, decide.StateRemoving, decide.StateConflict, decide.StateConflict, decide.StateWaiting}),
 		Code: pick(rng, []string{"", "transient", "invalid", "delete_guard"}), Message: pick(rng, []string{"", "it said no"}), Review: chance(rng, 0.4), Attempts: rng.IntN(4),
-		Backoff: pick(rng, backoffs), Due: chance(rng, 0.5), Binding: decide.Binding{Replacing: chance(rng, 0.2), Unconfirmed: rng.IntN(3)},
+		Backoff: pick(rng, backoffs), Due: chance(rng, 0.5), Binding: decide.Binding{Replacing: chance(rng, 0.2), Unconfirmed: rng.IntN(3), SeenGoing: chance(rng, 0.2)},
 	}
 	if chance(rng, 0.5) {
 		m.FailedAt = s.Change.Latest()

@@ -80,7 +80,7 @@ func FakeJSON(t testing.TB, operations map[string]func(Input) (any, error)) *aws
 // protocol: IAM for a role, STS for the account.
 func query(w http.ResponseWriter, r *http.Request) {
 	_ = r.ParseForm()
-	action, body := r.Form.Get("Action"), "<Account>123456789012</Account>"
+	action, body := r.Form.Get("Action"), "<Account>123456789012</Account><Arn>arn:aws:iam::123456789012:root</Arn>"
 	if action == "GetRole" {
 		name := r.Form.Get("RoleName")
 		body = fmt.Sprintf("<Role><RoleName>%s</RoleName><Arn>arn:aws:iam::123456789012:role/service/%s</Arn></Role>", name, name)

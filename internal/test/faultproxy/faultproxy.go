@@ -46,6 +46,8 @@ type Fault struct {
 	// Status, Code and Message answer the call without passing it on.
 	Status        int
 	Code, Message string
+	// Answer answers the call without passing it on.
+	Answer *Answer
 	// Before is called before the call is passed on, After when it has had its
 	// effect and the answer is yet to be sent. Both may block.
 	Before, After func()
@@ -63,6 +65,8 @@ type Fault struct {
 	Instead string
 	// Rewrite changes the body of a good answer on its way.
 	Rewrite func(body []byte) []byte
+	// Replace changes a good answer as a whole.
+	Replace func(Answer) Answer
 	// Date is what the answer says that the time is, if it is set; a refusal says
 	// so, too.
 	Date time.Time
@@ -131,15 +135,15 @@ func New(endpoint string) (_ *Proxy, stop func(), err error) {
 		case fault.Cut:
 			cut(w)
 			return
+		case fault.Answer != nil:
+			send(w, *fault.Answer)
+			return
 		case fault.Status != 0:
 			recorded := httptest.NewRecorder()
 			answer(recorded, r, fault)
-			p.observed(call, Answer{recorded.Code, recorded.Header(), recorded.Body.Bytes()})
-			for name, values := range recorded.Header() {
-				w.Header()[name] = values
-			}
-			w.WriteHeader(recorded.Code)
-			_, _ = w.Write(recorded.Body.Bytes())
+			given := Answer{recorded.Code, recorded.Header(), recorded.Body.Bytes()}
+			p.observed(call, given)
+			send(w, given)
 			return
 		}
 		if fault.Before != nil {
@@ -169,6 +173,12 @@ func New(endpoint string) (_ *Proxy, stop func(), err error) {
 			given.body = fault.Rewrite(given.body)
 			given.header = given.header.Clone()
 			given.header.Del("Content-Length")
+		}
+		if fault.Replace != nil && given.status < 300 {
+			header := given.header.Clone()
+			header.Del("Content-Length")
+			a := fault.Replace(Answer{given.status, header, given.body})
+			given.status, given.header, given.body = a.Status, a.Header, a.Body
 		}
 		for name, values := range given.header {
 			if name != "Date" || fault.Date.IsZero() {
@@ -271,6 +281,15 @@ func parse(r *http.Request, body string) Call {
 	return c
 }
 
+// send answers.
+func send(w http.ResponseWriter, a Answer) {
+	for name, values := range a.Header {
+		w.Header()[name] = values
+	}
+	w.WriteHeader(a.Status)
+	_, _ = w.Write(a.Body)
+}
+
 func cut(w http.ResponseWriter) {
 	conn, _, err := w.(http.Hijacker).Hijack()
 	if err == nil {
@@ -284,7 +303,13 @@ var restJSON = regexp.MustCompile("/(apigateway|appsync|eks|elasticfilesystem|es
 
 // answer refuses in the form of the call's own protocol.
 func answer(w http.ResponseWriter, r *http.Request, f Fault) {
+	w.Header().Set("X-Amzn-Requestid", "faultproxy") // which all of AWS's answers have
 	switch {
+	case r.Header.Get("Smithy-Protocol") == "rpc-v2-cbor": // Smithy, "Smithy RPC v2 CBOR protocol", Operation error serialization
+		w.Header().Set("Smithy-Protocol", "rpc-v2-cbor")
+		w.Header().Set("Content-Type", "application/cbor")
+		w.WriteHeader(f.Status)
+		_, _ = w.Write(cborTexts("__type", f.Code, "message", f.Message))
 	case r.Header.Get("X-Amz-Target") != "":
 		w.Header().Set("Content-Type", "application/x-amz-json-1.0")
 		w.WriteHeader(f.Status)

@@ -101,7 +101,7 @@ func NewClock(t *testing.T) (*Clock, error) {
 	t.Helper()
 	libraries, err := filepath.Glob("/usr/lib/*/faketime/libfaketime.so.1")
 	if err != nil || len(libraries) == 0 {
-		return nil, errors.New("libfaketime is not installed: make deps installs it where there is apt-get")
+		return nil, errors.New("libfaketime is not here; make deps-all installs it")
 	}
 	c := &Clock{file: filepath.Join(Temporary(t), "clock")}
 	c.Env = []string{"LD_PRELOAD=" + libraries[0], "FAKETIME_TIMESTAMP_FILE=" + c.file, "FAKETIME_CACHE_DURATION=1", "FAKETIME_DONT_FAKE_MONOTONIC=1"}

@@ -51,12 +51,23 @@ func Start(t testing.TB, endpoint string, rules ...Rule) *Likeness {
 	return l
 }
 
+// New starts AWS's likeness where there is no test, as Start does. It ends with stop.
+func New(endpoint string, rules ...Rule) (_ *Likeness, stop func(), err error) {
+	proxy, stop, err := faultproxy.New(endpoint)
+	if err != nil {
+		return nil, nil, err
+	}
+	l := &Likeness{URL: proxy.URL, Proxy: proxy, rules: rules, endpoint: endpoint}
+	proxy.Set(l.decide)
+	return l, stop, nil
+}
+
 func (l *Likeness) decide(c faultproxy.Call) faultproxy.Fault {
 	params, _ := url.ParseQuery(c.Body)
 	var all faultproxy.Fault
 	for _, rule := range l.rules {
 		fault := rule.Apply(Call{c, params})
-		if fault.Status != 0 {
+		if fault.Status != 0 || fault.Answer != nil {
 			return fault
 		}
 		all.Before, all.After = then(all.Before, fault.Before), then(all.After, fault.After)

@@ -71,12 +71,13 @@ func quotaOf(c Call) (quota, bool) {
 }
 
 // ec2Quota is the bucket of an operation of EC2 ("Request throttling for the Amazon EC2 API":
-// request token bucket sizes and refill rates by category).
+// request token bucket sizes and refill rates by category). What tells an attribute of one
+// object can neither be filtered nor paginated, and is none of the unfiltered ones.
 func ec2Quota(c Call) quota {
 	switch {
 	case !aws.IsRead(c.Action):
 		return quota{5, 50, ""}
-	case !strings.Contains(c.Body, "Filter.") && c.Params.Get("MaxResults") == "" && !strings.Contains(c.Body, "Id.1="):
+	case !strings.HasSuffix(c.Action, "Attribute") && !strings.Contains(c.Body, "Filter.") && c.Params.Get("MaxResults") == "" && !strings.Contains(c.Body, "Id.1="):
 		return quota{10, 50, "unfiltered " + c.Action}
 	}
 	return quota{20, 100, ""}

@@ -28,7 +28,6 @@
 package testaws
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -41,7 +40,6 @@ import (
 	"net/url"
 	"os"
 	"regexp"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -186,50 +184,9 @@ func accountOf(r *http.Request) string {
 
 // newProxy passes requests on to moto and tells it the account they are for.
 func newProxy(target *url.URL) http.Handler {
-	return &httputil.ReverseProxy{
-		Rewrite: func(r *httputil.ProxyRequest) {
-			r.SetURL(target)
-			r.Out.Host = r.In.Host // may name an S3 bucket
-			if id := accountOf(r.In); id != "" {
-				r.Out.Header.Set("x-moto-account-id", id)
-			}
-		},
-		// One connection a request: moto's server is apt to close an idle one
-		// at the moment when it is used again.
-		Transport:      &http.Transport{DisableKeepAlives: true},
-		ModifyResponse: times,
-		ErrorLog:       log.New(io.Discard, "", 0),
-		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
-			http.Error(w, "testaws: "+err.Error(), http.StatusBadGateway)
-		},
-	}
-}
-
-// textual are the services whose times moto answers as texts, although AWS's
-// protocol for them, JSON 1.1, has numbers ("Timestamp serialization": Smithy's
-// page "AWS JSON 1.1 protocol"), which is all that clients in Go read.
-var textual = regexp.MustCompile(`/(codebuild|codedeploy|codepipeline)/aws4_request`)
-
-var timeText = regexp.MustCompile(`: "(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z)"`)
-
-// times makes times in moto's answers what AWS has.
-func times(answer *http.Response) error {
-	if !textual.MatchString(answer.Request.Header.Get("Authorization")) {
-		return nil
-	}
-	body, err := io.ReadAll(answer.Body)
-	if err != nil {
-		return err
-	}
-	body = timeText.ReplaceAllFunc(body, func(text []byte) []byte {
-		at, err := time.Parse(time.RFC3339, string(timeText.FindSubmatch(text)[1]))
-		if err != nil {
-			return text
+	return devenv.Forward(target, func(r *httputil.ProxyRequest) {
+		if id := accountOf(r.In); id != "" {
+			r.Out.Header.Set("x-moto-account-id", id)
 		}
-		return fmt.Appendf(nil, ": %d.%03d", at.Unix(), at.Nanosecond()/1e6)
 	})
-	answer.Body = io.NopCloser(bytes.NewReader(body))
-	answer.ContentLength = int64(len(body))
-	answer.Header.Set("Content-Length", strconv.Itoa(len(body)))
-	return nil
 }

@@ -37,3 +37,8 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- define "iasql.scheme" -}}
 {{- if .Values.console.tlsSecret }}HTTPS{{ else }}HTTP{{ end -}}
 {{- end -}}
+
+{{- /* Whether the console is to be reached by others than this pod. */}}
+{{- define "iasql.exposed" -}}
+{{- if or .Values.console.tlsSecret .Values.console.insecure }}true{{ end -}}
+{{- end -}}

@@ -5,7 +5,7 @@
 
 CREATE OR REPLACE FUNCTION public.default_aws_account() RETURNS text
     LANGUAGE plpgsql STABLE SECURITY DEFINER PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
+    SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on
 AS $$
 BEGIN
     RETURN (
@@ -22,7 +22,7 @@ COMMENT ON FUNCTION public.default_aws_account() IS
 
 CREATE OR REPLACE FUNCTION public.default_aws_region() RETURNS text
     LANGUAGE plpgsql STABLE SECURITY DEFINER PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
+    SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on
 AS $$
 DECLARE
     default_account text := public.default_aws_account();
@@ -45,3 +45,23 @@ $$;
 
 COMMENT ON FUNCTION public.default_aws_region() IS
     'The region that rows belong to which name none: the default account''s region with is_default. An error if no region of the account is known yet. Sample usage: SELECT default_aws_region();';
+
+-- With the caller's rights: it writes what an UPDATE of his own would.
+CREATE OR REPLACE FUNCTION public.default_aws_region(region text) RETURNS text
+    LANGUAGE plpgsql VOLATILE
+    SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on
+AS $$
+DECLARE
+    default_account text := public.default_aws_account();
+BEGIN
+    UPDATE public.aws_regions AS r SET is_default = true WHERE r.account = default_account AND r.region = default_aws_region.region;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'account % has no region %', coalesce(default_account, '(none)'), coalesce(region, 'NULL')
+            USING ERRCODE = 'IA028', TABLE = 'aws_regions', HINT = 'SELECT region FROM aws_regions lists them.';
+    END IF;
+    RETURN region;
+END;
+$$;
+
+COMMENT ON FUNCTION public.default_aws_region(text) IS
+    'Makes a region of the default account the one that rows belong to which name none, and returns it. Sample usage: SELECT default_aws_region(''eu-west-1'');';

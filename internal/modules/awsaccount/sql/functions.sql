@@ -25,7 +25,7 @@ REVOKE ALL ON iasql_internal.aws_secret_staged FROM PUBLIC;
 -- '' mean that there is none; asterisks, that it stays what it is.
 CREATE OR REPLACE FUNCTION iasql_internal.aws_account_hide_secrets() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path = pg_catalog, pg_temp
+    SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on
 AS $$
 DECLARE
     mask CONSTANT text := '********';
@@ -58,7 +58,7 @@ COMMENT ON FUNCTION iasql_internal.aws_account_hide_secrets() IS
 -- Keeps the secrets of a row that has been stored.
 CREATE OR REPLACE FUNCTION iasql_internal.aws_account_keep_secrets() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path = pg_catalog, pg_temp
+    SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on
 AS $$
 BEGIN
     IF TG_OP = 'DELETE' THEN
@@ -84,7 +84,7 @@ COMMENT ON FUNCTION iasql_internal.aws_account_keep_secrets() IS
 
 CREATE OR REPLACE FUNCTION iasql_internal.aws_account_forget_staged() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path = pg_catalog, pg_temp
+    SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on
 AS $$
 BEGIN
     DELETE FROM iasql_internal.aws_secret_staged;
@@ -113,7 +113,7 @@ CREATE OR REPLACE TRIGGER aws_account_zz_forget_staged
 
 CREATE OR REPLACE FUNCTION iasql_internal.aws_account_first_default() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path = pg_catalog, pg_temp
+    SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on
 AS $$
 BEGIN
     NEW.is_default := NEW.is_default OR NOT EXISTS (SELECT FROM public.aws_account AS a WHERE a.is_default);
@@ -126,7 +126,7 @@ COMMENT ON FUNCTION iasql_internal.aws_account_first_default() IS
 
 CREATE OR REPLACE FUNCTION iasql_internal.aws_account_one_default() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path = pg_catalog, pg_temp
+    SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on
 AS $$
 BEGIN
     PERFORM iasql_internal.refuse_untrusted('{aws_account}');
@@ -156,30 +156,102 @@ CREATE OR REPLACE TRIGGER aws_account_one_default
     FOR EACH ROW WHEN (NEW.is_default)
     EXECUTE FUNCTION iasql_internal.aws_account_one_default();
 
+-- What people have said of a region is theirs, and outlives its row: a region that the cloud does not show for a while comes
+-- back as it was left.
+
+CREATE TABLE IF NOT EXISTS iasql_internal.aws_region_choice (
+    account    text NOT NULL,
+    region     text NOT NULL,
+    is_enabled boolean NOT NULL,
+    is_default boolean NOT NULL,
+    PRIMARY KEY (account, region)
+);
+COMMENT ON TABLE iasql_internal.aws_region_choice IS
+    'What people have said of regions that the cloud does not show now: those that are disabled, and the default one.';
+REVOKE ALL ON iasql_internal.aws_region_choice FROM PUBLIC;
+
+CREATE OR REPLACE FUNCTION iasql_internal.aws_regions_keep_choice() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on
+AS $$
+BEGIN
+    -- With the account go its choices.
+    IF EXISTS (SELECT FROM public.aws_account AS a WHERE a.name = OLD.account) THEN
+        INSERT INTO iasql_internal.aws_region_choice AS c (account, region, is_enabled, is_default)
+        VALUES (OLD.account, OLD.region, OLD.is_enabled, OLD.is_default)
+        ON CONFLICT (account, region) DO UPDATE SET is_enabled = excluded.is_enabled, is_default = excluded.is_default;
+    END IF;
+    RETURN NULL;
+END;
+$$;
+
+COMMENT ON FUNCTION iasql_internal.aws_regions_keep_choice() IS
+    'Trigger: keeps what people have said of a region whose row goes.';
+
+CREATE OR REPLACE TRIGGER aws_regions_keep_choice
+    AFTER DELETE ON public.aws_regions
+    FOR EACH ROW WHEN (OLD.is_default OR NOT OLD.is_enabled)
+    EXECUTE FUNCTION iasql_internal.aws_regions_keep_choice();
+
+CREATE OR REPLACE FUNCTION iasql_internal.aws_account_move_choices() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on
+AS $$
+BEGIN
+    IF TG_OP = 'DELETE' THEN
+        DELETE FROM iasql_internal.aws_region_choice AS c WHERE c.account = OLD.name;
+    ELSE
+        UPDATE iasql_internal.aws_region_choice AS c SET account = NEW.name WHERE c.account = OLD.name;
+    END IF;
+    RETURN NULL;
+END;
+$$;
+
+COMMENT ON FUNCTION iasql_internal.aws_account_move_choices() IS
+    'Trigger: what people have said of an account''s regions has the account''s name, and goes with it.';
+
+CREATE OR REPLACE TRIGGER aws_account_move_choices
+    AFTER DELETE OR UPDATE OF name ON public.aws_account
+    FOR EACH ROW EXECUTE FUNCTION iasql_internal.aws_account_move_choices();
+
 -- The default region of an account: a new one takes over from the old, and a
 -- region that appears later does not, whatever the cloud takes for the default.
+-- One that comes back is what it was.
 
 CREATE OR REPLACE FUNCTION iasql_internal.aws_regions_keep_default() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path = pg_catalog, pg_temp
+    SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on
 AS $$
+DECLARE
+    choice iasql_internal.aws_region_choice;
 BEGIN
+    DELETE FROM iasql_internal.aws_region_choice AS c
+    WHERE c.account = NEW.account AND c.region = NEW.region
+    RETURNING * INTO choice;
+    IF FOUND THEN
+        NEW.is_enabled := choice.is_enabled;
+        NEW.is_default := choice.is_default;
+    END IF;
     NEW.is_default := NEW.is_default
-        AND NOT EXISTS (SELECT FROM public.aws_regions AS r WHERE r.account = NEW.account AND r.is_default);
+        AND NOT EXISTS (SELECT FROM public.aws_regions AS r WHERE r.account = NEW.account AND r.is_default)
+        AND NOT EXISTS (SELECT FROM iasql_internal.aws_region_choice AS c WHERE c.account = NEW.account AND c.is_default);
     RETURN NEW;
 END;
 $$;
 
 COMMENT ON FUNCTION iasql_internal.aws_regions_keep_default() IS
-    'Trigger: a region that appears does not become the default where there is one.';
+    'Trigger: a region that appears does not become the default where there is one, and one that comes back is as enabled, and as much the default, as it was.';
 
 CREATE OR REPLACE FUNCTION iasql_internal.aws_regions_one_default() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path = pg_catalog, pg_temp
+    SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on
 AS $$
 BEGIN
     PERFORM iasql_internal.refuse_untrusted('{aws_regions}');
     LOCK TABLE iasql_internal.account IN SHARE UPDATE EXCLUSIVE MODE;
+    UPDATE iasql_internal.aws_region_choice AS c
+    SET is_default = false
+    WHERE c.account = NEW.account AND c.is_default;
     UPDATE public.aws_regions AS r
     SET is_default = false
     WHERE r.account = NEW.account
@@ -224,7 +296,7 @@ GRANT SELECT ON SEQUENCE public.aws_identity_allowed_id_seq TO iasql_reader;
 
 CREATE OR REPLACE FUNCTION iasql_internal.aws_account_check_identity() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path = pg_catalog, pg_temp
+    SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on
 AS $$
 DECLARE
     who text := iasql_internal.writer();
@@ -271,3 +343,36 @@ COMMENT ON FUNCTION iasql_internal.aws_account_check_identity() IS
 CREATE OR REPLACE TRIGGER aws_account_check_identity
     BEFORE INSERT OR UPDATE ON public.aws_account
     FOR EACH ROW EXECUTE FUNCTION iasql_internal.aws_account_check_identity();
+
+-- An account that is deleted here stays in AWS. Its regions, which nobody can delete there, go along; everything else is
+-- let go of first, knowingly.
+CREATE OR REPLACE FUNCTION iasql_internal.aws_account_let_go() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path = pg_catalog, pg_temp SET row_security = off SET standard_conforming_strings = on
+AS $$
+DECLARE
+    held  text;
+    first text;
+BEGIN
+    SELECT string_agg(format('%s of %s', r.n, r.table_name), ', ' ORDER BY r.table_name), min(r.table_name) INTO held, first
+    FROM (SELECT f.table_name, count(*) AS n FROM iasql_internal.filled_records() f
+          WHERE f.account = OLD.name AND f.table_name <> 'aws_regions' GROUP BY f.table_name) r;
+    IF held IS NOT NULL THEN
+        RAISE EXCEPTION 'account % has records: %', OLD.name, held
+            USING ERRCODE = '23503', TABLE = 'aws_account',
+                  HINT = format('Let go of them first. Their objects stay in AWS: SELECT iasql_forget(%L, id) FROM %I WHERE account = %L, or iasql_uninstall() for modules that no other account needs.',
+                                first, first, OLD.name);
+    END IF;
+    INSERT INTO iasql_internal.reverting DEFAULT VALUES ON CONFLICT DO NOTHING;
+    DELETE FROM public.aws_regions r WHERE r.account = OLD.name;
+    DELETE FROM iasql_internal.reverting r WHERE r.xid = pg_current_xact_id();
+    RETURN OLD;
+END;
+$$;
+
+COMMENT ON FUNCTION iasql_internal.aws_account_let_go() IS
+    'Trigger: an account goes with its regions, once nothing else is known of it.';
+
+CREATE OR REPLACE TRIGGER aws_account_let_go
+    BEFORE DELETE ON public.aws_account
+    FOR EACH ROW EXECUTE FUNCTION iasql_internal.aws_account_let_go();

@@ -1,6 +1,6 @@
 -- Who has records made by AWS's answers has to be allowed to make them: the engine makes them later, with its own rights.
 CREATE OR REPLACE FUNCTION iasql_internal.aws_acm_may_write_dns() RETURNS trigger
-    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on
 AS $$
 BEGIN
     IF iasql_internal.writer_is_engine() THEN
@@ -24,7 +24,7 @@ COMMENT ON FUNCTION iasql_internal.aws_acm_may_write_dns() IS 'Row trigger of ta
 -- constraints and what is attached to the table refuse is left to a person. The record is nobody's but the user's who asked
 -- for it: it is pushed like any other (R4).
 CREATE OR REPLACE FUNCTION iasql_internal.aws_acm_put_dns(owner text, name text, kind text, value text, target text, was text) RETURNS void
-    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on
 AS $$
 DECLARE
     zone bigint;
@@ -62,7 +62,7 @@ COMMENT ON FUNCTION iasql_internal.aws_acm_put_dns(text, text, text, text, text,
 REVOKE ALL ON FUNCTION iasql_internal.aws_acm_put_dns(text, text, text, text, text, text) FROM PUBLIC;
 
 CREATE OR REPLACE FUNCTION iasql_internal.aws_acm_validate() RETURNS trigger
-    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on
 AS $$
 BEGIN
     IF TG_OP = 'INSERT' OR NOT OLD.dns_records OR NEW.domain_validation_records IS DISTINCT FROM OLD.domain_validation_records THEN

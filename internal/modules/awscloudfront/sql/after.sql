@@ -1,5 +1,5 @@
 CREATE OR REPLACE FUNCTION iasql_internal.aws_cloudfront_name() RETURNS trigger
-    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on
 AS $$
 BEGIN
     PERFORM iasql_internal.aws_acm_put_dns(NEW.account, n.name, k.kind, NULL, NEW.domain_name, CASE WHEN TG_OP = 'UPDATE' THEN OLD.domain_name END)

@@ -1,7 +1,7 @@
 -- A registration without a port has its target group's.
 CREATE OR REPLACE FUNCTION iasql_internal.aws_ec2_target_port() RETURNS trigger
     LANGUAGE plpgsql
-    SET search_path = pg_catalog, pg_temp
+    SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on
 AS $$
 BEGIN
     NEW.port := (SELECT g.port FROM public.target_group g WHERE g.id = NEW.target_group_id);

@@ -3,7 +3,7 @@
 -- has for it.
 CREATE OR REPLACE FUNCTION iasql_internal.aws_route53_name() RETURNS trigger
     LANGUAGE plpgsql
-    SET search_path = pg_catalog, pg_temp
+    SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on
 AS $$
 DECLARE
     name text := to_jsonb(NEW) ->> TG_ARGV[0];

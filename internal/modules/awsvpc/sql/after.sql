@@ -2,7 +2,7 @@
 -- another VPC would else ask for the old one's id, region and owner too.
 CREATE OR REPLACE FUNCTION iasql_internal.aws_peering_accepter() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path = pg_catalog, pg_temp
+    SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on
 AS $$
 BEGIN
     IF NOT iasql_internal.writer_is_engine() AND (NEW.accepter_vpc_id, NEW.accepter_region, NEW.accepter_owner_id)

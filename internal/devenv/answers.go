@@ -1,0 +1,82 @@
+package devenv
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"regexp"
+	"strconv"
+	"time"
+)
+
+// textual are the services whose times moto answers as texts, although AWS's
+// protocol for them, JSON 1.1, has numbers ("Timestamp serialization": Smithy's
+// page "AWS JSON 1.1 protocol"), which is all that clients in Go read.
+var textual = regexp.MustCompile(`/(codebuild|codedeploy|codepipeline)/aws4_request`)
+
+var timeText = regexp.MustCompile(`: "(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z)"`)
+
+// CorrectTimes makes times in moto's answers what AWS has.
+func CorrectTimes(answer *http.Response) error {
+	if !textual.MatchString(answer.Request.Header.Get("Authorization")) {
+		return nil
+	}
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return err
+	}
+	body = timeText.ReplaceAllFunc(body, func(text []byte) []byte {
+		at, err := time.Parse(time.RFC3339, string(timeText.FindSubmatch(text)[1]))
+		if err != nil {
+			return text
+		}
+		return fmt.Appendf(nil, ": %d.%03d", at.Unix(), at.Nanosecond()/1e6)
+	})
+	answer.Body = io.NopCloser(bytes.NewReader(body))
+	answer.ContentLength = int64(len(body))
+	answer.Header.Set("Content-Length", strconv.Itoa(len(body)))
+	return nil
+}
+
+// Forward returns a handler that passes requests on to moto, and makes of its answers
+// what AWS has. prepare, if not nil, sees each request before it goes.
+func Forward(target *url.URL, prepare func(*httputil.ProxyRequest)) http.Handler {
+	return &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(target)
+			r.Out.Host = r.In.Host // may name an S3 bucket
+			if prepare != nil {
+				prepare(r)
+			}
+		},
+		// One connection a request: moto's server is apt to close an idle one
+		// at the moment when it is used again.
+		Transport:      &http.Transport{DisableKeepAlives: true},
+		ModifyResponse: CorrectTimes,
+		ErrorLog:       log.New(io.Discard, "", 0),
+		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
+			http.Error(w, "emulator: "+err.Error(), http.StatusBadGateway)
+		},
+	}
+}
+
+// Corrected listens on 127.0.0.1 for an SDK that is to read moto's answers, and
+// returns its URL. It stops with stop.
+func (m *Moto) Corrected() (at string, stop func(), err error) {
+	target, err := url.Parse(m.URL())
+	if err != nil {
+		return "", nil, err
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", nil, err
+	}
+	server := &http.Server{Handler: Forward(target, nil), ReadHeaderTimeout: 10 * time.Second}
+	go func() { _ = server.Serve(listener) }() // ends with Close
+	return "http://" + listener.Addr().String(), func() { _ = server.Close() }, nil
+}

@@ -1,0 +1,18 @@
+package modules
+
+import "context"
+
+// World is a kind of thing that can be kept equal to tables: the cloud of a provider. The core knows it by this alone.
+type World interface {
+	// Identify asks an account who it is (R27), and returns that as the world spells it: the same text for the same
+	// account for ever, and another for any other. It must be asked with the very credentials that the calls of a cycle
+	// are made with. Unless fresh, what the same credentials were answered before will do.
+	//
+	// An error of class [Denied] says that it may not be used at all: the credentials are refused, or are of an account
+	// that the tables do not allow. Any other leaves open who it is. With vouched, these credentials have been answered
+	// before by this process.
+	Identify(ctx context.Context, scope Scope, fresh bool) (said string, vouched bool, err error)
+	// Observed returns a context below which answered is called whenever an attempt of a call has ended, however it did
+	// (R31). It is called by many at once.
+	Observed(ctx context.Context, answered func()) context.Context
+}
