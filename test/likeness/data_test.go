@@ -206,7 +206,9 @@ func TestRuleMeanwhile(t *testing.T) {
 	w.PSQL(`INSERT INTO iasql_mode (mode) VALUES ('ENFORCE')`)
 	ruled()
 	<-done
-	w.PSQL(`SELECT iasql_sync_now()`)
+	// From here on what AWS shows two seconds late is the engine's own write, and with a window of
+	// nothing the value would count as pushed three times in vain.
+	w.PSQL(`UPDATE iasql_settings SET value = '3 seconds' WHERE name = 'consistency_window'`, `SELECT iasql_sync_now()`)
 	settles(t, w, "the cloud to be as the tables are")
 	w.PSQL(`SELECT iasql_sync_now()`)
 	if got := w.PSQL(`SELECT count(*) || ' ' || max(delay_seconds) FROM queue WHERE name <> 'uninvited'`); got != "30 1" {
