@@ -311,8 +311,9 @@ func recordCreated(t *modules.Table, outcomes []store.Outcome) *recordWrite {
 	}
 	sh := shapeOf(t)
 	// A user may have adopted the object with another record already: its state
-	// keeps the identity until the next pass finds that out. So it does while a batch
-	// that has not staged this record has staged one that had the identity (R21).
+	// keeps the identity until the next pass finds that out. So it does while another
+	// record that has or had the identity is staged, by a batch that this record is not of,
+	// or whose rollback gives it back (R21).
 	same := []string{"o.id <> t.id", "o.account = t.account"}
 	if t.Reach == modules.PerRegion {
 		same = append(same, "o.region = t.region")
@@ -340,8 +341,9 @@ func recordCreated(t *modules.Table, outcomes []store.Outcome) *recordWrite {
 		FROM unnest($1::bigint[], %[4]s, $%[5]d::text[]) v (id, %[6]s, key)
 		WHERE t.id = v.id AND t.id IN (SELECT id FROM free) AND NOT EXISTS (SELECT FROM %[1]s o WHERE %[7]s OFFSET 0)
 		  AND NOT EXISTS (SELECT FROM iasql_internal.staged_key k
-		                  WHERE k.key = v.key AND k.table_name = $%[8]d AND k.account = t.account%[9]s
-		                    AND k.batch IS DISTINCT FROM (SELECT s.batch FROM iasql_internal.staged s WHERE s.table_name = $%[8]d AND s.record_id = t.id))`,
+		                  JOIN iasql_internal.batch b ON b.id = k.batch
+		                  WHERE k.key = v.key AND k.table_name = $%[8]d AND k.account = t.account%[9]s AND k.record_id <> t.id
+		                    AND (b.phase = 'open' OR k.batch IS DISTINCT FROM (SELECT s.batch FROM iasql_internal.staged s WHERE s.table_name = $%[8]d AND s.record_id = t.id)))`,
 		sh.name, sh.name, strings.Join(sets, ", "), strings.Join(params, ", "), n-1, strings.Join(names, ", "), strings.Join(same, " AND "), n, region)
 	return &recordWrite{t, ids, statement, func(ids []int64) []any { return append([]any{args[0], ids}, args[1:]...) }}
 }

@@ -63,7 +63,7 @@ func (db *database) closeBatch(b *batchRow) {
 		}
 	}
 	maps.DeleteFunc(db.staged, func(_ decide.RecordRef, s stagedRow) bool { return s.batch == b.id })
-	maps.DeleteFunc(db.stagedKeys, func(_ uniqueKey, of map[int64]bool) bool { delete(of, b.id); return len(of) == 0 })
+	maps.DeleteFunc(db.stagedKeys, func(_ uniqueKey, of map[int64]int64) bool { delete(of, b.id); return len(of) == 0 })
 	maps.DeleteFunc(db.needed, func(_ decide.RecordRef, by map[int64]bool) bool { delete(by, b.id); return len(by) == 0 })
 }
 
@@ -87,6 +87,19 @@ func (db *database) stagedElsewhere(at decide.RecordRef, mine int64) bool {
 func (db *database) keyElsewhere(key uniqueKey, mine int64) bool {
 	for by := range db.stagedKeys[key] {
 		if by != mine {
+			return true
+		}
+	}
+	return false
+}
+
+// keyAwaited reports whether the identity may come back to a record beside this one when a
+// batch ends: another batch has that record staged, or the record's own, which nobody has
+// begun to commit.
+func (db *database) keyAwaited(key uniqueKey, at decide.RecordRef) bool {
+	for batch, id := range db.stagedKeys[key] {
+		b := db.batches[batch]
+		if id != at.ID && (batch != db.staged[at].batch || b != nil && b.phase == "open") {
 			return true
 		}
 	}
@@ -197,9 +210,11 @@ func (db *database) commitStagings(tx *tx) {
 		}
 		for _, key := range s.keys {
 			if db.stagedKeys[key] == nil {
-				db.stagedKeys[key] = map[int64]bool{}
+				db.stagedKeys[key] = map[int64]int64{}
 			}
-			db.stagedKeys[key][tx.batch] = true
+			if _, known := db.stagedKeys[key][tx.batch]; !known {
+				db.stagedKeys[key][tx.batch] = s.at.ID
+			}
 		}
 		for _, at := range s.needs {
 			if db.needed[at] == nil {

@@ -64,7 +64,8 @@ func (c *checker) creating(r *run, call *decide.Intent, want modules.Row) (destr
 			return call.Replaces // a repetition, to find out
 		}
 	}
-	if !c.asked(at, r.started, "", "INSERT", "UPDATE") && !c.enforced(r, at, "") && !call.Replaces && !c.replacing(at) {
+	asked := c.asked(at, r.started, "", "INSERT", "UPDATE") || c.resolved(at, "database") // of an object that has vanished, R28
+	if !asked && !c.enforced(r, at, "") && !call.Replaces && !c.replacing(at) {
 		c.w.violate("R2", "%v: nobody asked for the object that was created", at)
 	}
 	return call.Replaces

@@ -131,7 +131,7 @@ type database struct {
 	batches    map[int64]*batchRow // those that are open
 	sessions   map[int]int64       // the batch that a slot works in
 	staged     map[decide.RecordRef]stagedRow
-	stagedKeys map[uniqueKey]map[int64]bool
+	stagedKeys map[uniqueKey]map[int64]int64
 	needed     map[decide.RecordRef]map[int64]bool // by which batches
 	// writes counts what the engine wrote, for R12; lastWrite says what.
 	writes    int
@@ -143,7 +143,7 @@ func newDatabase(w *world) *database {
 		w: w, nextID: map[string]int64{}, rows: map[string]map[int64]*row{}, log: map[decide.RecordRef][]*auditRow{},
 		pending: map[decide.RecordRef][]*auditRow{}, deleted: map[decide.RecordRef]deletion{}, txs: map[int]*tx{}, imported: map[string]bool{},
 		states: map[decide.RecordRef]*stateRow{}, protection: decide.Protection{}, found: map[decide.RecordRef]time.Duration{}, listings: map[listingKey]*listingRow{},
-		batches: map[int64]*batchRow{}, sessions: map[int]int64{}, staged: map[decide.RecordRef]stagedRow{}, stagedKeys: map[uniqueKey]map[int64]bool{},
+		batches: map[int64]*batchRow{}, sessions: map[int]int64{}, staged: map[decide.RecordRef]stagedRow{}, stagedKeys: map[uniqueKey]map[int64]int64{},
 		needed: map[decide.RecordRef]map[int64]bool{}, limits: decide.DeleteLimits{Max: 100, Ratio: 1, Floor: 5},
 	}
 	for _, t := range tables {

@@ -169,7 +169,7 @@ func (db *database) copy() *database {
 	c.nextID, c.deleted, c.protection, c.imported, c.found = maps.Clone(db.nextID), maps.Clone(db.deleted), maps.Clone(db.protection), maps.Clone(db.imported), maps.Clone(db.found)
 	c.txs, c.rules, c.hints = map[int]*tx{}, slices.Clone(db.rules), nil
 	c.batches, c.sessions, c.staged = map[int64]*batchRow{}, map[int]int64{}, map[decide.RecordRef]stagedRow{}
-	c.stagedKeys, c.needed = map[uniqueKey]map[int64]bool{}, map[decide.RecordRef]map[int64]bool{}
+	c.stagedKeys, c.needed = map[uniqueKey]map[int64]int64{}, map[decide.RecordRef]map[int64]bool{}
 	c.rows = map[string]map[int64]*row{}
 	for name, rows := range db.rows {
 		c.rows[name] = map[int64]*row{}

@@ -341,6 +341,14 @@ func TestRegressions(t *testing.T) {
 			{Do: CloudCreate, Slot: 1, A: 28, B: 40, C: 12, D: 9},
 			{Do: Cycle, Seed: 13271835368726066051, Faults: 0.15, Stale: 0.1},
 		}},
+		"an object found for a record of a batch, which has deleted the record that stands for it": {Seed: 382067, Constrained: true, MaxDeletes: 100, Ratio: 1, Events: true, Actions: []Action{
+			{Do: Insert, Slot: 1, A: 3, B: 61, C: 33, D: 45},
+			{Do: Cycle, Seed: 3962694495463974776},
+			{Do: Adopt, A: 3, B: 54, C: 36, D: 55},
+			{Do: BatchBegin, Slot: 1},
+			{Do: Edit, Slot: 1, A: 3, B: 56, C: 19, D: 28},
+			{Do: Remove, Slot: 1, A: 3, B: 25, C: 62, D: 18},
+		}},
 		"a name given up and taken, with a conflict resolved": &Schedule{Seed: 206469, Constrained: true, MaxDeletes: 100, Ratio: 1, Rows: 3, Actions: []Action{
 			{Do: Cycle, Seed: 10647402059139540407},
 			{Do: Edit, Slot: 1, A: 6, B: 36, C: 59, D: 15},

@@ -158,7 +158,7 @@ func (db *database) recordCreated(o store.Outcome) {
 			vals[c.Name] = v
 		}
 	}
-	if key, ok := t.Key(o.Object); ok && db.keyElsewhere(uniqueKey{t.Name, t.Scope(o.Object), key}, db.staged[o.Subject.Ref()].batch) {
+	if key, ok := t.Key(o.Object); ok && db.keyAwaited(uniqueKey{t.Name, t.Scope(o.Object), key}, o.Subject.Ref()) {
 		return // whether the batch's record has the object is known when it has ended
 	}
 	db.assign(t, o.Subject.RecordID, vals)
