@@ -31,18 +31,38 @@ var _ riverdriver.Driver[pgx.Tx] = driver{}
 
 // GetListener implements [riverdriver.Driver].
 func (d driver) GetListener(params *riverdriver.GetListenenerParams) riverdriver.Listener {
-	return &listener{Listener: d.Driver.GetListener(params), queues: d.queues, last: map[string]time.Time{}, due: map[string]time.Time{}}
+	return newListener(d.Driver.GetListener(params), d.queues)
 }
 
+// lookAfter is when a queue is looked into again after somebody has told of jobs in it: of
+// transactions that end at the same time only one tells (sql/internal/waking.sql), and the
+// others may end a little later.
+var lookAfter = []time.Duration{25 * time.Millisecond, 250 * time.Millisecond}
+
 // listener hands on that there are new jobs in one of the engine's queues, for
-// each at most once in fetchCooldown. It holds nothing but a time per queue,
-// whatever it is sent, and reads as fast as the server sends: a listener that
-// does not fills the server's queue, which is everybody's.
+// each at most once in fetchCooldown, and once more for each of lookAfter. It holds
+// nothing but a few times per queue, whatever it is sent, and reads as fast as the server
+// sends: a listener that does not fills the server's queue, which is everybody's.
 type listener struct {
 	riverdriver.Listener
-	queues map[string]bool
-	last   map[string]time.Time // by queue: when it was last handed on
-	due    map[string]time.Time // and when it is to be again
+	queues map[string]*looks
+}
+
+// looks is when one queue was looked into, and is to be.
+type looks struct {
+	last time.Time // when it was handed on that there are jobs
+	due  time.Time // when that is to be handed on again; zero for not before somebody tells
+	next int       // index in lookAfter of the look after that
+}
+
+func newListener(l riverdriver.Listener, queues map[string]bool) *listener {
+	of := map[string]*looks{}
+	for queue, known := range queues {
+		if known {
+			of[queue] = &looks{}
+		}
+	}
+	return &listener{Listener: l, queues: of}
 }
 
 // Listen implements [riverdriver.Listener].
@@ -65,7 +85,7 @@ func (l *listener) Unlisten(ctx context.Context, topic string) error {
 // at once.
 func (l *listener) WaitForNotification(ctx context.Context) (*riverdriver.Notification, error) {
 	for {
-		queue, at := l.next()
+		queue, at := l.first()
 		if queue != "" && !time.Now().Before(at) {
 			return l.handOn(queue), nil
 		}
@@ -76,12 +96,13 @@ func (l *listener) WaitForNotification(ctx context.Context) (*riverdriver.Notifi
 		case err != nil:
 			return nil, err
 		}
-		queue, ok := l.queue(n)
-		if _, pending := l.due[queue]; !ok || pending {
+		if queue = queueOf(n); l.queues[queue] == nil {
 			continue
 		}
-		if at := l.last[queue].Add(fetchCooldown); time.Now().Before(at) {
-			l.due[queue] = at
+		of := l.queues[queue]
+		of.next = 0
+		if soonest := of.last.Add(fetchCooldown); time.Now().Before(soonest) {
+			of.due = soonest
 			continue
 		}
 		return l.handOn(queue), nil
@@ -98,19 +119,23 @@ func (l *listener) wait(ctx context.Context, until time.Time) (*riverdriver.Noti
 	return l.Listener.WaitForNotification(ctx)
 }
 
-// next returns the queue that is due first, "" if none is.
-func (l *listener) next() (queue string, at time.Time) {
-	for q, t := range l.due {
-		if queue == "" || t.Before(at) {
-			queue, at = q, t
+// first returns the queue that is due first, "" if none is.
+func (l *listener) first() (queue string, at time.Time) {
+	for q, of := range l.queues {
+		if !of.due.IsZero() && (queue == "" || of.due.Before(at)) {
+			queue, at = q, of.due
 		}
 	}
 	return queue, at
 }
 
 func (l *listener) handOn(queue string) *riverdriver.Notification {
-	delete(l.due, queue)
-	l.last[queue] = time.Now()
+	of := l.queues[queue]
+	of.last, of.due = time.Now(), time.Time{}
+	if of.next < len(lookAfter) {
+		of.due = of.last.Add(lookAfter[of.next])
+		of.next++
+	}
 	payload, _ := json.Marshal(insertPayload{queue}) // of a string
 	return &riverdriver.Notification{Topic: topicInsert, Payload: string(payload)}
 }
@@ -119,11 +144,11 @@ type insertPayload struct {
 	Queue string `json:"queue"`
 }
 
-// queue returns which of the engine's queues a notification is about.
-func (l *listener) queue(n *riverdriver.Notification) (string, bool) {
+// queueOf returns which queue a notification is about, "" for none.
+func queueOf(n *riverdriver.Notification) string {
 	var p insertPayload
-	if n == nil || n.Topic != topicInsert || json.Unmarshal([]byte(n.Payload), &p) != nil || !l.queues[p.Queue] {
-		return "", false
+	if n == nil || n.Topic != topicInsert || json.Unmarshal([]byte(n.Payload), &p) != nil {
+		return ""
 	}
-	return p.Queue, true
+	return p.Queue
 }

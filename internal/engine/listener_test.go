@@ -35,7 +35,7 @@ func (s *spoken) WaitForNotification(ctx context.Context) (*riverdriver.Notifica
 func TestListener(t *testing.T) {
 	t.Parallel()
 	s := &spoken{said: make(chan *riverdriver.Notification)}
-	l := &listener{Listener: s, queues: map[string]bool{"iasql": true}, last: map[string]time.Time{}, due: map[string]time.Time{}}
+	l := newListener(s, map[string]bool{"iasql": true})
 	for _, topic := range []string{"river_control", "river_insert", "river_leadership"} {
 		if err := l.Listen(t.Context(), topic); err != nil {
 			t.Fatal(err)
@@ -77,7 +77,34 @@ func TestListener(t *testing.T) {
 	if most := int(time.Since(begun)/fetchCooldown) + 2; heard < 2 || heard > most {
 		t.Errorf("of %d it hands on %d, at most %d were due", flood, heard, most)
 	}
-	if len(l.due) > 0 || len(l.last) != 1 {
-		t.Errorf("it keeps %v and %v", l.due, l.last)
+	if len(l.queues) != 1 || !l.queues["iasql"].due.IsZero() {
+		t.Errorf("it keeps %v", l.queues)
+	}
+}
+
+// Of several transactions that end at the same time one tells (sql/internal/waking.sql): the queue
+// is looked into again, a bounded number of times.
+func TestListenerLooksAgain(t *testing.T) {
+	t.Parallel()
+	s := &spoken{said: make(chan *riverdriver.Notification, 1)}
+	l := newListener(s, map[string]bool{"iasql": true, "other": true})
+	s.said <- &riverdriver.Notification{Topic: "river_insert", Payload: `{"queue": "iasql"}`}
+	var looks []time.Time
+	for {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		_, err := l.WaitForNotification(ctx)
+		cancel()
+		if err != nil {
+			break
+		}
+		looks = append(looks, time.Now())
+	}
+	if len(looks) != 1+len(lookAfter) {
+		t.Fatalf("it looks %d times", len(looks))
+	}
+	for i, after := range lookAfter {
+		if waited := looks[i+1].Sub(looks[i]); waited < after {
+			t.Errorf("look %d comes after %s", i+2, waited)
+		}
 	}
 }

@@ -21,7 +21,7 @@ BEGIN
         AND iasql_river.river_job_state_in_bitmask(unique_states, state)
         -- (An available job of the future is one from before the clock was put back.)
         DO UPDATE SET scheduled_at = excluded.scheduled_at WHERE river_job.state IN ('scheduled', 'available') AND river_job.scheduled_at > excluded.scheduled_at;
-    IF delay = '0' THEN
+    IF delay = '0' AND kind <> 'push' THEN -- of that waking.sql tells
         PERFORM pg_notify('iasql_river.river_insert', '{"queue": "iasql"}');
     END IF;
 END

@@ -22,7 +22,7 @@ import (
 
 var (
 	sizes    = flag.String("n", "1000,10000,100000", "numbers of objects, separated by commas")
-	only     = flag.String("only", "mixed,scripted,engines,emulator", "what to measure, separated by commas")
+	only     = flag.String("only", "mixed,scripted,engines,clients,emulator", "what to measure, separated by commas")
 	out      = flag.String("out", "", "directory for figures.json, the table and the curves; none if empty")
 	pageSize = flag.Int("page", 1000, "objects in a page of a listing")
 	latency  = flag.Duration("latency", 0, "how long the scripted cloud takes to answer")
@@ -76,6 +76,8 @@ func run(ctx context.Context) error {
 			measure = measureMixed
 		case "engines":
 			measure = func(ctx context.Context, _, url string) error { return measureEngines(ctx, url) }
+		case "clients":
+			measure = measureClients
 		case "emulator":
 			measure = measureEmulator
 		default:
