@@ -119,7 +119,7 @@ const readAlways = 20
 
 // rounds is in how many listings everything of a table has had its turn, where objects have
 // turns.
-const rounds = 16
+const rounds = 20
 
 // interval is how long a place is left alone at most: it is read within its staleness, by one
 // listing or by several that each read a part.

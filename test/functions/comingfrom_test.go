@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
+	"iasql/internal/test/faultproxy"
 	"iasql/internal/test/harness"
 )
 
@@ -79,5 +81,62 @@ func TestDefaultRegion(t *testing.T) {
 	}
 	if got := w.PSQL(`SELECT default_aws_region()`); got != "eu-west-1" {
 		t.Errorf("the default region is %s", got)
+	}
+}
+
+// What AWS tells once goes into the Parameter Store and nowhere else (R16); what it is of does not stay where it
+// cannot be kept.
+func TestSecretsThatAWSTells(t *testing.T) {
+	t.Parallel()
+	w, proxy := harness.StartBehindProxy(t, east, "aws_iam", "aws_ec2")
+	w.PSQL(`INSERT INTO iam_user (user_name) VALUES ('ann@example.com')`)
+	w.Settled()
+	pair := w.PSQL(`SELECT key_pair_id, parameter FROM key_pair_request('operators')`)
+	if id, parameter, _ := strings.Cut(pair, "|"); !strings.HasPrefix(id, "key-") || parameter != "/ec2/keypair/"+id {
+		t.Errorf("a key pair: %s", pair)
+	}
+	key := w.PSQL(`SELECT access_key_id, parameter FROM access_key_request('ann@example.com')`)
+	if id, parameter, _ := strings.Cut(key, "|"); !strings.HasPrefix(id, "AKIA") || parameter != "/iam/access-key/"+id {
+		t.Errorf("an access key: %s", key)
+	}
+	kept := map[string]string{}
+	for _, made := range []string{pair, key} {
+		_, name, _ := strings.Cut(made, "|")
+		parameter := w.CLI("ssm", "get-parameter", "--with-decryption", "--name", name)["Parameter"].(map[string]any)
+		if parameter["Type"] != "SecureString" || len(parameter["Value"].(string)) < 20 {
+			t.Errorf("%s is %s", name, parameter["Type"])
+		}
+		kept[name] = parameter["Value"].(string)
+	}
+	w.Becomes(20*time.Second, "operators|ann@example.com", `SELECT (SELECT name FROM key_pair), (SELECT user_name FROM access_key)`)
+	w.PSQL(`SELECT * FROM iasql_install('aws_ssm')`)
+	w.Becomes(20*time.Second, "2", `SELECT count(*) FROM ssm_parameter`)
+	for _, table := range []string{"iasql_internal.request", "public.iasql_operations", "public.iasql_audit_log", "public.iasql_cycles", "public.key_pair", "public.access_key", "public.ssm_parameter", "iasql_river.river_job"} {
+		for name, secret := range kept {
+			part := strings.TrimSpace(strings.Split(secret, "\n")[min(1, strings.Count(secret, "\n"))])
+			if got := w.Admin(fmt.Sprintf(`SELECT count(*) FROM %s r WHERE strpos(r::text, %s) > 0`, table, literal(part))); got != "0" {
+				t.Errorf("the secret of %s is in %s", name, table)
+			}
+		}
+	}
+	// A name that is taken, and a store that takes nothing: there is no second pair, and no second key.
+	if got := w.Refused(`SELECT * FROM key_pair_request('operators')`); !strings.Contains(got, "InvalidKeyPair.Duplicate") {
+		t.Errorf("a second pair: %s", got)
+	}
+	proxy.Set(func(c faultproxy.Call) faultproxy.Fault {
+		if c.Action == "PutParameter" {
+			return faultproxy.Fault{Status: 400, Code: "ParameterLimitExceeded"}
+		}
+		return faultproxy.Fault{}
+	})
+	for _, call := range []string{`key_pair_request('others')`, `access_key_request('ann@example.com')`} {
+		if got := w.Refused(`SELECT * FROM ` + call); !strings.Contains(got, "ParameterLimitExceeded") || !strings.Contains(got, "deleted again") {
+			t.Errorf("%s: %s", call, got)
+		}
+	}
+	pairs := w.CLI("ec2", "describe-key-pairs")["KeyPairs"].([]any)
+	keys := w.CLI("iam", "list-access-keys", "--user-name", "ann@example.com")["AccessKeyMetadata"].([]any)
+	if len(pairs) != 1 || len(keys) != 1 {
+		t.Errorf("%d pairs and %d keys", len(pairs), len(keys))
 	}
 }

@@ -3,9 +3,14 @@ package awscodebuild
 import (
 	"encoding/json"
 	"maps"
+	"os"
+	"os/exec"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
+
+	"go.yaml.in/yaml/v3"
 
 	"iasql/internal/aws"
 	"iasql/internal/modules"
@@ -68,6 +73,8 @@ func newCodeBuild(t *testing.T, projects, builds, credentials map[string]awstest
 		"BatchGetBuilds": func(in awstest.Input) (any, error) { return some(in.Texts("ids"), builds, "builds"), nil },
 		"StartBuild": func(in awstest.Input) (any, error) {
 			build := awstest.Input{"id": in.Text("projectName") + ":2", "projectName": in.Text("projectName"), "sourceVersion": in.Text("sourceVersion"), "buildStatus": "IN_PROGRESS", "startTime": 1.7e9}
+			build["environment"] = map[string]any{"privilegedMode": in["privilegedModeOverride"], "environmentVariables": in["environmentVariablesOverride"]}
+			build["source"] = map[string]any{"buildspec": in["buildspecOverride"], "location": in["sourceLocationOverride"]}
 			builds[build.Text("id")] = build
 			return map[string]any{"build": build}, nil
 		},
@@ -254,5 +261,50 @@ func TestBuilds(t *testing.T) {
 	}
 	if r.Can().Create || r.Can().Update {
 		t.Error("builds can be written")
+	}
+}
+
+// ecr_build gives what the caller says to the build as variables: none of it becomes part of a command.
+func TestECRBuild(t *testing.T) {
+	t.Parallel()
+	builds := map[string]awstest.Input{}
+	_, err := buildImage(newCodeBuild(t, nil, builds, nil)).Call(modules.WithMutations(t.Context(), &awstest.Journal{}), awstest.Scope("us-east-1"), modules.Row{"project_name": modules.Text("images"), "source_version": modules.Text("main"),
+		"repository_uri": modules.Text("123456789012.dkr.ecr.eu-west-1.amazonaws.com/app"), "build_path": modules.Text("a; rm -rf /"), "image_tag": modules.Text("v1"),
+		"source_location": modules.Text("https://github.com/example/other")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	build := builds["images:2"]
+	environment, source := build["environment"].(map[string]any), build["source"].(map[string]any)
+	variables := map[string]any{}
+	for _, v := range environment["environmentVariables"].([]any) {
+		variables[v.(map[string]any)["name"].(string)] = v.(map[string]any)["value"]
+	}
+	want := map[string]any{"REPOSITORY_URI": "123456789012.dkr.ecr.eu-west-1.amazonaws.com/app", "BUILD_PATH": "a; rm -rf /", "IMAGE_TAG": "v1"}
+	if !maps.Equal(variables, want) || environment["privilegedMode"] != true || source["location"] != "https://github.com/example/other" {
+		t.Errorf("%v, %v", environment, source["location"])
+	}
+	var spec struct {
+		Version string
+		Phases  map[string]struct{ Commands []string }
+	}
+	if err := yaml.Unmarshal([]byte(source["buildspec"].(string)), &spec); err != nil || spec.Version != "0.2" || strings.Contains(source["buildspec"].(string), "rm -rf") {
+		t.Fatalf("%v: %v", err, spec)
+	}
+	// The commands, with programs that say what they are asked for.
+	script := "set -eu\ndocker() { if [ $1 = login ]; then cat; fi; echo docker \"$@\"; }\naws() { echo aws \"$@\"; }\n"
+	for _, phase := range []string{"pre_build", "build"} {
+		script += strings.Join(spec.Phases[phase].Commands, "\n") + "\n"
+	}
+	for uri, says := range map[string]string{
+		"123456789012.dkr.ecr.eu-west-1.amazonaws.com/app": "aws ecr get-login-password --region eu-west-1\ndocker login --username AWS --password-stdin 123456789012.dkr.ecr.eu-west-1.amazonaws.com\n",
+		"public.ecr.aws/a1b2c3d4/app":                      "aws ecr-public get-login-password --region us-east-1\ndocker login --username AWS --password-stdin public.ecr.aws\n",
+	} {
+		shell := exec.CommandContext(t.Context(), "sh", "-c", script)
+		shell.Env = append(os.Environ(), "REPOSITORY_URI="+uri, "BUILD_PATH=a; rm -rf /", "IMAGE_TAG=v1")
+		out, err := shell.CombinedOutput()
+		if says += "docker build --tag " + uri + ":v1 -- a; rm -rf /\ndocker push " + uri + ":v1\n"; err != nil || string(out) != says {
+			t.Errorf("%v: %s", err, out)
+		}
 	}
 }

@@ -26,10 +26,10 @@ var service = declare.Service(codebuild.NewFromConfig)
 func Module(c *aws.Clients) *modules.Module {
 	return &modules.Module{
 		Name:         "aws_codebuild",
-		Version:      2,
+		Version:      3,
 		Doc:          "Projects that build software, their builds, and the credentials of source repositories (CodeBuild).",
 		Dependencies: []string{"aws_iam"},
 		Resources:    []modules.Resource{newProject(c), newSourceCredentials(c), newBuild(c)},
-		Functions:    []*modules.Function{start(c)},
+		Functions:    []*modules.Function{start(c), buildImage(c)},
 	}
 }

@@ -20,7 +20,7 @@ import (
 func newKeyPair(c *aws.Clients) *declare.Resource {
 	return declare.New(c, declare.Table[ec2types.KeyPairInfo]{
 		Name:    "key_pair",
-		Doc:     "Key pairs, with which people log in to instances. Only the public key is here: the private one stays with whoever made the pair.",
+		Doc:     "Key pairs, with which people log in to instances. Only the public key is here: the private one stays with whoever made the pair, or is where key_pair_request has put it.",
 		Service: declare.Service(ec2.NewFromConfig),
 		Columns: []declare.Column{
 			declare.Name("name", "KeyName", "The pair's name, unique in the region, up to 255 characters.").Length(1, 255),
@@ -43,7 +43,7 @@ func newKeyPair(c *aws.Clients) *declare.Resource {
 		Get:  declare.EC2Filter("key-name"),
 		Create: declare.Call((*ec2.Client).ImportKeyPair, declare.Edit(func(_ context.Context, _ *declare.Step, in *ec2.ImportKeyPairInput) error {
 			if in.PublicKeyMaterial == nil {
-				return &modules.Error{Class: modules.Invalid, Code: "MissingPublicKey", Message: "public_key is needed: a pair that AWS makes comes with a private key, which has no place in a table"}
+				return &modules.Error{Class: modules.Invalid, Code: "MissingPublicKey", Message: "public_key is needed: a pair that AWS makes comes with a private key, which has no place in a table: key_pair_request makes one and puts the private key into the Parameter Store"}
 			}
 			return nil
 		})),

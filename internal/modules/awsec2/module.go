@@ -19,12 +19,13 @@ import (
 func Module(c *aws.Clients) *modules.Module {
 	return &modules.Module{
 		Name:         "aws_ec2",
-		Version:      3,
+		Version:      4,
 		Doc:          "Instances (EC2), virtual machines: with their security groups, volumes and key pairs.",
 		Dependencies: []string{"aws_elb", "aws_iam", "aws_security_group"},
 		Resources: []modules.Resource{
 			newKeyPair(c), newInstance(c), newInstanceGroups(c), newVolume(c), newMapping(c), newRegistered(c),
 		},
+		Functions:  []*modules.Function{requestKeyPair(c)},
 		Migrations: map[int]string{1: after},
 		Drop:       drop,
 	}

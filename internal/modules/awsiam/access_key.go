@@ -11,12 +11,12 @@ import (
 
 // newAccessKey declares the table access_key. It creates nothing: a new key's
 // secret is told once, in the answer of CreateAccessKey, and there is no place in
-// a database that only the one who asked for it can read. No call lists the keys
+// a database that only the one who asked for it can read (see requestAccessKey). No call lists the keys
 // of several users.
 func newAccessKey(c *aws.Clients) *declare.Resource {
 	return declare.New(c, declare.Table[iamtypes.AccessKeyMetadata]{
 		Name:       "access_key",
-		Doc:        "Access keys of users. They cannot be created here, since AWS tells a key's secret once and it would have to be kept where others can read it: use `aws iam create-access-key --user-name NAME`, and the key appears. They can be made inactive and deleted here.",
+		Doc:        "Access keys of users. A row cannot be inserted, since AWS tells a key's secret once and it would have to be kept where others can read it: the function access_key_request makes a key, and so does `aws iam create-access-key`. They can be made inactive and deleted here.",
 		Service:    service,
 		PerAccount: true,
 		Columns: []declare.Column{

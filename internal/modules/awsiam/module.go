@@ -19,11 +19,11 @@ import (
 func Module(c *aws.Clients) *modules.Module {
 	return &modules.Module{
 		Name:         "aws_iam",
-		Version:      4,
+		Version:      5,
 		Doc:          "Roles, users and access keys of Identity and Access Management (IAM).",
 		Dependencies: []string{"aws_account"},
 		Resources:    []modules.Resource{newRole(c), newUser(c), newAccessKey(c)},
-		Functions:    []*modules.Function{setPassword(c)},
+		Functions:    []*modules.Function{setPassword(c), requestAccessKey(c)},
 	}
 }
 
