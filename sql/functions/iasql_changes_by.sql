@@ -36,6 +36,18 @@ DECLARE
     names    text[] := ARRAY[who];
     known    text;
 BEGIN
+    IF who IS NULL THEN
+        RETURN QUERY
+        SELECT l.ts, l.table_name, l.record_id, l.change_type, l.change, l.actor, l.actor_session, l.source_address, l.user_agent, l.event_id, l.also
+        FROM public.iasql_audit_log l
+        WHERE l.table_name IS NOT NULL AND l.actor IS NULL AND l.since IS NOT NULL AND l.ts >= earliest
+        ORDER BY 1, l.id;
+        IF NOT FOUND THEN
+            RAISE NOTICE 'nothing was found in the cloud since % whose author no event has told', earliest
+                USING HINT = 'Of an account whose events nobody reads (aws_event_source) no author is known: iasql_history has what was found there.';
+        END IF;
+        RETURN;
+    END IF;
     IF who LIKE '%*%' THEN
         names := ARRAY(SELECT c FROM iasql_internal.changers() c WHERE c ILIKE pattern);
     ELSIF NOT EXISTS (SELECT FROM public.iasql_audit_log l WHERE l.actor = who OR l.actor_session = who OR l.origin = 'user' AND l."user" = who) THEN
@@ -55,7 +67,7 @@ BEGIN
             RAISE NOTICE '% has changed nothing since %', who, earliest;
         ELSE
             SELECT string_agg(a.c, ', ') INTO known FROM (SELECT c FROM iasql_internal.changers() c WHERE c ILIKE '%' || pattern || '%' ORDER BY length(c), c LIMIT 5) a;
-            RAISE NOTICE 'no change by % is known', coalesce(who, 'NULL')
+            RAISE NOTICE 'no change by % is known', who
                 USING HINT = coalesce('There are changes by ' || known || '.',
                     'It takes an ARN, the name of a role''s session or of a user of the cloud, or a role of this database; * stands for any characters. In the cloud nobody is known without events (aws_event_source).');
         END IF;
@@ -63,5 +75,5 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION public.iasql_changes_by(text, timestamptz) IS
-$$What somebody has changed: in the cloud, by ARN, name of the session or of the user, as events have told (aws_event_source); or in the tables, by role. * stands for any characters; upper and lower case are the same where nobody has just that name. Also what others have changed where it may have been he (also). ts is when the call was made. actor is who made it: an ARN, or of a change made here the role. What was found in the cloud and no event has told of has no author, and is not here: iasql_audit_log and iasql_history have it.
+$$What somebody has changed: in the cloud, by ARN, name of the session or of the user, as events have told (aws_event_source); or in the tables, by role. * stands for any characters; upper and lower case are the same where nobody has just that name. Also what others have changed where it may have been he (also). ts is when the call was made. actor is who made it: an ARN, or of a change made here the role. NULL for who: what was found in the cloud although its events are read, and no event has told of, so that nobody is known to have done it.
 Sample: SELECT * FROM iasql_changes_by('ana@example.com', now() - interval '1 day')$$;
