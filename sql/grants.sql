@@ -75,9 +75,9 @@ GRANT UPDATE (resolved) ON public.iasql_conflicts TO iasql_user;
 REVOKE EXECUTE ON FUNCTION public.iasql_install(text[]), public.iasql_uninstall(text[]), public.iasql_types(text), public.iasql_sync_now(text[]), public.iasql_retry(text, bigint) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION public.iasql_install(text[]), public.iasql_uninstall(text[]), public.iasql_types(text), public.iasql_sync_now(text[]), public.iasql_retry(text, bigint) TO iasql_user;
 
-REVOKE EXECUTE ON PROCEDURE public.iasql_begin(text), public.iasql_join(text), public.iasql_commit(text, text, text, text), public.iasql_rollback(boolean), public.iasql_undo(bigint) FROM PUBLIC;
+REVOKE EXECUTE ON PROCEDURE public.iasql_begin(text, boolean), public.iasql_join(text, boolean), public.iasql_commit(text, text, text, text), public.iasql_rollback(boolean), public.iasql_undo(bigint) FROM PUBLIC;
 REVOKE EXECUTE ON FUNCTION public.iasql_preview(), public.iasql_preview_text(), public.iasql_preview_hash() FROM PUBLIC;
-GRANT EXECUTE ON PROCEDURE public.iasql_begin(text), public.iasql_join(text), public.iasql_commit(text, text, text, text), public.iasql_rollback(boolean), public.iasql_undo(bigint) TO iasql_user;
+GRANT EXECUTE ON PROCEDURE public.iasql_begin(text, boolean), public.iasql_join(text, boolean), public.iasql_commit(text, text, text, text), public.iasql_rollback(boolean), public.iasql_undo(bigint) TO iasql_user;
 GRANT EXECUTE ON FUNCTION public.iasql_preview(), public.iasql_preview_text(), public.iasql_preview_hash(), public.iasql_approve(bigint, text) TO iasql_user;
 
 GRANT EXECUTE ON FUNCTION public.iasql_as_of(text, timestamptz), public.iasql_as_of(anyelement, timestamptz),

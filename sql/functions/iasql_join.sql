@@ -1,4 +1,5 @@
-CREATE OR REPLACE PROCEDURE public.iasql_join(name text)
+DROP PROCEDURE IF EXISTS public.iasql_join(text);
+CREATE OR REPLACE PROCEDURE public.iasql_join(name text, local boolean DEFAULT false)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     mine  bigint := iasql_internal.session_batch();
@@ -13,10 +14,10 @@ BEGIN
             USING ERRCODE = 'IA020', HINT = 'CALL iasql_commit() or iasql_rollback() first, or join from another session.';
     END IF;
     PERFORM iasql_internal.check_batch(batch, 'join');
-    PERFORM iasql_internal.work_in(batch);
-    RAISE NOTICE 'this session works in %', iasql_internal.batch_text(batch);
+    PERFORM iasql_internal.work_in(batch, coalesce(local, false));
+    RAISE NOTICE 'this % works in %', CASE WHEN local THEN 'transaction' ELSE 'session' END, iasql_internal.batch_text(batch);
 END
 $$;
-COMMENT ON PROCEDURE public.iasql_join(text) IS
-$$Has this session work in an open batch too, by its name or number: for reviewers, for clients behind a pooler, and to take over from a session that has gone. Needs the right to change what is in it.
+COMMENT ON PROCEDURE public.iasql_join(text, boolean) IS
+$$Has this session work in an open batch too, by its name or number: for reviewers, for clients behind a pooler, and to take over from a session that has gone. Needs the right to change what is in it. With local, as in SET LOCAL, only the transaction works in it.
 Sample: CALL iasql_join('a network for the shop')$$;

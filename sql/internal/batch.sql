@@ -9,7 +9,8 @@ COMMENT ON FUNCTION iasql_internal.log_event(text, bigint, text) IS 'Puts the li
 -- A batch is opened by the transaction that calls for it, and is gone with it if that is rolled back.
 DROP FUNCTION IF EXISTS iasql_internal.open_batch_for(text, xid8, bigint);
 DROP FUNCTION IF EXISTS iasql_internal.begin_batch(bigint);
-CREATE OR REPLACE FUNCTION iasql_internal.begin_batch(name text DEFAULT NULL, undoes bigint DEFAULT NULL) RETURNS bigint
+DROP FUNCTION IF EXISTS iasql_internal.begin_batch(text, bigint);
+CREATE OR REPLACE FUNCTION iasql_internal.begin_batch(name text DEFAULT NULL, undoes bigint DEFAULT NULL, local boolean DEFAULT false) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lock_timeout = '2s' AS $$
 #variable_conflict use_column
 DECLARE
@@ -40,7 +41,7 @@ BEGIN
         RAISE EXCEPTION 'batch % (%) is open already: % opened it at %', other.id, name, iasql_internal.plain(other.opened_by), other.since
             USING ERRCODE = 'IA020', HINT = format('Take another name, or work in it: CALL iasql_join(%L).', name);
     END IF;
-    PERFORM iasql_internal.work_in(batch);
+    PERFORM iasql_internal.work_in(batch, begin_batch.local);
     INSERT INTO iasql_internal.batch_member (batch, login, role) VALUES (batch, session_user, iasql_internal.writer());
     PERFORM iasql_internal.log_event('OPEN_TRANSACTION', batch, name);
     RETURN batch;
@@ -49,9 +50,10 @@ EXCEPTION WHEN lock_not_available THEN
         USING ERRCODE = 'IA020', HINT = 'Take another name, or join that batch once its transaction has ended.';
 END
 $$;
-COMMENT ON FUNCTION iasql_internal.begin_batch(text, bigint) IS 'Opens a batch of the calling session.';
+COMMENT ON FUNCTION iasql_internal.begin_batch(text, bigint, boolean) IS 'Opens a batch of the calling session.';
 
-CREATE OR REPLACE FUNCTION iasql_internal.work_in(batch bigint) RETURNS void
+DROP FUNCTION IF EXISTS iasql_internal.work_in(bigint);
+CREATE OR REPLACE FUNCTION iasql_internal.work_in(batch bigint, local boolean DEFAULT false) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     proof uuid;
@@ -59,10 +61,10 @@ BEGIN
     INSERT INTO iasql_internal.batch_session AS s (role, batch) VALUES (quote_ident(session_user)::regrole, work_in.batch)
     ON CONFLICT (pid) DO UPDATE SET role = excluded.role, token = excluded.token, batch = excluded.batch, since = excluded.since
     RETURNING s.token INTO proof;
-    PERFORM set_config('iasql.batch', proof::text, false);
+    PERFORM set_config('iasql.batch', proof::text, local);
 END
 $$;
-COMMENT ON FUNCTION iasql_internal.work_in(bigint) IS 'Makes the calling session one that works in a batch; until a rollback of its transaction, DISCARD ALL or RESET ALL.';
+COMMENT ON FUNCTION iasql_internal.work_in(bigint, boolean) IS 'Makes the calling session, or with local its transaction, one that works in a batch; until a rollback of its transaction, DISCARD ALL or RESET ALL.';
 
 -- Whoever closes a batch says in which phase it is to be, and nobody else closes it: it has one outcome.
 DROP FUNCTION IF EXISTS iasql_internal.close_batch(bigint, text);

@@ -102,6 +102,20 @@ func TestPooledSession(t *testing.T) {
 	if got := s.get(`SELECT url IS NOT NULL FROM queue WHERE name = 'joined'`); got != "t" {
 		t.Errorf("committed: %s", got)
 	}
+	// Nothing resets the session: membership ends with the transaction.
+	s.do(`BEGIN`, `CALL iasql_begin('local', local => true)`, `INSERT INTO queue (name) VALUES ('local1')`, `COMMIT`, `INSERT INTO queue (name) VALUES ('nextclient')`)
+	if got := s.get(`SELECT current_setting('iasql.batch')`); got != "" {
+		t.Errorf("the session keeps %s", got)
+	}
+	s.refused("IA022", nil, `CALL iasql_commit()`)
+	s.do(`BEGIN`, `CALL iasql_join('local', true)`, `INSERT INTO queue (name) VALUES ('local2')`, `COMMIT`, `SELECT iasql_wait_for_all(60)`)
+	if got := s.get(`SELECT string_agg(name, ',' ORDER BY name) FROM queue WHERE url IS NULL`); got != "local1,local2" {
+		t.Errorf("staged: %s", got)
+	}
+	s.do(`BEGIN`, `CALL iasql_join('local', true)`, `CALL iasql_rollback()`, `COMMIT`)
+	if got := s.get(`SELECT string_agg(name, ',' ORDER BY name) FROM queue WHERE name <> 'joined'`); got != "nextclient" {
+		t.Errorf("left: %s", got)
+	}
 }
 
 // A batch whose commit waits for a record that cannot be made is rolled back from

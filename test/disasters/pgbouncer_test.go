@@ -181,6 +181,14 @@ func TestPgBouncer(t *testing.T) {
 		}
 		c.do(`CALL iasql_join('two')`, `CALL iasql_commit()`)
 		w.Settled()
+		// Who says that only the transaction is to work in the batch leaves nobody in it.
+		c.do(`BEGIN`, `CALL iasql_begin('local', local => true)`, `INSERT INTO queue (name) VALUES ('transaction4')`, `COMMIT`)
+		if told := d.do(`INSERT INTO queue (name) VALUES ('transaction5')`); strings.Contains(told, "staged") {
+			t.Errorf("the next client is in the first one's batch: %s", told)
+		}
+		open("local 1")
+		d.do(`BEGIN`, `CALL iasql_join('local', local => true)`, `CALL iasql_commit()`, `COMMIT`) // deferred
+		w.Settled()
 		c.close()
 		d.close()
 
@@ -195,7 +203,7 @@ func TestPgBouncer(t *testing.T) {
 		f.do(`BEGIN`, `CALL iasql_join('three')`, `UPDATE queue SET delay_seconds = 3 WHERE name = 'reset1'`, `CALL iasql_commit()`, `COMMIT`) // deferred
 		w.Settled()
 		open("")
-		equal(w, []string{"reset1", "reset2", "reset3", "session1", "session2", "session3", "transaction1", "transaction2", "transaction3"}, nil)
+		equal(w, []string{"reset1", "reset2", "reset3", "session1", "session2", "session3", "transaction1", "transaction2", "transaction3", "transaction4", "transaction5"}, nil)
 		if got := delay(w, "transaction3"); got != "6" {
 			t.Errorf("transaction3 has a delay of %s", got)
 		}
