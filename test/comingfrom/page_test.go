@@ -13,12 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jackc/pgx/v5/pgxpool"
-
-	"iasql/internal/aws"
-	"iasql/internal/modules"
-	"iasql/internal/modules/all"
-	"iasql/internal/platform"
+	"iasql/internal/test/everytable"
 	"iasql/internal/test/harness"
 )
 
@@ -30,34 +25,6 @@ const (
 	page  = "../../docs/coming-from-iasql.md"
 	begin = "<!-- What follows is made by go test ./test/comingfrom -args -update -->\n"
 )
-
-// world has every module's tables, and no engine.
-func world(t *testing.T) *harness.World {
-	t.Helper()
-	w := harness.NewWorld(t)
-	config, err := pgxpool.ParseConfig(w.AdminURL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	config.ConnConfig.RuntimeParams["role"] = "iasql_engine"
-	pool, err := pgxpool.NewWithConfig(t.Context(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer pool.Close()
-	registry, err := modules.NewRegistry(all.Modules(aws.New(aws.Options{}))...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var names []string
-	for _, m := range registry.Modules() {
-		names = append(names, m.Name)
-	}
-	if _, err := platform.Install(t.Context(), pool, registry, names); err != nil {
-		t.Fatal(err)
-	}
-	return w
-}
 
 func table(t *testing.T, file string) [][]string {
 	t.Helper()
@@ -99,7 +66,7 @@ func kind(of string) string {
 
 func TestComingFromIaSQL(t *testing.T) {
 	t.Parallel()
-	w := world(t)
+	w := everytable.NewWorld(t)
 	there := map[string]string{} // what there is: a type of a column, "" of others
 	for line := range strings.Lines(w.Admin(`
 		SELECT c.relname || '|' FROM pg_class c WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'v')

@@ -7,12 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jackc/pgx/v5/pgxpool"
-
-	"iasql/internal/aws"
-	"iasql/internal/modules"
-	"iasql/internal/modules/all"
-	"iasql/internal/platform"
+	"iasql/internal/test/everytable"
 	"iasql/internal/test/harness"
 )
 
@@ -25,28 +20,7 @@ const python = "/usr/bin/python3"
 // looked at in the cloud.
 func world(t *testing.T) *harness.World {
 	t.Helper()
-	w := harness.NewWorld(t)
-	config, err := pgxpool.ParseConfig(w.AdminURL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	config.ConnConfig.RuntimeParams["role"] = "iasql_engine"
-	pool, err := pgxpool.NewWithConfig(t.Context(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer pool.Close()
-	registry, err := modules.NewRegistry(all.Modules(aws.New(aws.Options{}))...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var names []string
-	for _, m := range registry.Modules() {
-		names = append(names, m.Name)
-	}
-	if _, err := platform.Install(t.Context(), pool, registry, names); err != nil {
-		t.Fatal(err)
-	}
+	w := everytable.NewWorld(t)
 	w.Admin(`INSERT INTO aws_account (name) VALUES ('orm')`, `SET iasql.origin = 'engine'`, `INSERT INTO aws_regions (account, region, is_enabled) VALUES ('orm', 'us-east-1', true), ('orm', 'eu-west-1', true)`)
 	return w
 }
