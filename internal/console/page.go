@@ -12,6 +12,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/jackc/pgerrcode"
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
 )
@@ -144,14 +145,14 @@ func (v *visit) failed(err error) {
 	case errors.As(err, &missing):
 		v.problem(http.StatusNotFound, "There is nothing here", string(missing))
 		return
-	case sqlState(err) == "42501":
+	case sqlState(err) == pgerrcode.InsufficientPrivilege:
 		status = http.StatusForbidden
 	case len(sqlState(err)) == 5:
 		status = http.StatusUnprocessableEntity
 	}
 	v.log.Debug("a page of the console failed", "path", v.r.URL.Path, "role", v.session.role, "error", err)
 	text, hint := explain(err)
-	if sqlState(err) == "57014" {
+	if sqlState(err) == pgerrcode.QueryCanceled {
 		text, hint = "The query took more than 15 seconds and was cancelled.", "Filter by a column that has an index, or run it in psql."
 	}
 	v.problem(status, "This cannot be shown", strings.TrimSpace(text+" "+hint))

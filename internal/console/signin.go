@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5/pgconn"
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
@@ -140,14 +141,14 @@ func (c *Console) whyNot(err error, name string) (status int, text string) {
 	switch {
 	case errors.Is(err, errNoReader):
 		return http.StatusForbidden, "This role may not read the installation: an administrator can GRANT iasql_reader TO it."
-	case errors.As(err, &pg) && pg.Code == "42501" && name == "":
+	case errors.As(err, &pg) && pg.Code == pgerrcode.InsufficientPrivilege && name == "":
 		return http.StatusForbidden, "Your role may not sign in by a token: an administrator can GRANT it to the login of --http-token-url."
 	case errors.Is(err, errToken):
 		return http.StatusForbidden, "This token is not good (any more). Ask for another one."
 	case errors.Is(err, errLogin):
 		c.log.Error("--http-token-url names a login that has rights of its own: make it NOINHERIT, with no attributes", "error", err)
 		return http.StatusForbidden, "Tokens are not taken: the login for them must have no rights of its own. The engine's log says more."
-	case refusedLogin(err), errors.As(err, &pg) && pg.Code == "42501":
+	case refusedLogin(err), errors.As(err, &pg) && pg.Code == pgerrcode.InsufficientPrivilege:
 		c.log.Warn("an attempt to sign in to the console failed", "role", name, "error", err)
 		return http.StatusForbidden, "The server does not let this role in with this password."
 	case strings.Contains(err.Error(), "require_auth") || strings.Contains(err.Error(), "authentication method"):

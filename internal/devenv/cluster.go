@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 )
@@ -117,7 +118,7 @@ func (p *Postgres) prepareDatabase(ctx context.Context) error {
 	}
 	admin, err := p.connect(ctx, "postgres")
 	var pgErr *pgconn.PgError
-	if errors.As(err, &pgErr) && pgErr.Code == pgerrInvalidPassword {
+	if errors.As(err, &pgErr) && pgErr.Code == pgerrcode.InvalidPassword {
 		return failure(ErrNotStarted, "postgres refuses the password in %s/admin.password: remove that file to have it set anew", p.dir.path)
 	}
 	if err != nil {

@@ -33,8 +33,6 @@ const (
 	// maxSocketPath is the room in sockaddr_un for a path (108 bytes on Linux,
 	// 104 on macOS), less the final NUL.
 	maxSocketPath = 103
-
-	pgerrInvalidPassword = "28P01"
 )
 
 // PostgresOptions says what [StartPostgres] is to run.

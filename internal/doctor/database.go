@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -108,7 +109,7 @@ func connectionSaid(err error) string {
 	switch {
 	case errors.As(err, &pg) && pg.Code == "3D000":
 		return "there is no such database (3D000)"
-	case errors.As(err, &pg) && (pg.Code == "28P01" || pg.Code == "28000"):
+	case errors.As(err, &pg) && (pg.Code == pgerrcode.InvalidPassword || pg.Code == pgerrcode.InvalidAuthorizationSpecification):
 		return "the server refuses the login (" + pg.Code + ")"
 	case errors.As(err, &pg):
 		return "the server refuses the connection (" + pg.Code + "): " + maskText(pg.Message)
@@ -127,11 +128,11 @@ func connectionAdvice(err error) string {
 	switch {
 	case errors.As(err, &pg) && pg.Code == "3D000":
 		return "create it (CREATE DATABASE), then run engine migrate --admin-url"
-	case errors.As(err, &pg) && (pg.Code == "28P01" || pg.Code == "28000"):
+	case errors.As(err, &pg) && (pg.Code == pgerrcode.InvalidPassword || pg.Code == pgerrcode.InvalidAuthorizationSpecification):
 		return "check user and password in DATABASE_URL, sslmode, and pg_hba.conf; engine migrate --admin-url makes the login"
-	case errors.As(err, &pg) && pg.Code == "42501":
+	case errors.As(err, &pg) && pg.Code == pgerrcode.InsufficientPrivilege:
 		return "let the login connect: GRANT CONNECT ON DATABASE … TO …, or run engine migrate --admin-url"
-	case errors.As(err, &pg) && pg.Code == "53300":
+	case errors.As(err, &pg) && pg.Code == pgerrcode.TooManyConnections:
 		return "the server has no connection left: raise max_connections, or end sessions"
 	}
 	return "is the server running, and are host, port and sslmode in DATABASE_URL right?"

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 )
@@ -108,7 +109,7 @@ func (db *database) hba(ctx context.Context) (Check, error) {
 		})
 	}
 	var pg *pgconn.PgError
-	if errors.As(err, &pg) && pg.Code == "42501" {
+	if errors.As(err, &pg) && pg.Code == pgerrcode.InsufficientPrivilege {
 		return Check{Status: Skipped, Message: "only an administrator may read pg_hba.conf; database.loopback tries what matters"}, nil
 	}
 	if err != nil {
@@ -222,7 +223,7 @@ func (d *doctor) iasqlSettings(ctx context.Context) (Check, error) {
 		})
 	}
 	var pg *pgconn.PgError
-	if errors.As(err, &pg) && (pg.Code == "42P01" || pg.Code == "42501") {
+	if errors.As(err, &pg) && (pg.Code == pgerrcode.UndefinedTable || pg.Code == pgerrcode.InsufficientPrivilege) {
 		return Check{Status: Skipped, Message: "the database has not been migrated, or the login may not read iasql_settings"}, nil
 	}
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/riverqueue/river"
@@ -219,7 +220,7 @@ func (e *Engine) closeToEdits(ctx context.Context, args commitArgs) error {
 	})
 	var pg *pgconn.PgError
 	switch {
-	case errors.As(err, &pg) && pg.Code == "55P03":
+	case errors.As(err, &pg) && pg.Code == pgerrcode.LockNotAvailable:
 		return &platform.UserError{Code: "IA020", Message: fmt.Sprintf("batch %d is still being edited in a transaction that is open", args.Batch),
 			Hint: "Commit or roll back that transaction first. Nothing was changed."}
 	case err != nil:

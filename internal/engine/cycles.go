@@ -9,6 +9,7 @@ import (
 	gosync "sync"
 	"time"
 
+	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -362,7 +363,7 @@ func (e *Engine) accounts(ctx context.Context) ([]string, error) {
 // that it needed (lock_timeout; manual, appendix A).
 func lockTimedOut(err error) bool {
 	var pg *pgconn.PgError
-	return errors.As(err, &pg) && pg.Code == "55P03"
+	return errors.As(err, &pg) && pg.Code == pgerrcode.LockNotAvailable
 }
 
 // obstacles are what has been said to be in the way, and when: once a minute is

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
 
 	"iasql/internal/platform"
@@ -85,7 +86,7 @@ func (e *Engine) restore(ctx context.Context, batch int64) (n int64, err error) 
 			return err
 		}
 		if referred != nil {
-			return &platform.UserError{Code: "23503", Message: fmt.Sprintf("batch %d cannot be rolled back: %s", batch, *referred), Hint: "Change or roll that back first, and roll this batch back again."}
+			return &platform.UserError{Code: pgerrcode.ForeignKeyViolation, Message: fmt.Sprintf("batch %d cannot be rolled back: %s", batch, *referred), Hint: "Change or roll that back first, and roll this batch back again."}
 		}
 		// These writes are wanted, not found, and belong to the batch.
 		if _, err := tx.Exec(ctx, `SELECT set_config('iasql.origin', 'batch', true), set_config('iasql.reverts', $1::bigint::text, true), iasql_internal.log_event('START_REVERT', $1::bigint)`, batch); err != nil {

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strings"
 
+	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -70,11 +71,11 @@ func othersDidTheSame(err error) bool {
 		return false
 	}
 	switch pg.Code {
-	case "XX000": // "tuple concurrently updated"
+	case pgerrcode.InternalError: // "tuple concurrently updated"
 		return strings.Contains(pg.Message, "concurrently")
-	case "42710", "23505", "40P01", "40001": // duplicate object, unique violation, deadlock, serialization
+	case pgerrcode.DuplicateObject, pgerrcode.UniqueViolation, pgerrcode.DeadlockDetected, pgerrcode.SerializationFailure:
 		return true
-	case "42704": // a role that was there when the logins were listed
+	case pgerrcode.UndefinedObject: // a role that was there when the logins were listed
 		return strings.HasPrefix(pg.Message, "role ")
 	}
 	return false
@@ -161,7 +162,7 @@ func try(ctx context.Context, tx pgx.Tx, statement string) error {
 // refused tells whether a statement failed for want of a privilege.
 func refused(err error) bool {
 	var pg *pgconn.PgError
-	return errors.As(err, &pg) && pg.Code == "42501"
+	return errors.As(err, &pg) && pg.Code == pgerrcode.InsufficientPrivilege
 }
 
 // extension makes an extension unless it is there, and sees that it belongs to

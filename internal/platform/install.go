@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -119,16 +120,16 @@ func inDDL(ctx context.Context, pool *pgxpool.Pool, f func(pgx.Tx) error) error 
 			}
 			return f(tx)
 		})
-		if !errors.As(err, &pg) || pg.Code != "40P01" {
+		if !errors.As(err, &pg) || pg.Code != pgerrcode.DeadlockDetected {
 			break
 		}
 	}
 	if errors.As(err, &pg) {
 		switch pg.Code {
-		case "55P03":
+		case pgerrcode.LockNotAvailable:
 			return &UserError{Code: "IA015", Message: "an open transaction holds locks on the tables: " + pg.Message,
 				Hint: "Commit or roll back transactions that have written managed tables, then try again."}
-		case "42P07":
+		case pgerrcode.DuplicateTable:
 			return &UserError{Code: "IA016", Message: pg.Message, Hint: "Rename your own table of that name, or install into another database."}
 		case "2BP01":
 			return &UserError{Code: "IA016", Message: pg.Message + ": " + pg.Detail, Hint: "Drop what depends on the module's tables first."}

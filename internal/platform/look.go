@@ -9,6 +9,7 @@ import (
 	"path"
 	"slices"
 
+	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -43,7 +44,7 @@ func LookAtLogin(ctx context.Context, conn *pgx.Conn) (Login, error) {
 func Missing(ctx context.Context, conn *pgx.Conn) ([]string, error) {
 	missing, err := readMissing(ctx, conn)
 	var pg *pgconn.PgError
-	if errors.As(err, &pg) && pg.Code == "42501" {
+	if errors.As(err, &pg) && pg.Code == pgerrcode.InsufficientPrivilege {
 		return nil, fmt.Errorf("only a member of iasql_engine can see what is missing: %w", err)
 	}
 	return missing, err

@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -162,7 +163,7 @@ func InstallTypes(ctx context.Context, pool *pgxpool.Pool, registry *modules.Reg
 			err := pgx.BeginFunc(ctx, tx, func(part pgx.Tx) error { return installType(ctx, part, registry, m, from, there) })
 			var pg *pgconn.PgError
 			switch {
-			case errors.As(err, &pg) && pg.Code != "55P03" && !strings.HasPrefix(pg.Code, "57"): // neither a lock nor the end of the server
+			case errors.As(err, &pg) && pg.Code != pgerrcode.LockNotAvailable && !pgerrcode.IsOperatorIntervention(pg.Code): // neither a lock nor the end of the server
 				refused = append(refused, fmt.Sprintf("%s: %v", name, err))
 			case err != nil:
 				return fmt.Errorf("type %s: %w", name, err)

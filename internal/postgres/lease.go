@@ -7,6 +7,7 @@ import (
 	gosync "sync"
 	"time"
 
+	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -74,7 +75,7 @@ func (d *Database) Acquire(ctx context.Context, account, engine string, options 
 	_ = conn.Conn().Close(context.WithoutCancel(ctx)) // whether the lease was got is not known
 	conn.Release()
 	var pg *pgconn.PgError
-	if errors.As(err, &pg) && pg.Code == "23503" {
+	if errors.As(err, &pg) && pg.Code == pgerrcode.ForeignKeyViolation {
 		return nil, ErrNoAccount
 	}
 	return nil, fmt.Errorf("lease %s: %w", account, err)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -107,7 +108,7 @@ func connect(ctx context.Context, url string, maxConns int32, engine, settings s
 	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
 		_, err := conn.Exec(ctx, settings)
 		var pg *pgconn.PgError
-		if errors.As(err, &pg) && pg.Code == "42501" {
+		if errors.As(err, &pg) && pg.Code == pgerrcode.InsufficientPrivilege {
 			return fmt.Errorf("login %[1]s may not work as role %[2]s: have an administrator run GRANT %[2]s TO %[1]s: %[3]w", conn.Config().User, EngineRole, err)
 		}
 		if err != nil {

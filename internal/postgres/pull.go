@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -177,11 +178,11 @@ func (d *Database) refusal(t *modules.Table, err error) error {
 	switch {
 	case pg.Code == untrustedCode:
 		return fmt.Errorf("%w: %s", err, pg.Hint)
-	case pg.Code == "23503" && pg.TableName != t.Name && d.ownReference(pg.TableName, pg.ConstraintName):
+	case pg.Code == pgerrcode.ForeignKeyViolation && pg.TableName != t.Name && d.ownReference(pg.TableName, pg.ConstraintName):
 		return &modules.Error{Class: modules.Dependency, Message: "a record of " + pg.TableName + " still refers to it", Err: err}
-	case pg.Code == "23503" && pg.TableName != t.Name:
+	case pg.Code == pgerrcode.ForeignKeyViolation && pg.TableName != t.Name:
 		remedy = fmt.Sprintf("delete or change the rows of %s that refer to the record, or drop their constraint %s", pg.TableName, pg.ConstraintName)
-	case pg.Code == "23502":
+	case pg.Code == pgerrcode.NotNullViolation:
 		remedy = fmt.Sprintf("let column %s be NULL, or give the object a value for it", pg.ColumnName)
 	case pg.ConstraintName != "":
 		remedy = fmt.Sprintf("change the object, or drop constraint %s of table %s", pg.ConstraintName, pg.TableName)
