@@ -3,7 +3,6 @@ package aws
 import (
 	"context"
 	"fmt"
-	"path"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
@@ -29,12 +28,4 @@ func RoleARN(ctx context.Context, c *Clients, scope modules.Scope, name modules.
 		return nil, err
 	}
 	return out.Role.Arn, nil
-}
-
-// RoleName returns the name in a role's ARN; nil and "" are NULL.
-func RoleName(arn *string) modules.Value {
-	if awssdk.ToString(arn) == "" {
-		return modules.Null
-	}
-	return modules.Text(path.Base(*arn))
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/arn"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 
 	"iasql/internal/aws"
@@ -46,14 +47,13 @@ func (d *doctor) examineAccount(ctx context.Context) bool {
 		d.report.add(Check{ID: "account.identity", Status: Failure, Message: "AWS does not take the credentials: " + said(err), Advice: adviceOf(err)})
 		return false
 	}
-	arn := awssdk.ToString(who.Arn)
-	d.Progress("logged in as " + arn)
-	parts := strings.SplitN(arn, ":", 6)
-	if len(parts) < 6 {
-		parts = []string{"", "", "", "", "", "unknown"}
+	d.Progress("logged in as " + awssdk.ToString(who.Arn))
+	caller, err := arn.Parse(awssdk.ToString(who.Arn))
+	if err != nil {
+		caller.Resource = "unknown"
 	}
-	account.ID, account.Partition = maskAccount(awssdk.ToString(who.Account)), parts[1]
-	account.Kind, _, _ = strings.Cut(parts[5], "/")
+	account.ID, account.Partition = maskAccount(awssdk.ToString(who.Account)), caller.Partition
+	account.Kind, _, _ = strings.Cut(caller.Resource, "/")
 	check := Check{ID: "account.identity", Status: OK, Message: fmt.Sprintf("account %s, as %s", account.ID, account.Kind)}
 	if account.Kind == "root" {
 		check.Status, check.Advice = Warning, "do not let an engine work as the root user: make a role with what engine iam-policy prints"

@@ -11,6 +11,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/aws/aws-sdk-go-v2/aws/arn"
 )
 
 // Bounds of what is read. SQS takes messages of a mebibyte, and EventBridge sends none of
@@ -206,12 +208,12 @@ func (r *record) actor() Actor {
 }
 
 // sessionOf returns the name of the session of arn:aws:sts::111122223333:assumed-role/role/session.
-func sessionOf(arn string) (string, bool) {
-	parts := strings.SplitN(arn, ":", 6)
-	if len(parts) != 6 || parts[2] != "sts" || !strings.HasPrefix(parts[5], "assumed-role/") {
+func sessionOf(text string) (string, bool) {
+	caller, err := arn.Parse(text)
+	if err != nil || caller.Service != "sts" || !strings.HasPrefix(caller.Resource, "assumed-role/") {
 		return "", false
 	}
-	return parts[5][strings.LastIndexByte(parts[5], '/')+1:], true
+	return caller.Resource[strings.LastIndexByte(caller.Resource, '/')+1:], true
 }
 
 // What names look like: of accounts, of regions, of services, of operations, of events.

@@ -60,14 +60,6 @@ func NonEmpty[S ~string](s S) Value {
 // Bool returns the value of a boolean column.
 func Bool(b bool) Value { return Text(strconv.FormatBool(b)) }
 
-// BoolPtr is Bool, and NULL for nil.
-func BoolPtr(b *bool) Value {
-	if b == nil {
-		return Null
-	}
-	return Bool(*b)
-}
-
 // Int returns the value of an integer column.
 func Int[I ~int | ~int32 | ~int64](i I) Value { return Text(strconv.FormatInt(int64(i), 10)) }
 

@@ -3,6 +3,8 @@ package permissions
 import (
 	"fmt"
 	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws/arn"
 )
 
 // readsQueue is what reading a queue of events takes, on that queue alone: GetQueueUrl finds
@@ -13,24 +15,22 @@ var readsQueue = []string{"sqs:DeleteMessage", "sqs:GetQueueUrl", "sqs:ReceiveMe
 // addWatch adds what reading events takes that are in these queues and folders of buckets.
 func (d *Document) addWatch(arns []string) error {
 	var queues, folders []string
-	for _, arn := range arns {
-		parts := strings.SplitN(arn, ":", 6)
+	for _, text := range arns {
+		parsed, err := arn.Parse(text)
 		switch {
-		case len(parts) != 6 || parts[0] != "arn" || parts[5] == "" || strings.ContainsAny(arn, "*? "):
-			return fmt.Errorf("%q is no ARN of a queue or of a trail's bucket", arn)
-		case parts[2] == "sqs":
-			queues = append(queues, arn)
-		case parts[2] == "s3":
-			folders = append(folders, arn)
+		case err == nil && parsed.Resource != "" && !strings.ContainsAny(text, "*? ") && parsed.Service == "sqs":
+			queues = append(queues, text)
+		case err == nil && parsed.Resource != "" && !strings.ContainsAny(text, "*? ") && parsed.Service == "s3":
+			folders = append(folders, text)
 		default:
-			return fmt.Errorf("%q is no ARN of a queue or of a trail's bucket", arn)
+			return fmt.Errorf("%q is no ARN of a queue or of a trail's bucket", text)
 		}
 	}
 	if len(queues) > 0 {
 		d.Statement = append(d.Statement, Statement{Sid: "WatchQueue", Effect: "Allow", Action: readsQueue, Resource: queues})
 	}
-	for i, arn := range folders {
-		bucket, prefix, _ := strings.Cut(strings.TrimSuffix(arn, "/"), "/")
+	for i, folder := range folders {
+		bucket, prefix, _ := strings.Cut(strings.TrimSuffix(folder, "/"), "/")
 		if prefix != "" {
 			prefix += "/"
 		}

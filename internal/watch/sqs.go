@@ -6,10 +6,10 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/arn"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
@@ -60,9 +60,9 @@ func (q *sqsQueue) client(ctx context.Context) (*sqs.Client, error) {
 		return client, err
 	}
 	q.url = q.source.Queue
-	if parts := strings.Split(q.source.Queue, ":"); strings.HasPrefix(q.source.Queue, "arn:") && len(parts) == 6 {
+	if named, err := arn.Parse(q.source.Queue); err == nil {
 		q.url = ""
-		out, err := client.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: &parts[5], QueueOwnerAWSAccountId: &parts[4]})
+		out, err := client.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: &named.Resource, QueueOwnerAWSAccountId: &named.AccountID})
 		if err != nil {
 			return nil, err
 		}
