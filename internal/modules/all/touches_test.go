@@ -82,9 +82,11 @@ var beyond = map[string]string{
 var elsewhere = map[string]string{
 	"aws_ec2 iam:AddRoleToInstanceProfile":      "an instance profile is of the account, and no table's",
 	"aws_ec2 iam:CreateInstanceProfile":         "an instance profile is of the account, and no table's",
+	"aws_ec2 ssm:PutParameter":                  "a parameter is a record of aws_ssm, whose table it touches",
 	"aws_ecs_fargate ecs:RunTask":               "a function that makes no record",
 	"aws_iam iam:DeleteInstanceProfile":         "an instance profile is no table's",
 	"aws_iam iam:RemoveRoleFromInstanceProfile": "an instance profile is no table's",
+	"aws_iam ssm:PutParameter":                  "a parameter is a record of aws_ssm, whose table it touches",
 	"aws_lambda lambda:Invoke":                  "a function that makes no record",
 	"aws_s3 s3:PutObject":                       "a data event: rules and trails send none unless they are told to, and there may be millions",
 	"aws_sns sns:Publish":                       "a function that makes no record",
