@@ -18,8 +18,8 @@ func requestAccessKey(c *aws.Clients) *modules.Function {
 		Name: "access_key_request",
 		Doc: "Makes an access key for a user. Its row appears a moment later. The secret access key goes into a parameter of the Parameter Store, a SecureString, " +
 			"and nowhere else: `aws ssm get-parameter --with-decryption --name PARAMETER` tells it to whom AWS lets. A user has two keys at the most.",
-		Given:  `INSERT INTO iam_user (user_name) VALUES ('ann')`,
-		Sample: `SELECT access_key_id, parameter FROM access_key_request('ann')`,
+		Given:  `INSERT INTO iam_user (user_name) VALUES ('bob')`,
+		Sample: `SELECT access_key_id, parameter FROM access_key_request('bob')`,
 		Table:  "access_key",
 		Right:  "INSERT",
 		Parameters: []modules.Parameter{
