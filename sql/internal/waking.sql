@@ -4,7 +4,7 @@
 -- (listener.go), and see what the others have committed by then.
 --
 -- Whoever holds the row and does not get to its commit, for SET CONSTRAINTS had this run early, keeps the others silent
--- for a quarter of a second at the most. Under REPEATABLE READ a row that was updated since cannot be locked (manual, 13.2.2).
+-- for a third of a second, about. Under REPEATABLE READ a row that was updated since cannot be locked (manual, 13.2.2).
 CREATE OR REPLACE FUNCTION iasql_internal.wake() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

@@ -177,7 +177,7 @@ func TestAsynchronousFailover(t *testing.T) {
 		wantQueues, wantVPCs := []string{"changed", "kept", "kept2", "lost", "pending"}, []string{"10.1.0.0/16", "10.2.0.0/16", "10.3.0.0/16", "10.4.0.0/16"}
 		equal(w, wantQueues, wantVPCs)
 		// Made anew with what the standby does not know: its pending deletion is not about this one.
-		time.Sleep(1100 * time.Millisecond)
+		time.Sleep(1100 * time.Millisecond) // creation times of queues are whole seconds
 		w.PSQL(`INSERT INTO queue (name) VALUES ('kept3')`)
 		w.Settled()
 		wantQueues = append(wantQueues, "kept3")

@@ -67,20 +67,28 @@ INSERT INTO codebuild_project (project_name, source_type, source_location, servi
 			{Name: "project_name", Type: modules.TypeText, Names: "project_name", Doc: "The project."},
 			{Name: "source_version", Type: modules.TypeText, Default: "NULL", Doc: "The branch, tag or commit; the project's if left out."},
 		},
-		Returns: []modules.Result{
-			{Name: "aws_id", Type: modules.TypeText, Doc: "The build's id."},
-			{Name: "build_status", Type: modules.TypeText, Doc: "IN_PROGRESS."},
-		},
+		Returns: startedBuild,
 		Call: func(ctx context.Context, scope modules.Scope, args modules.Row) ([]modules.Row, error) {
-			client, err := declare.Client(ctx, c, scope, codebuild.NewFromConfig)
-			if err != nil {
-				return nil, err
-			}
-			out, err := client.StartBuild(ctx, &codebuild.StartBuildInput{ProjectName: args["project_name"].Ptr(), SourceVersion: args["source_version"].Ptr()})
-			if err != nil {
-				return nil, err
-			}
-			return []modules.Row{{"aws_id": modules.TextPtr(out.Build.Id), "build_status": modules.Text(string(out.Build.BuildStatus))}}, nil
+			return startBuild(ctx, c, scope, &codebuild.StartBuildInput{ProjectName: args["project_name"].Ptr(), SourceVersion: args["source_version"].Ptr()})
 		},
 	}
+}
+
+// startedBuild is what functions return that start a build.
+var startedBuild = []modules.Result{
+	{Name: "aws_id", Type: modules.TypeText, Doc: "The build's id."},
+	{Name: "build_status", Type: modules.TypeText, Doc: "IN_PROGRESS."},
+}
+
+// startBuild starts a build, and returns it as startedBuild says.
+func startBuild(ctx context.Context, c *aws.Clients, scope modules.Scope, in *codebuild.StartBuildInput) ([]modules.Row, error) {
+	client, err := declare.Client(ctx, c, scope, codebuild.NewFromConfig)
+	if err != nil {
+		return nil, err
+	}
+	out, err := client.StartBuild(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	return []modules.Row{{"aws_id": modules.TextPtr(out.Build.Id), "build_status": modules.Text(string(out.Build.BuildStatus))}}, nil
 }

@@ -8,7 +8,6 @@ import (
 	cbtypes "github.com/aws/aws-sdk-go-v2/service/codebuild/types"
 
 	"iasql/internal/aws"
-	"iasql/internal/aws/declare"
 	"iasql/internal/modules"
 )
 
@@ -50,15 +49,8 @@ INSERT INTO codebuild_project (project_name, source_type, source_location, servi
 			{Name: "source_version", Type: modules.TypeText, Default: "NULL", Doc: "The branch, tag or commit; the project's if left out."},
 			{Name: "source_location", Type: modules.TypeText, Default: "NULL", Doc: "Another source of the project's source_type, such as https://github.com/example/other; the project's if left out."},
 		},
-		Returns: []modules.Result{
-			{Name: "aws_id", Type: modules.TypeText, Doc: "The build's id."},
-			{Name: "build_status", Type: modules.TypeText, Doc: "IN_PROGRESS."},
-		},
+		Returns: startedBuild,
 		Call: func(ctx context.Context, scope modules.Scope, args modules.Row) ([]modules.Row, error) {
-			client, err := declare.Client(ctx, c, scope, codebuild.NewFromConfig)
-			if err != nil {
-				return nil, err
-			}
 			in := &codebuild.StartBuildInput{
 				ProjectName: args["project_name"].Ptr(), SourceVersion: args["source_version"].Ptr(), SourceLocationOverride: args["source_location"].Ptr(),
 				BuildspecOverride:      awssdk.String(imageSpec),
@@ -68,11 +60,7 @@ INSERT INTO codebuild_project (project_name, source_type, source_location, servi
 				in.EnvironmentVariablesOverride = append(in.EnvironmentVariablesOverride,
 					cbtypes.EnvironmentVariable{Name: &name, Value: args[parameter].Ptr(), Type: cbtypes.EnvironmentVariableTypePlaintext})
 			}
-			out, err := client.StartBuild(ctx, in)
-			if err != nil {
-				return nil, err
-			}
-			return []modules.Row{{"aws_id": modules.TextPtr(out.Build.Id), "build_status": modules.Text(string(out.Build.BuildStatus))}}, nil
+			return startBuild(ctx, c, scope, in)
 		},
 	}
 }
