@@ -18,6 +18,6 @@ BEGIN ATOMIC
     ORDER BY 1 DESC, 2, 3;
 END;
 COMMENT ON FUNCTION public.iasql_get_errors() IS
-$$What went wrong, newest first: records that failed or whose calls fail again and again, listings that failed in the newest full cycle of each account, and batches that failed.
+$$What went wrong, newest first: records that failed or whose calls fail again and again, tables whose last listing failed or met objects that do not fit, and batches that failed.
 Sample: SELECT * FROM iasql_get_errors()$$;
 CREATE INDEX IF NOT EXISTS iasql_audit_log_errors ON public.iasql_audit_log (ts) WHERE change_type = 'ERROR';

@@ -54,6 +54,7 @@ BEGIN
 END
 $$;
 
+-- A cycle may list some tables only: of the others what their last listing met is still so.
 CREATE OR REPLACE VIEW iasql_internal.listing_errors WITH (security_barrier) AS
 WITH newest AS (
     SELECT c.*
@@ -61,15 +62,33 @@ WITH newest AS (
     CROSS JOIN LATERAL (SELECT c.* FROM public.iasql_cycles c
                         WHERE c.account = a.name AND c.kind = 'full' AND c.ended IS NOT NULL
                         ORDER BY c.ended DESC LIMIT 1) c
+), place AS (
+    SELECT l.account, l.table_name, l.region, concat_ws('/', l.account, nullif(l.region, '')) AS scope, l.cycle
+    FROM iasql_internal.listing l
+), told AS (
+    SELECT e.cycle_id, d ->> 'table_name' AS table_name, d ->> 'scope' AS scope, d ->> 'message' AS message
+    FROM (SELECT l.cycle FROM iasql_internal.listing l UNION SELECT n.id FROM newest n) of
+    JOIN iasql_internal.cycle_details e ON e.cycle_id = of.cycle CROSS JOIN LATERAL jsonb_array_elements(e.details) d
+    WHERE coalesce(d ->> 'record_id', '0') = '0'
+), error AS (
+    SELECT c.ended AS ts, c.account, t.table_name, concat_ws(': ', t.scope, t.message) AS message
+    FROM place p JOIN told t ON t.cycle_id = p.cycle AND t.table_name = p.table_name AND t.scope = p.scope
+    JOIN public.iasql_cycles c ON c.id = p.cycle
+    UNION
+    SELECT n.ended, n.account, t.table_name, concat_ws(': ', t.scope, t.message)
+    FROM newest n JOIN told t ON t.cycle_id = n.id
+    UNION
+    SELECT u.since, u.account, u.table_name, concat_ws(': ', concat_ws('/', u.account, nullif(u.region, '')), u.error)
+    FROM iasql_internal.unread u
+    WHERE NOT u.denied AND NOT EXISTS (SELECT FROM newest n JOIN told t ON t.cycle_id = n.id
+                                       WHERE n.account = u.account AND t.table_name = u.table_name AND t.scope = concat_ws('/', u.account, nullif(u.region, '')))
+    UNION
+    SELECT n.ended, n.account, NULL, format('cycle %s of account %s: %s', n.id, n.account, n.message)
+    FROM newest n
+    WHERE n.message IS NOT NULL
 )
-SELECT n.ended AS ts, d ->> 'table_name' AS table_name, concat_ws(': ', d ->> 'scope', d ->> 'message') AS message
-FROM newest n JOIN iasql_internal.cycle_details e ON e.cycle_id = n.id CROSS JOIN LATERAL jsonb_array_elements(e.details) d
-WHERE coalesce(d ->> 'record_id', '0') = '0'
-  AND NOT coalesce(d ->> 'table_name', '') = ANY ((SELECT iasql_internal.restricted())::text[])
-  AND ((SELECT iasql_internal.seen_accounts()) IS NULL OR n.account = ANY ((SELECT iasql_internal.seen_accounts())::text[]))
-UNION ALL
-SELECT n.ended, NULL, format('cycle %s of account %s: %s', n.id, n.account, n.message)
-FROM newest n
-WHERE n.message IS NOT NULL
-  AND ((SELECT iasql_internal.seen_accounts()) IS NULL OR n.account = ANY ((SELECT iasql_internal.seen_accounts())::text[]));
-COMMENT ON VIEW iasql_internal.listing_errors IS 'What failed in the newest full cycle of each account as a whole, as far as the caller may know of it.';
+SELECT e.ts, e.table_name, e.message
+FROM error e
+WHERE NOT coalesce(e.table_name, '') = ANY ((SELECT iasql_internal.restricted())::text[])
+  AND ((SELECT iasql_internal.seen_accounts()) IS NULL OR e.account = ANY ((SELECT iasql_internal.seen_accounts())::text[]));
+COMMENT ON VIEW iasql_internal.listing_errors IS 'What the last listing of each table met that no record tells of, and why the newest full cycle of each account failed, as far as the caller may know of it.';

@@ -45,6 +45,12 @@ func TestUserConstraints(t *testing.T) {
 			w.Error("the other new queue has no record")
 		}
 		w.unharmed()
+		// A cycle that does not list the table knows nothing better.
+		w.PSQL(`SELECT iasql_sync_now('aws_regions')`)
+		w.errors("queue", "a-name-that-is-much-too-long", "short_names")
+		if got := w.PSQL(`SELECT count(*) FROM iasql_problems WHERE message LIKE '%a-name-that-is-much-too-long%'`); got != "1" {
+			w.Errorf("iasql_problems says so %s times", got)
+		}
 		w.Admin(`ALTER TABLE queue DROP CONSTRAINT short_names`)
 		w.sync()
 		if got := w.PSQL(`SELECT count(*) FROM queue WHERE name LIKE 'a-name%'`); got != "1" {
