@@ -16,7 +16,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -307,21 +306,6 @@ func (w *World) Refused(statements ...string) string {
 	return err.Error()
 }
 
-// TryPSQL runs each statement by its own, as typed line by line.
-func (w *World) TryPSQL(url string, statements ...string) (string, error) {
-	args := []string{"-X", "-At", "-v", "ON_ERROR_STOP=1", "-v", "VERBOSITY=verbose", url}
-	for _, s := range statements {
-		args = append(args, "-c", s)
-	}
-	var stdout, stderr bytes.Buffer
-	cmd := exec.CommandContext(w.Context(), "psql", args...)
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Run(); err != nil {
-		return stdout.String(), errors.New(strings.TrimSpace(stderr.String()))
-	}
-	return strings.TrimSpace(stdout.String()), nil
-}
-
 // CLI runs the aws command in the world's account and decodes its answer.
 func (w *World) CLI(args ...string) map[string]any {
 	w.Helper()
@@ -364,26 +348,14 @@ func (w *World) Becomes(within time.Duration, want, query string) {
 	}
 	w.Eventually(within, query+" becomes "+want, func() bool {
 		if conn != nil {
-			if got, err := printed(w.Context(), conn, query); err == nil {
-				return got == want
+			if got, err := printed(w.Context(), conn, query, false); err == nil {
+				return strings.TrimSpace(strings.Join(got, "\n")) == want
 			}
 			_ = conn.Close(w.Context())
 			conn = nil // cut off, or refused: psql says which
 		}
 		return w.PSQL(query) == want
 	})
-}
-
-// printed runs a query and returns what psql -At prints of its rows.
-func printed(ctx context.Context, conn *pgconn.PgConn, query string) (string, error) {
-	results, err := conn.Exec(ctx, query).ReadAll()
-	var lines []string
-	for _, result := range results {
-		for _, row := range result.Rows {
-			lines = append(lines, string(bytes.Join(row, []byte("|"))))
-		}
-	}
-	return strings.TrimSpace(strings.Join(lines, "\n")), err
 }
 
 // patience is how long a test waits for what has to come. It is no promise of the

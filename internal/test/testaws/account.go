@@ -1,17 +1,10 @@
 package testaws
 
 import (
-	"bytes"
 	"os"
-	"os/exec"
-	"slices"
-	"strings"
-	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
-
-	"iasql/internal/devenv"
 )
 
 // Account is an AWS account in the emulator, and the way into it.
@@ -51,25 +44,4 @@ func (a Account) Env() []string {
 		env = append(env, "AWS_SESSION_TOKEN="+a.SessionToken)
 	}
 	return env
-}
-
-// CLI runs the aws command with the given arguments in this account and returns
-// what it prints, as JSON. The test fails with the command's message if it fails.
-// A call takes about a second, most of it to start Python: set up larger scenes
-// through an SDK.
-func (a Account) CLI(t testing.TB, args ...string) string {
-	t.Helper()
-	program, err := devenv.FindTool("aws")
-	if err != nil {
-		t.Fatalf("testaws: %v", err)
-	}
-	cmd := exec.CommandContext(t.Context(), program, append([]string{"--endpoint-url", a.Endpoint, "--output", "json"}, args...)...)
-	cmd.Env = slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, "AWS_") })
-	cmd.Env = append(cmd.Env, a.Env()...)
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Run(); err != nil {
-		t.Fatalf("aws %s: %v: %s", strings.Join(args, " "), err, strings.TrimSpace(stderr.String()))
-	}
-	return stdout.String()
 }
