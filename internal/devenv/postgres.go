@@ -225,6 +225,7 @@ func (p *Postgres) settings(opts PostgresOptions) []string {
 		"password_encryption":     "scram-sha-256",
 		"max_connections":         "200",
 		"max_worker_processes":    "20",
+		"jit":                     "off", // of the large views each backend would compile expressions for longer than they take
 		"timezone":                "UTC",
 		"log_timezone":            "UTC",
 		"log_destination":         "stderr",

@@ -28,7 +28,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"iasql/internal/test/faultproxy"
 	"iasql/internal/test/testaws"
@@ -84,6 +83,7 @@ type World struct {
 func NewWorld(t *testing.T) *World {
 	t.Helper()
 	w := &World{T: t, AdminURL: testdb.New(t), AWS: testaws.NewAccount(t)}
+	w.Cleanup(func() { idle.end(context.Background(), w.AdminURL) })
 	w.Endpoint = w.AWS.Endpoint
 	w.UserURL = w.Login("user", "iasql_user")
 	return w
@@ -337,24 +337,14 @@ func (w *World) Eventually(within time.Duration, what string, ok func() bool) {
 	}
 }
 
-// Becomes polls until a query of the user's prints want. It asks through one
-// connection as long as that lives: a psql for each poll would cost more than the
-// engine does.
+// Becomes polls until a query of the user's prints want.
 func (w *World) Becomes(within time.Duration, want, query string) {
 	w.Helper()
-	conn, err := pgconn.Connect(w.Context(), w.UserURL)
-	if err == nil {
-		defer func() { _ = conn.Close(context.WithoutCancel(w.Context())) }()
-	}
 	w.Eventually(within, query+" becomes "+want, func() bool {
-		if conn != nil {
-			if got, err := printed(w.Context(), conn, query, false); err == nil {
-				return strings.TrimSpace(strings.Join(got, "\n")) == want
-			}
-			_ = conn.Close(w.Context())
-			conn = nil // cut off, or refused: psql says which
+		if got, err := w.TryPSQL(w.UserURL, query); err == nil {
+			return got == want
 		}
-		return w.PSQL(query) == want
+		return w.PSQL(query) == want // cut off, or refused: psql says which
 	})
 }
 

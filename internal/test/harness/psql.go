@@ -5,51 +5,146 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os/exec"
+	"regexp"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// TryPSQL runs each statement by its own in a session of its own, and returns what
-// psql -At prints of them, columns separated by |, or says of the first that fails
-// (VERBOSITY=verbose). It speaks as psql does, by the simple query protocol, and is
-// psql itself only for what that alone can do: a process for each of some ten thousand
-// statements takes longer than the statements.
+// TryPSQL runs each statement by its own in a session of its own, as far as that can be
+// told, and returns what psql -At prints of them, columns separated by |, or says of the
+// first that fails (VERBOSITY=verbose). It speaks as psql does, by the simple query
+// protocol, and is psql itself only for what that alone can do: a process for each of some
+// ten thousand statements takes longer than the statements.
 func (w *World) TryPSQL(url string, statements ...string) (string, error) {
 	for _, s := range statements {
 		if s = strings.TrimSpace(s); strings.HasPrefix(s, `\`) || strings.HasPrefix(strings.ToUpper(s), "COPY") {
 			return w.execPSQL(url, statements...)
 		}
 	}
+	session, err := open(w.Context(), url, stateless(statements))
+	if err != nil {
+		return "", fmt.Errorf("psql: error: %w", err)
+	}
+	var out []string
+	for _, s := range statements {
+		printed, err := printed(w.Context(), session.conn, s, true)
+		if out = append(out, printed...); err != nil {
+			session.close(context.WithoutCancel(w.Context()))
+			var refused *pgconn.PgError
+			if errors.As(err, &refused) {
+				session.said.WriteString(verbose(refused))
+			} else {
+				session.said.WriteString(err.Error())
+			}
+			return strings.Join(out, "\n"), errors.New(strings.TrimSpace(session.said.String()))
+		}
+	}
+	if stateless(statements) {
+		idle.put(url, session)
+	} else {
+		session.close(context.WithoutCancel(w.Context()))
+	}
+	return strings.TrimSpace(strings.Join(out, "\n")), nil
+}
+
+// session is a connection, and what it was told besides answers.
+type session struct {
+	conn *pgconn.PgConn
+	said strings.Builder
+}
+
+func (s *session) close(ctx context.Context) { _ = s.conn.Close(ctx) }
+
+// open returns a session: one that has been used before, if that can make no difference.
+func open(ctx context.Context, url string, used bool) (*session, error) {
+	for used {
+		s := idle.take(url)
+		if s == nil {
+			break
+		}
+		if s.conn.CheckConn() == nil {
+			s.said.Reset()
+			return s, nil
+		}
+		s.close(ctx)
+	}
 	config, err := pgconn.ParseConfig(url)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	if config.RuntimeParams["application_name"] == "" {
 		config.RuntimeParams["application_name"] = "psql"
 	}
-	var said strings.Builder
-	config.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) { said.WriteString(verbose((*pgconn.PgError)(n))) }
-	conn, err := pgconn.ConnectConfig(w.Context(), config)
-	if err != nil {
-		return "", fmt.Errorf("psql: error: %w", err)
+	s := &session{}
+	config.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) { s.said.WriteString(verbose((*pgconn.PgError)(n))) }
+	s.conn, err = pgconn.ConnectConfig(ctx, config)
+	return s, err
+}
+
+// plain is how a statement begins that leaves nothing behind in its session, and stateful
+// what it has in it if it does all the same.
+var (
+	plain    = regexp.MustCompile(`(?i)^\s*(SELECT|INSERT|UPDATE|DELETE|MERGE|WITH|VALUES|TABLE|EXPLAIN)\b`)
+	stateful = regexp.MustCompile(`(?i)set_config|advisory_(x|s|lock)|pg_backend_pid|;\s*\S`)
+)
+
+// stateless reports whether statements leave nothing behind in their session.
+func stateless(statements []string) bool {
+	return !slices.ContainsFunc(statements, func(s string) bool { return !plain.MatchString(s) || stateful.MatchString(s) })
+}
+
+// idle are sessions that nobody uses, by URL: that of another statement would be as good as
+// new, and costs the server a process.
+var idle = &sessions{byURL: map[string][]*session{}}
+
+type sessions struct {
+	lock  sync.Mutex
+	byURL map[string][]*session
+}
+
+func (s *sessions) take(url string) *session {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	list := s.byURL[url]
+	if len(list) == 0 {
+		return nil
 	}
-	defer func() { _ = conn.Close(context.WithoutCancel(w.Context())) }()
-	var out []string
-	for _, s := range statements {
-		printed, err := printed(w.Context(), conn, s, true)
-		if out = append(out, printed...); err != nil {
-			var refused *pgconn.PgError
-			if errors.As(err, &refused) {
-				said.WriteString(verbose(refused))
-			} else {
-				said.WriteString(err.Error())
-			}
-			return strings.Join(out, "\n"), errors.New(strings.TrimSpace(said.String()))
+	s.byURL[url] = list[:len(list)-1]
+	return list[len(list)-1]
+}
+
+func (s *sessions) put(url string, one *session) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	s.byURL[url] = append(s.byURL[url], one)
+}
+
+// end ends all sessions of the database that a URL names.
+func (s *sessions) end(ctx context.Context, of string) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	for address, list := range s.byURL {
+		if databaseOf(address) != databaseOf(of) {
+			continue
 		}
+		for _, one := range list {
+			one.close(ctx)
+		}
+		delete(s.byURL, address)
 	}
-	return strings.TrimSpace(strings.Join(out, "\n")), nil
+}
+
+func databaseOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return address
+	}
+	return u.Path
 }
 
 // execPSQL is TryPSQL by the program psql.
