@@ -76,6 +76,12 @@ type Options struct {
 // Clients makes and keeps the service clients of all accounts. It is safe for
 // concurrent use and needs no closing.
 type Clients struct {
+	*shared
+	waited bool
+}
+
+// shared is what [Clients] have in common.
+type shared struct {
 	options Options
 	http    *awshttp.BuildableClient
 	limits  *limits
@@ -127,7 +133,13 @@ func (s *shares) set(to ReadShares) {
 // regional is an account's configuration in one region.
 type regional struct {
 	cfg     awssdk.Config
-	clients map[reflect.Type]any
+	clients map[clientKey]any
+}
+
+// clientKey tells the clients of a region apart.
+type clientKey struct {
+	of     reflect.Type
+	waited bool
 }
 
 // New returns the clients of all accounts.
@@ -144,7 +156,7 @@ func New(o Options) *Clients {
 	setDefault(&o.MaxBackoff, 10*time.Second)
 	setDefault(&o.Recheck, 10*time.Second)
 	setDefault(&o.Timeout, time.Minute)
-	return &Clients{
+	return &Clients{shared: &shared{
 		options: o,
 		http: awshttp.NewBuildableClient().
 			WithTimeout(o.Timeout).
@@ -160,8 +172,12 @@ func New(o Options) *Clients {
 			}),
 		limits:   newLimits(o.Logger),
 		accounts: map[string]*account{},
-	}
+	}}
 }
+
+// Waited returns the clients for calls that somebody waits for, or that nobody does: those may
+// use a larger share of the rates that AWS allows ([ReadShares]).
+func (c *Clients) Waited(waited bool) *Clients { return &Clients{c.shared, waited} }
 
 func setDefault[T comparable](field *T, value T) {
 	var zero T
@@ -210,12 +226,14 @@ func Client[T any](ctx context.Context, c *Clients, scope modules.Scope, build f
 	}
 	defer a.mu.Unlock()
 	r := a.region(scope.Region)
-	kind := reflect.TypeFor[T]()
-	if client, ok := r.clients[kind]; ok {
+	key := clientKey{reflect.TypeFor[T](), c.waited}
+	if client, ok := r.clients[key]; ok {
 		return client.(T), nil
 	}
-	client := build(r.cfg)
-	r.clients[kind] = client
+	cfg := r.cfg.Copy()
+	cfg.APIOptions = c.middleware(a, secretsOf(a.creds))
+	client := build(cfg)
+	r.clients[key] = client
 	return client, nil
 }
 
@@ -347,7 +365,7 @@ func (a *account) region(name string) *regional {
 	if r == nil {
 		cfg := a.base.Copy()
 		cfg.Region = name
-		r = &regional{cfg: cfg, clients: map[reflect.Type]any{}}
+		r = &regional{cfg: cfg, clients: map[clientKey]any{}}
 		a.regions[name] = r
 	}
 	return r

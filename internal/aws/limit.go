@@ -69,7 +69,7 @@ func (ls *limits) all(account string, op *operation, shares ReadShares) []*limit
 	var keep []*limit
 	if !op.mutates {
 		most := []float64{shares.Waited}
-		if !op.hasty && shares.Patient < shares.Waited {
+		if !op.waited && shares.Patient < shares.Waited {
 			most = []float64{shares.Patient, shares.Waited}
 		}
 		for _, share := range most {

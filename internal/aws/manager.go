@@ -8,6 +8,10 @@ import (
 	"iasql/internal/modules"
 )
 
+// MarkTags is where a row that has been read may have tags that users do not see, an object of
+// texts, for [ManagedBy]. It is no column, and taken out of the row before the engine sees it.
+const MarkTags = "\x1fmarks"
+
 // managers are tags by which AWS, and what runs on it, mark what they look after. Each is told by the
 // documentation of the service: AWS CloudFormation User Guide, "Resource tag"; Amazon EC2 Auto Scaling User Guide, "Tag
 // Auto Scaling groups and instances"; Amazon EKS User Guide, "Tag your resources"; AWS Elastic Beanstalk Developer
@@ -32,7 +36,7 @@ var launched = []string{"aws:ec2launchtemplate:", "aws:createdBy"}
 func ManagedBy(have modules.Row) string {
 	tags := map[string]string{}
 	maps.Copy(tags, have[modules.ColumnTags].StringMap())
-	maps.Copy(tags, have[modules.MarkTags].StringMap())
+	maps.Copy(tags, have[MarkTags].StringMap())
 	for _, m := range managers {
 		if value, ok := tags[m.tag]; ok {
 			return strings.TrimSpace(m.who + " " + value)
@@ -59,6 +63,6 @@ func Mark(row modules.Row, tags map[string]string) {
 		}
 	}
 	if len(marks) > 0 {
-		row[modules.MarkTags] = modules.StringMap(marks)
+		row[MarkTags] = modules.StringMap(marks)
 	}
 }

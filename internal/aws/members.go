@@ -16,9 +16,8 @@ type Memberships struct {
 	Description *modules.Table
 	// Owner and Member are the two columns, which are the identity.
 	Owner, Member string
-	// Lists gives the lists of these owners to page; those of all if owners is
-	// nil.
-	Lists func(ctx context.Context, scope modules.Scope, owners []string, page func([]MemberList) error) error
+	// Lists gives the lists that are asked for to page.
+	Lists func(ctx context.Context, r MembersRequest, page func([]MemberList) error) error
 	// Set makes want the list's members.
 	Set func(ctx context.Context, scope modules.Scope, have MemberList, want []string) error
 	// Standard returns the member that the cloud puts into a list that has to
@@ -27,6 +26,14 @@ type Memberships struct {
 	Standard func(ctx context.Context, scope modules.Scope, list MemberList) (string, error)
 
 	locks sync.Map // of lists being changed: scope and owner → *sync.Mutex
+}
+
+// MembersRequest is what [Memberships.Lists] is asked.
+type MembersRequest struct {
+	Scope  modules.Scope
+	Owners []string // whose lists; nil: of all that there are
+	Waited bool     // as in [modules.ListRequest], as is Memo
+	Memo   *modules.Memo
 }
 
 // MemberList is a list of members.
@@ -65,19 +72,20 @@ func DescribeGroups(name, doc string, owner modules.Column, touches ...modules.T
 func (m *Memberships) Table() *modules.Table { return m.Description }
 
 // List gives every membership of the scope to page.
-func (m *Memberships) List(ctx context.Context, scope modules.Scope, page func([]modules.Row) error) error {
-	return m.Lists(ctx, scope, nil, func(lists []MemberList) error { return page(m.rows(lists)) })
+func (m *Memberships) List(ctx context.Context, r modules.ListRequest, page func([]modules.Observation) error) error {
+	asked := MembersRequest{Scope: r.Scope, Waited: r.Waited, Memo: r.Memo}
+	return m.Lists(ctx, asked, func(lists []MemberList) error { return page(modules.Observe(m.rows(lists)...)) })
 }
 
 // Get reads these memberships.
-func (m *Memberships) Get(ctx context.Context, scope modules.Scope, identities []modules.Row) ([]modules.Row, error) {
-	owners := slices.Compact(slices.Sorted(slices.Values(Column(identities, m.Owner))))
+func (m *Memberships) Get(ctx context.Context, r modules.GetRequest) ([]modules.Observation, error) {
+	owners := slices.Compact(slices.Sorted(slices.Values(Column(r.Identities, m.Owner))))
 	var rows []modules.Row
-	err := m.Lists(ctx, scope, owners, func(lists []MemberList) error {
+	err := m.Lists(ctx, MembersRequest{Scope: r.Scope, Owners: owners, Waited: r.Waited}, func(lists []MemberList) error {
 		rows = append(rows, m.rows(lists)...)
 		return nil
 	})
-	return Wanted(m.Description, rows, identities), err
+	return modules.Observe(Wanted(m.Description, rows, r.Identities)...), err
 }
 
 func (m *Memberships) rows(lists []MemberList) []modules.Row {
@@ -148,7 +156,7 @@ func (m *Memberships) Lock(scope modules.Scope, owner string) (unlock func()) {
 func (m *Memberships) change(ctx context.Context, scope modules.Scope, owner string, to func(MemberList) ([]string, error)) error {
 	defer m.Lock(scope, owner)()
 	var have *MemberList
-	err := m.Lists(ctx, scope, []string{owner}, func(lists []MemberList) error {
+	err := m.Lists(ctx, MembersRequest{Scope: scope, Owners: []string{owner}}, func(lists []MemberList) error {
 		for _, list := range lists {
 			if list.Owner == owner {
 				have = &list

@@ -140,10 +140,10 @@ func TestLimit(t *testing.T) {
 func TestDocumentedRates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ls := newLimits(slog.New(slog.DiscardHandler))
-		calls := func(n int, shares ReadShares, hasty bool, service string, actions ...string) time.Duration {
+		calls := func(n int, shares ReadShares, waited bool, service string, actions ...string) time.Duration {
 			start := time.Now()
 			for i := range n {
-				op := &operation{service: service, action: actions[i%len(actions)], region: "us-east-1", hasty: hasty}
+				op := &operation{service: service, action: actions[i%len(actions)], region: "us-east-1", waited: waited}
 				op.mutates = !IsRead(op.action)
 				for _, l := range ls.all("main", op, shares) {
 					if err := l.wait(t.Context()); err != nil {
@@ -156,7 +156,7 @@ func TestDocumentedRates(t *testing.T) {
 		for _, c := range []struct {
 			calls       int
 			share       float64
-			hasty       bool
+			waited      bool
 			service     string
 			actions     []string
 			least, most time.Duration
@@ -171,7 +171,7 @@ func TestDocumentedRates(t *testing.T) {
 			{94, 0.5, true, "ACM", []string{"DescribeCertificate"}, 9 * time.Second, 10 * time.Second},
 			{19, 0.5, false, "ACM", []string{"DescribeCertificate"}, 2 * time.Second, 5 * time.Second},
 		} {
-			if took := calls(c.calls, ReadShares{c.share, max(c.share, 0.9)}, c.hasty, c.service, c.actions...); took < c.least || took > c.most {
+			if took := calls(c.calls, ReadShares{c.share, max(c.share, 0.9)}, c.waited, c.service, c.actions...); took < c.least || took > c.most {
 				t.Errorf("%d calls of %s take %s, not %s to %s", c.calls, c.actions, took, c.least, c.most)
 			}
 		}

@@ -35,8 +35,8 @@ func (s *stack) span(ctx context.Context, op *operation) (below context.Context,
 		if id, ok := awsmiddleware.GetRequestIDMetadata(metadata); ok {
 			span.SetAttributes(attribute.String("aws.request_id", id))
 		}
-		if op.waited > 0 {
-			span.SetAttributes(attribute.Float64("iasql.waited_seconds", op.waited.Seconds()))
+		if op.queued > 0 {
+			span.SetAttributes(attribute.Float64("iasql.waited_seconds", op.queued.Seconds()))
 		}
 		if e != nil {
 			span.SetAttributes(attribute.String("error.type", e.Code), attribute.String("iasql.class", e.Class.String()))

@@ -43,9 +43,9 @@ type operation struct {
 	service, action, region string
 	mutates                 bool
 	began                   time.Time
-	hasty                   bool // somebody waits for it
+	waited                  bool // somebody waits for it
 	attempts                int
-	waited                  time.Duration // for its turn, of all attempts
+	queued                  time.Duration // for its turn, of all attempts
 	turn                    time.Time     // when the last attempt went out
 	unsure                  bool          // an attempt ended without telling whether it had its effect
 	sent                    atomic.Bool   // the attempt under way may have reached AWS
@@ -92,7 +92,7 @@ func (s *stack) classify(ctx context.Context, in middleware.InitializeInput, nex
 		action:  awsmiddleware.GetOperationName(ctx),
 		region:  awsmiddleware.GetRegion(ctx),
 		began:   time.Now(),
-		hasty:   modules.Hasty(ctx),
+		waited:  s.clients.waited,
 	}
 	op.mutates = !IsRead(op.action) && !s.login
 	if op.action == "" && s.login {
@@ -215,7 +215,7 @@ func (s *stack) send(ctx context.Context, in middleware.FinalizeInput, next midd
 		return out, metadata, &modules.Error{Class: modules.Throttled, Code: codeLate, Message: "not called: " + op.service + ":" + op.action + " waited for its turn for too long"}
 	}
 	op.turn = time.Now()
-	op.waited += op.turn.Sub(asked)
+	op.queued += op.turn.Sub(asked)
 	// A request can only have been sent on a connection that was got. Not
 	// having got one is the proof that nothing happened; WroteRequest would
 	// come too late, being reported after the last byte.

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"strings"
 
+	"iasql/internal/aws"
 	"iasql/internal/modules"
 )
 
@@ -82,7 +83,7 @@ func (t *Type) Row(identifier, properties string) (modules.Row, error) {
 		}
 		if c.tags != nil {
 			if marks := c.tags.marks(model[c.property]); len(marks) > 0 {
-				row[modules.MarkTags] = modules.StringMap(marks)
+				row[aws.MarkTags] = modules.StringMap(marks)
 			}
 		}
 	}

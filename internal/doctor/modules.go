@@ -98,12 +98,13 @@ func (d *doctor) read(ctx context.Context, r *read) {
 	var lock sync.Mutex
 	seen := map[string]bool{}
 	began := time.Now()
-	r.err = r.resource.List(aws.WithObserver(ctx, r.listing.observe), r.scope, func(rows []modules.Row) error {
+	r.err = r.resource.List(aws.WithObserver(ctx, r.listing.observe), modules.ListRequest{Scope: r.scope}, func(page []modules.Observation) error {
 		lock.Lock()
 		defer lock.Unlock()
-		for _, row := range rows {
+		for _, o := range page {
+			row := o.Row
 			r.objects++
-			d.look(r, row)
+			d.look(r, o)
 			if key, ok := r.table.Key(row); ok {
 				if seen[key] {
 					d.misfits.add(r.table.Name, r.scope.Region, misfit{"", Twice, "two", "one"})
@@ -126,10 +127,9 @@ func (d *doctor) read(ctx context.Context, r *read) {
 }
 
 // look compares one object with the description.
-func (d *doctor) look(r *read, row modules.Row) {
-	former, ok := r.resource.(modules.Former)
-	d.misfits.add(r.table.Name, r.scope.Region, misfitsOf(r.table, row, ok && former.Forming(row))...)
-	d.database.gather(r.table, row)
+func (d *doctor) look(r *read, o modules.Observation) {
+	d.misfits.add(r.table.Name, r.scope.Region, misfitsOf(r.table, o.Row, o.Phase == modules.Forming)...)
+	d.database.gather(r.table, o.Row)
 }
 
 // readAgain reads some objects directly, and once more those that seem to differ:
@@ -167,7 +167,7 @@ func (d *doctor) readAgain(ctx context.Context, r *read, sample []modules.Row) {
 // get reads objects directly, and returns them by their keys. Nothing is known of
 // an object that may not be read.
 func get(ctx context.Context, r *read, rows []modules.Row) (found map[string]modules.Row, unknown func(key string) bool, err error) {
-	list, err := r.resource.Get(ctx, r.scope, identities(rows))
+	list, err := r.resource.Get(ctx, modules.GetRequest{Scope: r.scope, Identities: identities(rows)})
 	var unread *modules.Unread
 	kept := map[string]bool{}
 	all := false // of a whole group of objects only the group may be told
@@ -178,7 +178,7 @@ func get(ctx context.Context, r *read, rows []modules.Row) (found map[string]mod
 			kept[key], all = true, all || !ok
 		}
 	}
-	return byKey(r.table, list), func(key string) bool { return all || kept[key] }, err
+	return byKey(r.table, modules.Rows(list)), func(key string) bool { return all || kept[key] }, err
 }
 
 // doubtful returns the objects of which a second read says something else.

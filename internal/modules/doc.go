@@ -19,6 +19,10 @@
 //
 // The engine translates between the two; a resource never sees a record id.
 //
+// What a read is asked stands in its request ([ListRequest], [GetRequest]), and what it
+// shows in observations ([Observation]): the object's row, its phase, and who says that it
+// is not to be destroyed.
+//
 // Every mutating call must go through [Mutate], which journals it before it is
 // sent and refuses it outright where the engine has not permitted mutations.
 // Transports (see package iasql/internal/aws) call it, so that a module cannot

@@ -22,23 +22,23 @@ var table = &modules.Table{
 
 func (notes) Table() *modules.Table { return table }
 
-func (n notes) List(_ context.Context, _ modules.Scope, page func([]modules.Row) error) error {
+func (n notes) List(_ context.Context, _ modules.ListRequest, page func([]modules.Observation) error) error {
 	for name, words := range n {
-		if err := page([]modules.Row{{"name": modules.Text(name), "words": modules.Text(words)}}); err != nil {
+		if err := page(modules.Observe(modules.Row{"name": modules.Text(name), "words": modules.Text(words)})); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (n notes) Get(_ context.Context, _ modules.Scope, identities []modules.Row) ([]modules.Row, error) {
+func (n notes) Get(_ context.Context, asked modules.GetRequest) ([]modules.Observation, error) {
 	var rows []modules.Row
-	for _, identity := range identities {
+	for _, identity := range asked.Identities {
 		if words, ok := n[identity["name"].String()]; ok {
 			rows = append(rows, modules.Row{"name": identity["name"], "words": modules.Text(words)})
 		}
 	}
-	return rows, nil
+	return modules.Observe(rows...), nil
 }
 
 // A table is its description: its DDL follows from it, and so does what can be
@@ -50,8 +50,8 @@ func ExampleResource() {
 		return
 	}
 	resource := registry.Resource("note")
-	rows, _ := resource.Get(context.Background(), modules.Scope{}, []modules.Row{{"name": modules.Text("a")}, {"name": modules.Text("b")}})
-	fmt.Println(len(rows), "of two notes is there and says", rows[0]["words"])
+	found, _ := resource.Get(context.Background(), modules.GetRequest{Identities: []modules.Row{{"name": modules.Text("a")}, {"name": modules.Text("b")}}})
+	fmt.Println(len(found), "of two notes is there and says", found[0].Row["words"])
 	fmt.Printf("%+v\n", modules.Can(resource))
 	ddl, _, _ := strings.Cut(strings.Join(resource.Table().DDL(registry.Table), "\n"), "(")
 	fmt.Println(ddl)

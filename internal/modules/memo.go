@@ -6,7 +6,8 @@ import (
 )
 
 // Memo remembers answers of one listing for the next: several tables of a cycle may be made
-// from the same call. It keeps small answers only, so that its memory is bounded.
+// from the same call. It keeps small answers only, so that its memory is bounded. A nil memo
+// remembers nothing.
 type Memo struct {
 	lock    sync.Mutex
 	answers map[any]any
@@ -19,20 +20,6 @@ const (
 	mostInAnswer = 200
 	mostInMemo   = 20000
 )
-
-type memoKey struct{}
-
-// WithMemo returns a context under which listings may be answered by an earlier answer, as
-// long as the memo is not emptied.
-func WithMemo(ctx context.Context, m *Memo) context.Context {
-	return context.WithValue(ctx, memoKey{}, m)
-}
-
-// MemoOf returns the memo of a context, nil if there is none. A nil memo remembers nothing.
-func MemoOf(ctx context.Context) *Memo {
-	m, _ := ctx.Value(memoKey{}).(*Memo)
-	return m
-}
 
 // Get returns the answer that a call was given. What stands for a call is of the
 // caller's making: any value that can be compared.
@@ -108,19 +95,4 @@ func (m *Memo) Empty() {
 	m.lock.Lock()
 	defer m.lock.Unlock()
 	m.answers, m.items = nil, 0
-}
-
-type knownKey struct{}
-
-// WithKnown returns a context under which a listing may ask which objects have records.
-func WithKnown(ctx context.Context, known func(Row) bool) context.Context {
-	return context.WithValue(ctx, knownKey{}, known)
-}
-
-// Known reports whether there is a record of an object, which has its identity at least.
-// What is read of it from a late source is read directly before it changes the record.
-// Outside of listings nothing is known.
-func Known(ctx context.Context, object Row) bool {
-	known, ok := ctx.Value(knownKey{}).(func(Row) bool)
-	return ok && known(object)
 }

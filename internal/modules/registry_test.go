@@ -11,9 +11,9 @@ type described struct{ table *Table }
 
 func (d described) Table() *Table { return d.table }
 
-func (d described) List(context.Context, Scope, func([]Row) error) error { return nil }
+func (d described) List(context.Context, ListRequest, func([]Observation) error) error { return nil }
 
-func (d described) Get(context.Context, Scope, []Row) ([]Row, error) { return nil, nil }
+func (d described) Get(context.Context, GetRequest) ([]Observation, error) { return nil, nil }
 
 // What names an object in the cloud is its identity, or assigned and unique.
 func TestReferenceKey(t *testing.T) {

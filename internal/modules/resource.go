@@ -10,12 +10,9 @@ import (
 // [Updater], [Deleter] and [Finder]; a table whose resource cannot create or
 // delete refuses the INSERT or DELETE when it is written.
 //
-// All rows are in cloud terms. A row of an object holds every described column
-// except Local and WriteOnly ones, and except those that could not be read:
-// what is missing is unknown and left alone. Account and region may be left
-// out, the engine fills them in from the scope. Methods must be safe for concurrent
-// use and must not keep or change the rows they are given. Errors should be
-// or wrap [*Error]; any other error counts as [Transient].
+// All rows are in cloud terms. Methods must be safe for concurrent use and must
+// not keep or change the rows they are given. Errors should be or wrap [*Error];
+// any other error counts as [Transient].
 type Resource interface {
 	// Table returns the description; always the same pointer.
 	Table() *Table
@@ -23,14 +20,13 @@ type Resource interface {
 	// List gives every object of the scope to page, page by page, and returns
 	// nil only if the listing was complete, and [*Unread] if it was but for objects
 	// that may not be read. It returns page's error as it is.
-	List(ctx context.Context, scope Scope, page func([]Row) error) error
+	List(ctx context.Context, r ListRequest, page func([]Observation) error) error
 
-	// Get reads the objects with these identities (rows that hold at least the
-	// identity columns). An object missing from the result is proven not to
-	// exist; if that cannot be said of even one, Get returns an error. With
-	// [*Unread] it returns what could be read. It asks the cloud in as few calls as
-	// the API allows.
-	Get(ctx context.Context, scope Scope, identities []Row) ([]Row, error)
+	// Get reads the objects with the request's identities. An object missing from
+	// the result is proven not to exist; if that cannot be said of even one, Get
+	// returns an error. With [*Unread] it returns what could be read. It asks the
+	// cloud in as few calls as the API allows.
+	Get(ctx context.Context, r GetRequest) ([]Observation, error)
 }
 
 // Creator creates objects.
@@ -68,47 +64,12 @@ type Finder interface {
 	FindCreated(ctx context.Context, scope Scope, tokens []string) (map[string]Row, error)
 }
 
-// Protector marks objects that the cloud makes by itself or that must not be
-// lost by accident, such as a default VPC.
-type Protector interface {
-	// Protected returns why the object must not be deleted by the engine on
-	// its own account (ENFORCE), or "".
-	Protected(have Row) string
-}
-
-// Manager tells objects that somebody else's machinery looks after from others: a stack, a group, a
-// service of the cloud, or the cloud itself. The engine neither deletes nor replaces those on its own account (ENFORCE). Unlike
-// what a [Protector] marks, a user may.
-type Manager interface {
-	// ManagedBy returns who looks after the object, or "".
-	ManagedBy(have Row) string
-}
-
-// MarkTags is where a row that a resource has read may have tags that users do not see, an
-// object of texts, for [Manager]. It is no column: nobody writes it anywhere.
-const MarkTags = "\x1fmarks"
-
-// Goer tells objects that the cloud is deleting from others. Deletions take
-// minutes with many services, and until they have ended the object can be read
-// and its name is taken.
-type Goer interface {
-	// Going reports whether the cloud is deleting the object.
-	Going(have Row) bool
-}
-
-// Former tells objects that the cloud is still making from others. What such an
-// object does not say yet is unknown, and left out of its row.
-type Former interface {
-	// Forming reports whether the cloud is still making the object.
-	Forming(have Row) bool
-}
-
-// Failer tells objects that the cloud began to make and could not (a NAT gateway
-// in a network that has no internet gateway). They are there, of no use, and some
-// of them vanish after a while.
-type Failer interface {
-	// Failed returns why the object could not be made, or "".
-	Failed(have Row) string
+// Phaser is a [Resource] whose rows say where in its life an object is.
+type Phaser interface {
+	Resource
+	// Phase returns that, of an object's row or its record's, and as [Observation.Reason]
+	// why it failed.
+	Phase(row Row) (phase Phase, reason string)
 }
 
 // Validator tells what is wrong with how a resource was made, such as a member of

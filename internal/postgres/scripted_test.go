@@ -75,7 +75,7 @@ func (r scriptedResource) objects() map[string]modules.Row {
 func (r scriptedResource) id() string { return r.table.Identity()[0] }
 
 // List gives the objects in pages of ten.
-func (r scriptedResource) List(_ context.Context, _ modules.Scope, page func([]modules.Row) error) error {
+func (r scriptedResource) List(_ context.Context, _ modules.ListRequest, page func([]modules.Observation) error) error {
 	r.lock.Lock()
 	var rows []modules.Row
 	for _, o := range r.objects() {
@@ -89,7 +89,7 @@ func (r scriptedResource) List(_ context.Context, _ modules.Scope, page func([]m
 	r.lock.Unlock()
 	for len(rows) > 0 {
 		n := min(10, len(rows))
-		if err := page(rows[:n]); err != nil {
+		if err := page(modules.Observe(rows[:n]...)); err != nil {
 			return err
 		}
 		rows = rows[n:]
@@ -108,19 +108,19 @@ func (r scriptedResource) faulty(action string) error {
 	return before
 }
 
-func (r scriptedResource) Get(_ context.Context, _ modules.Scope, identities []modules.Row) ([]modules.Row, error) {
+func (r scriptedResource) Get(_ context.Context, asked modules.GetRequest) ([]modules.Observation, error) {
 	r.lock.Lock()
 	defer r.lock.Unlock()
 	if err := r.faulty("Get"); err != nil {
 		return nil, err
 	}
 	var rows []modules.Row
-	for _, identity := range identities {
+	for _, identity := range asked.Identities {
 		if o, ok := r.objects()[identity[r.id()].String()]; ok {
 			rows = append(rows, o.Clone())
 		}
 	}
-	return rows, nil
+	return modules.Observe(rows...), nil
 }
 
 func (r scriptedResource) FindCreated(_ context.Context, _ modules.Scope, tokens []string) (map[string]modules.Row, error) {

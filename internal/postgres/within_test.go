@@ -24,12 +24,12 @@ type sheets struct{ *scripted }
 
 func (sheets) Table() *modules.Table { return sheetTable }
 
-func (r sheets) List(ctx context.Context, _ modules.Scope, page func([]modules.Row) error) error {
+func (r sheets) List(_ context.Context, asked modules.ListRequest, page func([]modules.Observation) error) error {
 	r.lock.Lock()
 	boxes := slices.Sorted(maps.Keys(r.boxes))
 	r.lock.Unlock()
 	for _, box := range boxes {
-		if !modules.Looks(ctx, box) {
+		if !asked.IsSelected(box) {
 			continue
 		}
 		r.lock.Lock()
@@ -43,18 +43,18 @@ func (r sheets) List(ctx context.Context, _ modules.Scope, page func([]modules.R
 			}
 		}
 		r.lock.Unlock()
-		if err := page(rows); err != nil {
+		if err := page(modules.Observe(rows...)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (r sheets) Get(_ context.Context, _ modules.Scope, identities []modules.Row) ([]modules.Row, error) {
+func (r sheets) Get(_ context.Context, asked modules.GetRequest) ([]modules.Observation, error) {
 	r.lock.Lock()
 	defer r.lock.Unlock()
 	var rows []modules.Row
-	for _, identity := range identities {
+	for _, identity := range asked.Identities {
 		if r.fault != nil {
 			_, _ = r.fault("Get sheet")
 		}
@@ -62,7 +62,7 @@ func (r sheets) Get(_ context.Context, _ modules.Scope, identities []modules.Row
 			rows = append(rows, identity.Clone())
 		}
 	}
-	return rows, nil
+	return modules.Observe(rows...), nil
 }
 
 // TestListedWithin: sheets are listed in open boxes. Of what is in others nothing is

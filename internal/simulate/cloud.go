@@ -299,8 +299,22 @@ type tagged struct{ resource }
 
 func (r resource) Table() *modules.Table { return r.table }
 
-// Going implements [modules.Goer].
-func (r resource) Going(have modules.Row) bool { return going(have) }
+// Phase implements [modules.Phaser].
+func (r resource) Phase(row modules.Row) (modules.Phase, string) {
+	if going(row) {
+		return modules.Going, ""
+	}
+	return modules.There, ""
+}
+
+// observations returns rows with what they show of their objects.
+func (r resource) observations(rows []modules.Row) []modules.Observation {
+	all := modules.Observe(rows...)
+	for i, row := range rows {
+		all[i].Phase, all[i].Reason = r.Phase(row)
+	}
+	return all
+}
 
 func public(t *modules.Table, row modules.Row) modules.Row {
 	out := make(modules.Row, len(row))
@@ -312,8 +326,8 @@ func public(t *modules.Table, row modules.Row) modules.Row {
 	return out
 }
 
-func (r resource) List(ctx context.Context, scope modules.Scope, page func([]modules.Row) error) error {
-	run := runOf(ctx)
+func (r resource) List(ctx context.Context, asked modules.ListRequest, page func([]modules.Observation) error) error {
+	run, scope := runOf(ctx), asked.Scope
 	if err := run.call("List " + r.table.Name); err != nil {
 		return err
 	}
@@ -330,7 +344,7 @@ func (r resource) List(ctx context.Context, scope modules.Scope, page func([]mod
 		}
 	}
 	half := len(rows) / 2
-	if err := page(rows[:half]); err != nil {
+	if err := page(r.observations(rows[:half])); err != nil {
 		return err
 	}
 	if err := run.call("List next " + r.table.Name); err != nil {
@@ -340,7 +354,7 @@ func (r resource) List(ctx context.Context, scope modules.Scope, page func([]mod
 		run.failedListing(r.table, scope)
 		return failure(modules.Transient, "InternalError")
 	}
-	if err := page(rows[half:]); err != nil {
+	if err := page(r.observations(rows[half:])); err != nil {
 		return err
 	}
 	run.listed[objectKey{r.table, scope, ""}] = true
@@ -348,8 +362,8 @@ func (r resource) List(ctx context.Context, scope modules.Scope, page func([]mod
 	return nil
 }
 
-func (r resource) Get(ctx context.Context, scope modules.Scope, identities []modules.Row) ([]modules.Row, error) {
-	run := runOf(ctx)
+func (r resource) Get(ctx context.Context, asked modules.GetRequest) ([]modules.Observation, error) {
+	run, scope := runOf(ctx), asked.Scope
 	if err := run.call("Get " + r.table.Name); err != nil {
 		return nil, err
 	}
@@ -357,7 +371,7 @@ func (r resource) Get(ctx context.Context, scope modules.Scope, identities []mod
 		return nil, err
 	}
 	var rows []modules.Row
-	for _, id := range identities {
+	for _, id := range asked.Identities {
 		key, _ := r.table.Key(id)
 		o := run.w.cloud.find(r.table, scope, key)
 		if o != nil {
@@ -368,7 +382,7 @@ func (r resource) Get(ctx context.Context, scope modules.Scope, identities []mod
 		}
 		run.missing[objectKey{r.table, scope, key}] = true
 	}
-	return rows, nil
+	return r.observations(rows), nil
 }
 
 func (r tagged) FindCreated(ctx context.Context, scope modules.Scope, tokens []string) (map[string]modules.Row, error) {

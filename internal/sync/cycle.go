@@ -23,6 +23,7 @@ type cycle struct {
 	*Engine
 	lease     store.Lease
 	kind      store.Kind
+	waited    bool // somebody waits for it
 	settings  store.Settings
 	catalog   catalog
 	recent    decide.Intents            // by which engines have changed objects within the consistency window
@@ -43,7 +44,7 @@ type cycle struct {
 }
 
 func newCycle(e *Engine, lease store.Lease, kind store.Kind) *cycle {
-	return &cycle{Engine: e, lease: lease, kind: kind, doubts: newDoubts(), destroyed: decide.Tally{}, gone: decide.Gone{}, refused: map[decide.RecordRef]bool{}, hinted: map[place][]*hint{}, preempt: newPreemption()}
+	return &cycle{Engine: e, lease: lease, kind: kind, waited: !e.Patient, doubts: newDoubts(), destroyed: decide.Tally{}, gone: decide.Gone{}, refused: map[decide.RecordRef]bool{}, hinted: map[place][]*hint{}, preempt: newPreemption()}
 }
 
 // Cycle makes the account's cloud and tables equal as far as it can, and
@@ -51,9 +52,6 @@ func newCycle(e *Engine, lease store.Lease, kind store.Kind) *cycle {
 // not go on; what fails for one record stays with it (R8). A cycle may be
 // abandoned at any instant.
 func (e *Engine) Cycle(ctx context.Context, lease store.Lease, kind store.Kind) (store.Report, error) {
-	if !e.Patient {
-		ctx = modules.WithHaste(ctx)
-	}
 	c := newCycle(e, lease, kind)
 	for restarts := 0; ; restarts++ {
 		err := c.run(ctx)

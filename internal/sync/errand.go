@@ -7,7 +7,6 @@ import (
 	"reflect"
 	"runtime/debug"
 
-	"iasql/internal/modules"
 	"iasql/internal/store"
 )
 
@@ -84,7 +83,8 @@ func (c *cycle) meanwhile(ctx context.Context, engine *Engine, lease store.Lease
 	other := newCycle(engine, lease, kind)
 	defer c.memo.Empty()
 	other.destroyed, other.gone = c.destroyed, c.gone // it is one cycle to those who limit it (R7, R28)
-	err := other.run(modules.WithHaste(ctx))
+	other.waited = true
+	err := other.run(ctx)
 	report := other.report.Report
 	if err != nil {
 		return report, err

@@ -20,18 +20,18 @@ type cloud struct {
 
 func (c *cloud) Table() *modules.Table { return c.table }
 
-func (c *cloud) List(_ context.Context, _ modules.Scope, page func([]modules.Row) error) error {
-	return page(slices.Collect(maps.Values(c.objects)))
+func (c *cloud) List(_ context.Context, _ modules.ListRequest, page func([]modules.Observation) error) error {
+	return page(modules.Observe(slices.Collect(maps.Values(c.objects))...))
 }
 
-func (c *cloud) Get(_ context.Context, _ modules.Scope, identities []modules.Row) ([]modules.Row, error) {
+func (c *cloud) Get(_ context.Context, asked modules.GetRequest) ([]modules.Observation, error) {
 	var rows []modules.Row
-	for _, identity := range identities {
+	for _, identity := range asked.Identities {
 		if row, ok := c.objects[identity["name"].String()]; ok {
 			rows = append(rows, row.Clone())
 		}
 	}
-	return rows, nil
+	return modules.Observe(rows...), nil
 }
 
 func (c *cloud) Create(ctx context.Context, _ modules.Scope, want modules.Row, _ string) (modules.Row, error) {

@@ -8,9 +8,9 @@ import (
 	"iasql/internal/modules"
 )
 
-// told returns ctx with what a read has to know of objects that were just created, and not seen since: what the creation
-// was told is not read again. What is read of the object shows that it is there.
-func told(ctx context.Context, scope modules.Scope, subjects []*decide.Subject, identities []modules.Row) context.Context {
+// created returns what a read has to know of objects that were just created, and not seen since; nil if none was: what the
+// creation was told is not read again. What is read of the object shows that it is there.
+func created(scope modules.Scope, subjects []*decide.Subject, identities []modules.Row) func(modules.Row) (modules.Row, bool) {
 	byKey := map[string]modules.Row{}
 	for i, s := range subjects {
 		sent := s.JustCreated()
@@ -27,14 +27,14 @@ func told(ctx context.Context, scope modules.Scope, subjects []*decide.Subject, 
 		}
 	}
 	if len(byKey) == 0 {
-		return ctx
+		return nil
 	}
 	t := subjects[0].Table
-	return modules.WithCreated(ctx, func(object modules.Row) (modules.Row, bool) {
+	return func(object modules.Row) (modules.Row, bool) {
 		key, named := keyOf(t, scope, object)
 		sent, ok := byKey[key]
 		return sent, named && ok
-	})
+	}
 }
 
 // many is of how many objects with names that nobody has asked for yet the cloud is asked which there are, instead of

@@ -8,7 +8,7 @@ import (
 	"iasql/internal/modules"
 )
 
-// later are the parents that a listing leaves to a later one (see [modules.Later]). They are known by what keys of
+// later are the parents that a listing leaves to a later one (see [modules.ListRequest]). They are known by what keys of
 // records begin with: the parent's key, or its record's id where the table refers to that.
 type later struct {
 	known func(ctx context.Context) *laterKnown
@@ -65,10 +65,10 @@ func (k *laterKnown) of(parent string) (begins string, any bool) {
 	return begins, k.within[begins]
 }
 
-// in returns ctx with what a listing has to know: that parents are left whose turn it is not. One within which nothing is
-// known is new, and not left.
-func (l *later) in(ctx context.Context, turn func(parent string) bool) context.Context {
-	return modules.WithLater(ctx, func(parent string) bool {
+// unless returns a function that leaves parents whose turn it is not. One within which nothing is known is new, and not
+// left.
+func (l *later) unless(ctx context.Context, turn func(parent string) bool) func(parent string) bool {
+	return func(parent string) bool {
 		begins, any := l.known(ctx).of(parent)
 		if !any || turn(parent) {
 			return false
@@ -77,7 +77,7 @@ func (l *later) in(ctx context.Context, turn func(parent string) bool) context.C
 		defer l.lock.Unlock()
 		l.left[begins] = true
 		return true
-	})
+	}
 }
 
 // hides reports whether the object of a key is within a parent that was left.

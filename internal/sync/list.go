@@ -315,15 +315,15 @@ func (c *cycle) listScope(ctx context.Context, t *modules.Table, scope modules.S
 	defer c.preempt.end(l)
 	within := c.cadence.within[t.Name]
 	known := c.known(ctx, t, scope)
-	listed := within.looks(modules.WithKnown(modules.WithMemo(ctx, &c.memo), known))
+	asked := modules.ListRequest{Scope: scope, Waited: c.waited, Memo: &c.memo, Recorded: known, Selected: within.selected()}
 	if turn := c.turns(t, scope, begun); turn != nil {
-		listed = modules.WithTurn(listed, func(object modules.Row) bool {
+		asked.Due = func(object modules.Row) bool {
 			key, named := keyOf(t, scope, object)
 			return !named || turn(key) || !known(object)
-		})
-		listed = l.later.in(listed, turn)
+		}
+		asked.Postponed = l.later.unless(ctx, turn)
 	}
-	err = c.Registry.Resource(t.Name).List(listed, scope, func(rows []modules.Row) error { return l.add(ctx, rows, 1000) })
+	err = c.Registry.Resource(t.Name).List(ctx, asked, func(page []modules.Observation) error { return l.add(ctx, page, 1000) })
 	var unread *modules.Unread
 	if errors.As(err, &unread) {
 		err = nil
@@ -382,13 +382,13 @@ type listing struct {
 	scope modules.Scope
 	seen  *sighting
 	later *later
-	rows  []modules.Row // not looked at yet
+	rows  []modules.Observation // not looked at yet
 	steps []decide.Step
 	fatal error // no error of the listing
 }
 
 // add takes a page, and looks at what there is once it is so much.
-func (l *listing) add(ctx context.Context, rows []modules.Row, enough int) error {
+func (l *listing) add(ctx context.Context, rows []modules.Observation, enough int) error {
 	leave, err := l.c.enter(ctx)
 	if err != nil {
 		l.fatal = err

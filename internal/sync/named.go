@@ -69,7 +69,7 @@ func (l *looking) observe(ctx context.Context, subjects []*decide.Subject, of ma
 		portions[p] = append(portions[p], s)
 	}
 	for p, some := range portions {
-		if err := l.c.observe(modules.WithPortion(ctx, p), some); err != nil {
+		if err := l.c.observePortion(ctx, p, some); err != nil {
 			return err
 		}
 	}

@@ -18,7 +18,12 @@ import (
 // observe reads the subjects' objects directly, all of one table and scope in
 // one call of Get. A subject that names no object has none; one whose read
 // fails stays Unknown (R5).
-func (c *cycle) observe(ctx context.Context, subjects []*decide.Subject) (err error) {
+func (c *cycle) observe(ctx context.Context, subjects []*decide.Subject) error {
+	return c.observePortion(ctx, modules.Everything, subjects)
+}
+
+// observePortion is observe of a portion of the objects.
+func (c *cycle) observePortion(ctx context.Context, portion modules.Portion, subjects []*decide.Subject) (err error) {
 	ctx, end := c.span(ctx, "observe", &err)
 	defer end()
 	index := map[place][]*decide.Subject{}
@@ -41,12 +46,12 @@ func (c *cycle) observe(ctx context.Context, subjects []*decide.Subject) (err er
 	for _, at := range order {
 		g.Go(func() error {
 			rest := 2 * int64(len(index[at])) // of what the resource does not tell itself
-			counted := modules.WithLooked(ctx, func(n int) {
-				if atomic.AddInt64(&rest, -int64(n)) >= 0 {
-					looked.add(n)
+			asked := modules.GetRequest{Scope: at.scope, Waited: c.waited, Portion: portion, Progress: func(halves int) {
+				if atomic.AddInt64(&rest, -int64(halves)) >= 0 {
+					looked.add(halves)
 				}
-			})
-			err := c.read(counted, at.scope, index[at])
+			}}
+			err := c.read(ctx, asked, index[at])
 			looked.add(int(max(0, atomic.LoadInt64(&rest))))
 			return err
 		})
@@ -56,8 +61,8 @@ func (c *cycle) observe(ctx context.Context, subjects []*decide.Subject) (err er
 
 // read fills in the observations of subjects of one table and scope.
 // Only an error of the database is returned.
-func (c *cycle) read(ctx context.Context, scope modules.Scope, subjects []*decide.Subject) error {
-	t := subjects[0].Table
+func (c *cycle) read(ctx context.Context, asked modules.GetRequest, subjects []*decide.Subject) error {
+	t, scope := subjects[0].Table, asked.Scope
 	identities := make([]modules.Row, len(subjects))
 	for i, s := range subjects {
 		identities[i], _ = s.Identity()
@@ -65,22 +70,22 @@ func (c *cycle) read(ctx context.Context, scope modules.Scope, subjects []*decid
 	if err := c.Store.ToCloud(ctx, t, identities); err != nil {
 		return fmt.Errorf("translate identities of %s: %w", t.Name, err)
 	}
-	asked := c.untaken(ctx, scope, subjects, identities)
-	objects, err := c.Registry.Resource(t.Name).Get(told(ctx, scope, subjects, identities), scope, asked)
+	asked.Identities, asked.Created = c.untaken(ctx, scope, subjects, identities), created(scope, subjects, identities)
+	objects, err := c.Registry.Resource(t.Name).Get(ctx, asked)
 	var unread *modules.Unread
 	if errors.As(err, &unread) {
 		if subjects, identities = permitted(t, scope, subjects, identities, unread); len(subjects) == 0 {
 			return nil
 		}
 	} else if err != nil {
-		return c.unread(ctx, scope, subjects, err)
+		return c.unread(ctx, asked, subjects, err)
 	}
 	c.report.count(func(r *store.Report) { r.Read += len(objects) })
-	byKey := make(map[string]modules.Row, len(objects))
-	for _, o := range objects {
-		fillScope(t, scope, o)
-		if key, ok := t.Key(o); ok {
-			byKey[key] = o
+	byKey := make(map[string]*modules.Observation, len(objects))
+	for i := range objects {
+		fillScope(t, scope, objects[i].Row)
+		if key, ok := t.Key(objects[i].Row); ok {
+			byKey[key] = &objects[i]
 		}
 	}
 	return c.observed(ctx, scope, subjects, identities, byKey)
@@ -116,10 +121,10 @@ func permitted(t *modules.Table, scope modules.Scope, subjects []*decide.Subject
 
 // unread deals with a read that failed. One identity the API cannot even parse must
 // not hide the others: they are read one by one.
-func (c *cycle) unread(ctx context.Context, scope modules.Scope, subjects []*decide.Subject, err error) error {
+func (c *cycle) unread(ctx context.Context, asked modules.GetRequest, subjects []*decide.Subject, err error) error {
 	if len(subjects) > 1 && modules.ClassOf(err) == modules.Invalid {
 		for i := range subjects {
-			if err := c.read(ctx, scope, subjects[i:i+1]); err != nil {
+			if err := c.read(ctx, asked, subjects[i:i+1]); err != nil {
 				return err
 			}
 		}
@@ -133,7 +138,7 @@ func (c *cycle) unread(ctx context.Context, scope modules.Scope, subjects []*dec
 
 // observed fills in what a read has shown: of each subject, by the identity it was
 // asked for, or that it is not there.
-func (c *cycle) observed(ctx context.Context, scope modules.Scope, subjects []*decide.Subject, identities []modules.Row, byKey map[string]modules.Row) error {
+func (c *cycle) observed(ctx context.Context, scope modules.Scope, subjects []*decide.Subject, identities []modules.Row, byKey map[string]*modules.Observation) error {
 	t := subjects[0].Table
 	var found, absent []*decide.Subject
 	var rows []modules.Row
@@ -147,8 +152,8 @@ func (c *cycle) observed(ctx context.Context, scope modules.Scope, subjects []*d
 			absent = append(absent, s)
 			continue
 		}
-		s.Cloud, s.Object = o, o.Clone()
-		c.shows(s)
+		s.Cloud, s.Object = o.Row, o.Row.Clone()
+		c.shows(s, o)
 		found, rows = append(found, s), append(rows, s.Object)
 	}
 	dangling, err := c.Store.ToDatabase(ctx, t, scope, rows)
@@ -230,31 +235,25 @@ func (c *cycle) wentAway(s *decide.Subject) bool {
 	if s.State != nil && s.State.SeenGoing {
 		return true
 	}
-	goer, ok := c.Registry.Resource(s.Table.Name).(modules.Goer)
-	return ok && s.Record != nil && goer.Going(s.Record.Row)
+	r, ok := c.Registry.Resource(s.Table.Name).(modules.Phaser)
+	if !ok || s.Record == nil {
+		return false
+	}
+	phase, _ := r.Phase(s.Record.Row)
+	return phase == modules.Going
 }
 
 // shows fills in what an object that was read shows of itself.
-func (c *cycle) shows(s *decide.Subject) {
-	r := c.Registry.Resource(s.Table.Name)
+func (c *cycle) shows(s *decide.Subject, o *modules.Observation) {
 	s.Presence = decide.Present
-	if goer, ok := r.(modules.Goer); ok && goer.Going(s.Cloud) {
+	if o.Phase == modules.Going {
 		s.Presence = decide.Going
 	}
-	if former, ok := r.(modules.Former); ok {
-		s.Forming = former.Forming(s.Cloud)
+	s.Forming, s.Failure = o.Phase == modules.Forming, ""
+	if o.Phase == modules.Failed {
+		s.Failure = cmp.Or(o.Reason, "the cloud does not say why")
 	}
-	if failer, ok := r.(modules.Failer); ok {
-		s.Failure = failer.Failed(s.Cloud)
-	}
-	if protector, ok := r.(modules.Protector); ok {
-		s.Protected = protector.Protected(s.Cloud)
-	}
-	if manager, ok := r.(modules.Manager); ok {
-		s.Manager = manager.ManagedBy(s.Cloud)
-	}
-	delete(s.Cloud, modules.MarkTags)
-	delete(s.Object, modules.MarkTags)
+	s.Protected, s.Manager = o.Protected, o.Manager
 	if letting := &c.settings.Letting; len(letting.Rules) > 0 {
 		key, _ := s.Table.Key(s.Cloud)
 		s.Ignored = letting.Ignores(s.Table, s.Scope, key, s.Cloud)

@@ -366,14 +366,14 @@ func (c *cycle) findByName(ctx context.Context, t *modules.Table, scope modules.
 	if err := c.Store.ToCloud(ctx, t, identities); err != nil {
 		return nil, err
 	}
-	objects, err := c.Registry.Resource(t.Name).Get(ctx, scope, identities)
+	objects, err := c.Registry.Resource(t.Name).Get(ctx, modules.GetRequest{Scope: scope, Identities: identities, Waited: c.waited})
 	if err != nil {
 		return nil, err
 	}
 	byKey := map[string]modules.Row{}
 	for _, o := range objects {
-		if key, ok := t.Key(o); ok {
-			byKey[key] = o
+		if key, ok := t.Key(o.Row); ok {
+			byKey[key] = o.Row
 		}
 	}
 	for i, row := range identities {

@@ -52,12 +52,12 @@ func (p *parents) digest() string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// looks returns ctx with what a listing has to know.
-func (p *parents) looks(ctx context.Context) context.Context {
+// selected returns a function that tells whether a listing is to look into a parent; nil of tables that are listed within all.
+func (p *parents) selected() func(parent string) bool {
 	if p == nil {
-		return ctx
+		return nil
 	}
-	return modules.WithLooks(ctx, func(parent string) bool {
+	return func(parent string) bool {
 		if _, named := slices.BinarySearch(p.named, parent); named {
 			return true
 		}
@@ -65,7 +65,7 @@ func (p *parents) looks(ctx context.Context) context.Context {
 		defer p.lock.Unlock()
 		p.leftOut[parent] = true
 		return false
-	})
+	}
 }
 
 // hides reports whether the object of a key is within a parent that was left out.

@@ -62,7 +62,7 @@ func (c *cloud) object(key string, i int) modules.Row {
 }
 
 // List gives all objects, page by page.
-func (c *cloud) List(_ context.Context, _ modules.Scope, page func([]modules.Row) error) error {
+func (c *cloud) List(_ context.Context, _ modules.ListRequest, page func([]modules.Observation) error) error {
 	for from := 0; from < c.n; from += *pageSize {
 		time.Sleep(*latency)
 		rows := make([]modules.Row, 0, *pageSize)
@@ -71,7 +71,7 @@ func (c *cloud) List(_ context.Context, _ modules.Scope, page func([]modules.Row
 			rows = append(rows, c.object(c.id(i), i))
 		}
 		c.lock.Unlock()
-		if err := page(rows); err != nil {
+		if err := page(modules.Observe(rows...)); err != nil {
 			return err
 		}
 	}
@@ -79,18 +79,18 @@ func (c *cloud) List(_ context.Context, _ modules.Scope, page func([]modules.Row
 }
 
 // Get reads objects by id.
-func (c *cloud) Get(_ context.Context, _ modules.Scope, identities []modules.Row) ([]modules.Row, error) {
+func (c *cloud) Get(_ context.Context, asked modules.GetRequest) ([]modules.Observation, error) {
 	time.Sleep(*latency)
 	c.lock.Lock()
 	defer c.lock.Unlock()
 	var rows []modules.Row
-	for _, identity := range identities {
+	for _, identity := range asked.Identities {
 		var i int
 		if _, err := fmt.Sscanf(identity["thing_id"].String(), fmt.Sprintf("thing-%d-%%d", c.n), &i); err == nil && i < c.n {
 			rows = append(rows, c.object(c.id(i), i))
 		}
 	}
-	return rows, nil
+	return modules.Observe(rows...), nil
 }
 
 // Update changes an object.

@@ -60,27 +60,27 @@ func (c *sharedCloud) add(account string, label modules.Value) modules.Row {
 	return row.Clone()
 }
 
-func (c *sharedCloud) List(_ context.Context, scope modules.Scope, page func([]modules.Row) error) error {
+func (c *sharedCloud) List(_ context.Context, asked modules.ListRequest, page func([]modules.Observation) error) error {
 	time.Sleep(c.latency)
 	c.lock.Lock()
 	var rows []modules.Row
-	for _, row := range c.objects[scope.Account] {
+	for _, row := range c.objects[asked.Scope.Account] {
 		rows = append(rows, row.Clone())
 	}
 	c.lock.Unlock()
-	return page(rows)
+	return page(modules.Observe(rows...))
 }
 
-func (c *sharedCloud) Get(_ context.Context, scope modules.Scope, identities []modules.Row) (rows []modules.Row, err error) {
+func (c *sharedCloud) Get(_ context.Context, asked modules.GetRequest) (all []modules.Observation, err error) {
 	time.Sleep(c.latency)
 	c.lock.Lock()
 	defer c.lock.Unlock()
-	for _, identity := range identities {
-		if row, ok := c.objects[scope.Account][identity["item_id"].String()]; ok {
-			rows = append(rows, row.Clone())
+	for _, identity := range asked.Identities {
+		if row, ok := c.objects[asked.Scope.Account][identity["item_id"].String()]; ok {
+			all = append(all, modules.Observation{Row: row.Clone()})
 		}
 	}
-	return rows, nil
+	return all, nil
 }
 
 func (c *sharedCloud) Create(ctx context.Context, scope modules.Scope, want modules.Row, token string) (row modules.Row, err error) {

@@ -18,6 +18,7 @@ import (
 	"iasql/internal/aws"
 	"iasql/internal/modules"
 	"iasql/internal/modules/all"
+	"iasql/internal/test/awstest"
 	"iasql/internal/test/faultproxy"
 	"iasql/internal/test/harness"
 	"iasql/internal/test/likeness"
@@ -193,12 +194,12 @@ func (r *wrongReader) during(operation string, w faultproxy.Wrong, do func()) (c
 
 func (r *wrongReader) list() (rows []modules.Row, err error) {
 	page, found := aws.Collector()
-	err = r.resource.List(r.t.Context(), r.scope, page)
+	err = awstest.List(r.t.Context(), r.resource, r.scope, page)
 	return found(), err
 }
 
 func (r *wrongReader) get() ([]modules.Row, error) {
-	return r.resource.Get(r.t.Context(), r.scope, r.truth)
+	return awstest.Get(r.t.Context(), r.resource, r.scope, r.truth)
 }
 
 // all makes each operation wrong in each way.

@@ -15,6 +15,7 @@ import (
 	"iasql/internal/modules"
 	"iasql/internal/modules/all"
 	"iasql/internal/postgres"
+	"iasql/internal/test/awstest"
 	"iasql/internal/test/testdb"
 )
 
@@ -159,8 +160,12 @@ func (r *reading) read(a answer, i int, members any) {
 	}
 	if err == nil {
 		err = insert(r.Context(), r.engine, resource.Table(), slices.DeleteFunc(slices.Clone(rows), func(row modules.Row) bool {
-			goer, ok := resource.(modules.Goer)
-			return ok && goer.Going(row) // the engine makes no record of it
+			phaser, ok := resource.(modules.Phaser)
+			if !ok {
+				return false
+			}
+			phase, _ := phaser.Phase(row)
+			return phase == modules.Going // the engine makes no record of it
 		}))
 	}
 	for _, row := range rows {
@@ -214,19 +219,20 @@ func (r *reading) objects(reader reader, w *world, out any) (rows []modules.Row,
 	r.scopes++
 	// The engine's rate is per account: that of another answer must not slow this one.
 	scope := modules.Scope{Account: fmt.Sprintf("recorded-%d", r.scopes), Region: region}
-	ctx := modules.WithLooks(context.WithValue(r.Context(), worldKey{}, w), func(string) bool { return true })
+	ctx := context.WithValue(r.Context(), worldKey{}, w)
 	resource := r.registry.Resource(reader.table)
 	if resource.Table().Reach == modules.PerAccount {
 		scope.Region = ""
 	}
 	if reader.get == nil {
-		err = resource.List(ctx, scope, func(page []modules.Row) error {
+		asked := modules.ListRequest{Scope: scope, Selected: func(string) bool { return true }}
+		err = awstest.ListAs(ctx, resource, asked, func(page []modules.Row) error {
 			rows = append(rows, page...)
 			return nil
 		})
 		return rows, err
 	}
-	return resource.Get(ctx, scope, []modules.Row{reader.get(out)})
+	return awstest.Get(ctx, resource, scope, []modules.Row{reader.get(out)})
 }
 
 // listed reports whether the list of misfits has it.

@@ -15,10 +15,7 @@ import (
 
 // declared is a declared table.
 type declared interface {
-	modules.Resource
-	modules.Goer
-	modules.Former
-	modules.Failer
+	modules.Phaser
 	Members() map[string][]declare.Member
 	Object() reflect.Type
 }
@@ -46,17 +43,15 @@ func sound(state string) string {
 // said is what a resource says of an object whose column has that value.
 func said(r declared, column, state string) string {
 	row := modules.Row{column: modules.Text(state)}
-	var all []string
-	if r.Going(row) {
-		all = append(all, "going")
+	switch phase, _ := r.Phase(row); phase {
+	case modules.Going:
+		return "going"
+	case modules.Forming:
+		return "forming"
+	case modules.Failed:
+		return "failed"
 	}
-	if r.Forming(row) {
-		all = append(all, "forming")
-	}
-	if r.Failed(row) != "" {
-		all = append(all, "failed")
-	}
-	return strings.Join(all, ", ")
+	return ""
 }
 
 var stateful = regexp.MustCompile(`(^|_)(state|status)$`)

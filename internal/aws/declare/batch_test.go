@@ -13,6 +13,7 @@ import (
 	"iasql/internal/aws"
 	"iasql/internal/aws/declare"
 	"iasql/internal/modules"
+	"iasql/internal/test/awstest"
 )
 
 // farm is an API in memory: barns with animals, which are listed by their ARNs
@@ -218,18 +219,18 @@ func same(t *testing.T, what string, got []string, want ...string) {
 func TestBatch(t *testing.T) {
 	f := newFarm("a/cow", "a/dog", "a/pig", "b/cat")
 	r := f.table(t)
-	rows, err := r.Get(t.Context(), meadow, identities("a/cow", "a/dog", "a/gone", "b/cat", "c/cow"))
+	rows, err := awstest.Get(t.Context(), r, meadow, identities("a/cow", "a/dog", "a/gone", "b/cat", "c/cow"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	same(t, "read", aws.Column(rows, "name"), "cat", "cow", "dog")
 	same(t, "calls", f.made(), "DescribeAnimals a cow,dog", "DescribeAnimals a gone", "DescribeAnimals b cat", "DescribeAnimals c cow",
 		"GetDiet cat", "GetDiet cow", "GetDiet dog")
-	if _, err := r.Get(t.Context(), meadow, identities("a/cow", "a/gone")); err != nil {
+	if _, err := awstest.Get(t.Context(), r, meadow, identities("a/cow", "a/gone")); err != nil {
 		t.Error(err)
 	}
 	same(t, "halves", f.made(), "DescribeAnimals a cow", "DescribeAnimals a cow,gone", "DescribeAnimals a gone", "GetDiet cow")
-	if rows, err := r.Get(t.Context(), meadow, identities("a/cow", "a/sick")); err == nil {
+	if rows, err := awstest.Get(t.Context(), r, meadow, identities("a/cow", "a/sick")); err == nil {
 		t.Errorf("what cannot be read is left out of %v", rows)
 	}
 }
@@ -238,7 +239,7 @@ func TestBatch(t *testing.T) {
 func TestBatchListing(t *testing.T) {
 	f := newFarm("a/cow", "a/dog", "a/pig", "b/cat")
 	page, rows := aws.Collector()
-	if err := f.table(t).List(t.Context(), meadow, page); err != nil {
+	if err := awstest.List(t.Context(), f.table(t), meadow, page); err != nil {
 		t.Fatal(err)
 	}
 	same(t, "listed", aws.Column(rows(), "name"), "cat", "cow", "dog", "pig")
@@ -285,7 +286,7 @@ func TestLists(t *testing.T) {
 	has := func(owners []string, want ...string) {
 		t.Helper()
 		var got []string
-		err := lists(t.Context(), meadow, owners, func(some []aws.MemberList) error {
+		err := lists(t.Context(), aws.MembersRequest{Scope: meadow, Owners: owners}, func(some []aws.MemberList) error {
 			for _, list := range some {
 				got = append(got, list.Members...)
 			}

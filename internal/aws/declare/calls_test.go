@@ -169,7 +169,7 @@ func TestCalls(t *testing.T) {
 	have := modules.Row{"name": modules.Text("open"), "region": modules.Text("eu-west-1")}
 
 	page, rows := aws.Collector()
-	expect("list", r.List(ctx, scope, page), "eu-west-1 read open", "us-west-2 read locked")
+	expect("list", awstest.List(ctx, r, scope, page), "eu-west-1 read open", "us-west-2 read locked")
 	all := rows()
 	if len(all) != 2 || all[0]["region"].String() != "eu-west-1" || !all[0]["policy"].IsNull() {
 		t.Fatalf("listed %v", all)

@@ -15,6 +15,7 @@ import (
 
 	"iasql/internal/aws"
 	"iasql/internal/modules"
+	"iasql/internal/test/awstest"
 )
 
 // zoo is an API in memory: cages, each with animals, by operations of the SDK's
@@ -344,7 +345,7 @@ func TestLife(t *testing.T) {
 
 	get := func() modules.Row {
 		t.Helper()
-		rows, err := r.Get(t.Context(), here, []modules.Row{{"name": modules.Text("a")}, {"name": modules.Text("b")}})
+		rows, err := awstest.Get(t.Context(), r, here, []modules.Row{{"name": modules.Text("a")}, {"name": modules.Text("b")}})
 		if err != nil || len(rows) != 1 {
 			t.Fatalf("got %v, %v", rows, err)
 		}
@@ -418,7 +419,7 @@ func TestListingIsComplete(t *testing.T) {
 	z.fill(40)
 	r := bind(t, z.table())
 	var names []string
-	err := r.List(t.Context(), here, func(rows []modules.Row) error {
+	err := awstest.List(t.Context(), r, here, func(rows []modules.Row) error {
 		names = append(names, aws.Column(rows, "name")...)
 		return nil
 	})
@@ -426,7 +427,7 @@ func TestListingIsComplete(t *testing.T) {
 		t.Errorf("got %d, %v", len(names), err)
 	}
 	stop := fmt.Errorf("enough")
-	if err := r.List(t.Context(), here, func([]modules.Row) error { return stop }); err != stop { //nolint:errorlint // as it is
+	if err := awstest.List(t.Context(), r, here, func([]modules.Row) error { return stop }); err != stop { //nolint:errorlint // as it is
 		t.Errorf("the error of page became %v", err)
 	}
 }
@@ -438,7 +439,7 @@ func TestPrefixFindsOne(t *testing.T) {
 	z.fill(3)
 	name, arn := "c", "arn:zoo:c"
 	z.cages["c"] = &Cage{CageName: &name, CageArn: &arn}
-	rows, err := bind(t, z.table()).Get(t.Context(), here, []modules.Row{{"name": modules.Text("c")}})
+	rows, err := awstest.Get(t.Context(), bind(t, z.table()), here, []modules.Row{{"name": modules.Text("c")}})
 	if err != nil || len(rows) != 1 || rows[0]["name"].String() != "c" {
 		t.Errorf("got %v, %v", rows, err)
 	}
@@ -457,7 +458,7 @@ func TestNamedLeavesOutWhatIsGone(t *testing.T) {
 	for _, name := range []string{"c00", "c01", "gone", "c02", "c03", "c07"} {
 		ids = append(ids, modules.Row{"name": modules.Text(name)})
 	}
-	rows, err := r.Get(t.Context(), here, ids)
+	rows, err := awstest.Get(t.Context(), r, here, ids)
 	names := aws.Column(rows, "name")
 	slices.Sort(names)
 	if err != nil || !slices.Equal(names, []string{"c00", "c01", "c02", "c03", "c07"}) {
@@ -480,7 +481,7 @@ func TestNamedOrPrefix(t *testing.T) {
 		for _, name := range []string{"c00", "c0", "c05"} {
 			ids = append(ids, modules.Row{"name": modules.Text(name)})
 		}
-		rows, err := r.Get(t.Context(), here, ids)
+		rows, err := awstest.Get(t.Context(), r, here, ids)
 		names := aws.Column(rows, "name")
 		slices.Sort(names)
 		if err != nil || !slices.Equal(names, []string{"c00", "c05"}) {
@@ -503,14 +504,14 @@ func TestPortions(t *testing.T) {
 	z.fill(1)
 	r := bind(t, z.table())
 	for _, portion := range []modules.Portion{modules.Everything, modules.JustTags, modules.ButTags} {
-		rows, err := r.Get(modules.WithPortion(t.Context(), portion), here, []modules.Row{{"name": modules.Text("c00")}})
-		if err != nil || len(rows) != 1 {
-			t.Fatal(rows, err)
+		found, err := r.Get(t.Context(), modules.GetRequest{Scope: here, Identities: []modules.Row{{"name": modules.Text("c00")}}, Portion: portion})
+		if err != nil || len(found) != 1 {
+			t.Fatal(found, err)
 		}
-		_, food := rows[0]["food"]
-		_, tags := rows[0]["tags"]
+		_, food := found[0].Row["food"]
+		_, tags := found[0].Row["tags"]
 		if tags != portion.Has(true) || food != portion.Has(false) {
-			t.Errorf("%q: got %v", portion, rows[0])
+			t.Errorf("%q: got %v", portion, found[0])
 		}
 	}
 }
@@ -532,9 +533,9 @@ func TestTurns(t *testing.T) {
 	if !r.InTurn() {
 		t.Fatal("objects of which calls of their own are made have no turns")
 	}
-	ctx := modules.WithTurn(t.Context(), func(object modules.Row) bool { return object["name"].String() == "c03" })
+	due := func(object modules.Row) bool { return object["name"].String() == "c03" }
 	read := 0
-	err := r.List(ctx, here, func(rows []modules.Row) error {
+	err := awstest.ListAs(t.Context(), r, modules.ListRequest{Scope: here, Due: due}, func(rows []modules.Row) error {
 		for _, row := range rows {
 			read++
 			if _, known := row["food"]; known != (row["name"].String() == "c03") || row["arn"].IsNull() {
@@ -549,7 +550,7 @@ func TestTurns(t *testing.T) {
 	if asked = slices.Compact(asked); !slices.Equal(asked, []string{"c03"}) {
 		t.Errorf("asked what is fed in %q", asked)
 	}
-	if rows, err := r.Get(ctx, here, []modules.Row{{"name": modules.Text("c04")}}); err != nil || len(rows) != 1 || rows[0]["food"].IsNull() {
+	if rows, err := awstest.Get(t.Context(), r, here, []modules.Row{{"name": modules.Text("c04")}}); err != nil || len(rows) != 1 || rows[0]["food"].IsNull() {
 		t.Errorf("what is asked for by name has no turns: got %v, %v", rows, err)
 	}
 }
@@ -583,7 +584,7 @@ func TestUnreadableIsNotAbsent(t *testing.T) {
 			}
 			return nil
 		})))
-	if rows, err := bind(t, table).Get(t.Context(), here, []modules.Row{{"name": modules.Text("c00")}, {"name": modules.Text("c01")}}); err == nil {
+	if rows, err := awstest.Get(t.Context(), bind(t, table), here, []modules.Row{{"name": modules.Text("c00")}, {"name": modules.Text("c01")}}); err == nil {
 		t.Errorf("got %v, want an error", rows)
 	}
 }
@@ -598,7 +599,7 @@ func TestNoneAndGone(t *testing.T) {
 	table := z.table()
 	table.Gone = func(c *Cage) bool { return *c.CageName == "c02" }
 	var rows []modules.Row
-	err := bind(t, table).List(t.Context(), here, func(page []modules.Row) error {
+	err := awstest.List(t.Context(), bind(t, table), here, func(page []modules.Row) error {
 		rows = append(rows, page...)
 		return nil
 	})
@@ -618,7 +619,7 @@ func TestPartNotFound(t *testing.T) {
 	r := bind(t, table)
 	z.cages["c01"].State = "empty"
 	identities := []modules.Row{{"name": modules.Text("c00")}, {"name": modules.Text("c01")}, {"name": modules.Text("c02")}}
-	rows, err := r.Get(t.Context(), here, identities)
+	rows, err := awstest.Get(t.Context(), r, here, identities)
 	if err != nil || len(rows) != 3 {
 		t.Fatalf("got %v, %v, want all", rows, err)
 	}
@@ -628,7 +629,7 @@ func TestPartNotFound(t *testing.T) {
 		}
 	}
 	table.Columns[5] = Texts("food", "Food", "What is fed.").Assigned().From(Call((*zoo).GetFood, Proves()))
-	if rows, err := bind(t, table).Get(t.Context(), here, identities); err != nil || len(rows) != 2 {
+	if rows, err := awstest.Get(t.Context(), bind(t, table), here, identities); err != nil || len(rows) != 2 {
 		t.Errorf("got %v, %v, want those that are proven", rows, err)
 	}
 	z.cages["c01"].State = "ready"
@@ -638,7 +639,7 @@ func TestPartNotFound(t *testing.T) {
 		delete(z.cages, "c01") // just after it was listed
 		return nil
 	})))
-	if rows, err := bind(t, table).Get(t.Context(), here, identities); err != nil || len(rows) != 2 {
+	if rows, err := awstest.Get(t.Context(), bind(t, table), here, identities); err != nil || len(rows) != 2 {
 		t.Errorf("got %v, %v, want what is left", rows, err)
 	}
 }
@@ -683,7 +684,7 @@ func TestConcurrency(t *testing.T) {
 	for i := range 8 {
 		group.Go(func() {
 			name := fmt.Sprintf("c%02d", i)
-			if err := r.List(t.Context(), here, func([]modules.Row) error { return nil }); err != nil {
+			if err := awstest.List(t.Context(), r, here, func([]modules.Row) error { return nil }); err != nil {
 				t.Error(err)
 			}
 			have := modules.Row{"name": modules.Text(name), "size": modules.Int(0)}
@@ -734,16 +735,17 @@ func TestJustCreated(t *testing.T) {
 			return nil
 		}))).Born(modules.Strings([]string{"milk"}))
 		r := bind(t, table)
-		ctx := modules.WithCreated(t.Context(), func(modules.Row) (modules.Row, bool) { return c.sent, c.sent != nil })
-		rows, err := r.Get(ctx, here, []modules.Row{{"name": modules.Text("c00")}})
-		if err != nil || len(rows) != 1 {
-			t.Fatal(what, rows, err)
+		found, err := r.Get(t.Context(), modules.GetRequest{Scope: here, Identities: []modules.Row{{"name": modules.Text("c00")}},
+			Created: func(modules.Row) (modules.Row, bool) { return c.sent, c.sent != nil }})
+		if err != nil || len(found) != 1 {
+			t.Fatal(what, found, err)
 		}
+		row := found[0].Row
 		if got := asked.Load(); (got > 0) != (c.food > 0) {
 			t.Errorf("%s: asked %d times what is fed", what, got)
 		}
-		if milk := rows[0]["food"].String() == `["milk"]`; milk != (c.food == 0) {
-			t.Errorf("%s: %v", what, rows[0]["food"])
+		if milk := row["food"].String() == `["milk"]`; milk != (c.food == 0) {
+			t.Errorf("%s: %v", what, row["food"])
 		}
 	}
 }

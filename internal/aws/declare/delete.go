@@ -38,22 +38,6 @@ func (r *Resource) Delete(ctx context.Context, scope modules.Scope, have modules
 	return aws.IfExists(s.Delete(ctx))
 }
 
-// Going implements [modules.Goer].
-func (r *Resource) Going(have modules.Row) bool { return r.going.Holds(have) }
-
-// Forming implements [modules.Former].
-func (r *Resource) Forming(have modules.Row) bool {
-	return r.forming.Holds(have) || r.unready != nil && r.unready(have)
-}
-
-// Failed implements [modules.Failer].
-func (r *Resource) Failed(have modules.Row) string {
-	if r.failed == nil {
-		return ""
-	}
-	return r.failed(have)
-}
-
 // named returns have with what the deletion names the object by: where only the
 // identity is known of it, and that is not what the call takes, the object is
 // read, and so it is where the table wants it. It returns nil if there is none.
@@ -92,8 +76,8 @@ func (s *Step) Delete(ctx context.Context) error {
 	if r.going.Column == "" || err == nil || modules.ClassOf(err) != modules.Dependency {
 		return err
 	}
-	rows, failed := r.Get(ctx, s.Scope, []modules.Row{s.Have})
-	if failed == nil && (len(rows) == 0 || r.going.Holds(rows[0])) {
+	all, failed := r.Get(ctx, modules.GetRequest{Scope: s.Scope, Identities: []modules.Row{s.Have}})
+	if failed == nil && (len(all) == 0 || all[0].Phase == modules.Going) {
 		return nil
 	}
 	return err

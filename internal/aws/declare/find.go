@@ -11,11 +11,17 @@ import (
 	"iasql/internal/modules"
 )
 
+// Source is whom a listing asks.
+type Source struct {
+	Client any           // of the service
+	Memo   *modules.Memo // of the listings of the cycle; nil: nothing is remembered
+}
+
 // Find returns what a listing finds that a filter with these values lets
 // through, of any number of them; all there is where the filter is "". It is
 // what the code beside a declaration lists by.
-func Find[T any](ctx context.Context, client any, l *Listing, filter string, values ...string) ([]T, error) {
-	if all, ok, err := among[T](ctx, client, l, filter, values); ok || err != nil {
+func Find[T any](ctx context.Context, from Source, l *Listing, filter string, values ...string) ([]T, error) {
+	if all, ok, err := among[T](ctx, from, l, filter, values); ok || err != nil {
 		return all, err
 	}
 	var (
@@ -27,7 +33,7 @@ func Find[T any](ctx context.Context, client any, l *Listing, filter string, val
 		if filter != "" {
 			addFilter(in, filter, some)
 		}
-		err := l.each(ctx, &Step{client: client}, in, func(_ string, items reflect.Value) error {
+		err := l.each(ctx, from.step(), in, func(_ string, items reflect.Value) error {
 			one.Lock()
 			defer one.Unlock()
 			for _, object := range l.objects(items) {
@@ -45,12 +51,12 @@ func Find[T any](ctx context.Context, client any, l *Listing, filter string, val
 // among returns what a filter lets through of a whole listing, which other tables of
 // the cycle need as well and which is remembered for them. It is false where nothing
 // is remembered, and where the listing is too long for that.
-func among[T any](ctx context.Context, client any, l *Listing, filter string, values []string) (found []T, ok bool, err error) {
-	memo, member := modules.MemoOf(ctx), l.local[filter]
-	if memo == nil || member == "" || client == nil || l.parent != nil || l.by != nil || len(values) == 0 {
+func among[T any](ctx context.Context, from Source, l *Listing, filter string, values []string) (found []T, ok bool, err error) {
+	memo, member := from.Memo, l.local[filter]
+	if memo == nil || member == "" || from.Client == nil || l.parent != nil || l.by != nil || len(values) == 0 {
 		return nil, false, nil
 	}
-	whole, ok := l.asked(client, l.start())
+	whole, ok := l.asked(from.Client, l.start())
 	if !ok {
 		return nil, false, nil
 	}
@@ -59,7 +65,7 @@ func among[T any](ctx context.Context, client any, l *Listing, filter string, va
 		return nil, false, nil
 	}
 	if _, known := memo.Get(whole); !known {
-		if err := l.one(ctx, &Step{client: client}, l.start(), func(reflect.Value) error { return errOnePage }); err != nil && !errors.Is(err, errOnePage) {
+		if err := l.one(ctx, from.step(), l.start(), func(reflect.Value) error { return errOnePage }); err != nil && !errors.Is(err, errOnePage) {
 			return nil, false, err
 		}
 		if _, known = memo.Get(whole); !known {
@@ -67,7 +73,7 @@ func among[T any](ctx context.Context, client any, l *Listing, filter string, va
 			return nil, false, nil
 		}
 	}
-	err = l.one(ctx, &Step{client: client}, l.start(), func(items reflect.Value) error {
+	err = l.one(ctx, from.step(), l.start(), func(items reflect.Value) error {
 		for _, object := range l.objects(items) {
 			if shows(object, member, values) {
 				found = append(found, object.Interface().(T))
@@ -77,6 +83,9 @@ func among[T any](ctx context.Context, client any, l *Listing, filter string, va
 	})
 	return found, true, err
 }
+
+// step returns a step that asks it.
+func (f Source) step() *Step { return &Step{client: f.Client, list: modules.ListRequest{Memo: f.Memo}} }
 
 // errOnePage ends a listing after its first page.
 var errOnePage = errors.New("one page is enough")

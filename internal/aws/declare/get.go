@@ -52,7 +52,7 @@ func GetBy[T any](get func(ctx context.Context, s *Step, identities []modules.Ro
 // named, reading the columns tells whether it is there.
 func GetEach[T any](get func(ctx context.Context, s *Step, identity modules.Row) (T, error)) *Getting {
 	return GetBy(func(ctx context.Context, s *Step, identities []modules.Row) ([]T, error) {
-		return ReadEach(ctx, identities, func(ctx context.Context, identity modules.Row) (one T, err error) {
+		return ReadEach(ctx, s, identities, func(ctx context.Context, identity modules.Row) (one T, err error) {
 			if one, err = get(ctx, s, identity); err != nil && s.Skip(identity, err) == nil {
 				err = &modules.Error{Class: modules.NotFound, Err: err} // it is left out, and not proven absent
 			}
@@ -63,15 +63,15 @@ func GetEach[T any](get func(ctx context.Context, s *Step, identity modules.Row)
 
 // ReadEach reads one thing for each item, several at a time. What is not there is
 // left out.
-func ReadEach[X, T any](ctx context.Context, items []X, read func(ctx context.Context, item X) (T, error)) ([]T, error) {
+func ReadEach[X, T any](ctx context.Context, s *Step, items []X, read func(ctx context.Context, item X) (T, error)) ([]T, error) {
 	found := make([]*T, len(items))
 	err := aws.Each(ctx, aws.Breadth, indexes(len(items)), func(ctx context.Context, i int) error {
 		one, err := read(ctx, items[i])
 		if err == nil {
 			found[i] = &one
-			modules.LookedHalf(ctx)
+			s.get.HalfRead()
 		} else {
-			modules.Looked(ctx)
+			s.get.Read()
 		}
 		return aws.IfExists(err)
 	})
@@ -234,12 +234,12 @@ func (r *Resource) readEach(ctx context.Context, s *Step, identities []modules.R
 	err := aws.Each(ctx, aws.Breadth, indexes(len(identities)), func(ctx context.Context, i int) error {
 		defer func() {
 			if alone || !objects[i].IsValid() {
-				modules.Looked(ctx)
+				s.get.Read()
 			} else {
-				modules.LookedHalf(ctx)
+				s.get.HalfRead()
 			}
 		}()
-		if created, ok := modules.Created(ctx, identities[i]); ok && r.get.told != nil {
+		if created, ok := s.get.WasCreated(identities[i]); ok && r.get.told != nil {
 			if object := r.get.told(created); object != nil {
 				objects[i] = reflect.ValueOf(object)
 				return nil

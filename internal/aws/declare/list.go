@@ -115,7 +115,7 @@ func nextToken(out reflect.Value) (token, in string) {
 }
 
 // InTurn says that a listing of [ListBy] makes calls for each parent, and asks
-// [modules.Later] before it does.
+// [Step.Postponed] before it does.
 func (l *Listing) InTurn() *Listing { l.later = true; return l }
 
 // ListBy lists objects in a way of the module's own.
@@ -253,7 +253,7 @@ func (l *Listing) one(ctx context.Context, s *Step, in reflect.Value, page func(
 		return err
 	}
 	next := l.pages(s.client, in.Interface())
-	if s.client != nil && modules.MemoOf(ctx) != nil {
+	if s.client != nil && s.list.Memo != nil {
 		next = l.remembered(s, in, items, next)
 	}
 	asking := aws.Paging(ctx)
@@ -293,7 +293,7 @@ func (l *Listing) remembered(s *Step, in reflect.Value, items *path, next func(c
 		if !asked || !ok {
 			return next(ctx)
 		}
-		memo := modules.MemoOf(ctx)
+		memo := s.list.Memo
 		answer, ok, done := memo.Claim(ctx, call)
 		if ok {
 			return answer, false, nil

@@ -23,15 +23,17 @@ func RowOf[T any](ctx context.Context, r *Resource, object T) (modules.Row, erro
 }
 
 // Objects gives the objects of a table to page, as their listing has them; of a
-// listing of names, and where keys are given, as Get has them. Nothing is read of
-// them besides. identity names the object of each key, nil where the key does not
-// tell: then all are given. All are where there are no keys. Calls of page wait
+// listing of names, and where owners are asked for, as Get has them. Nothing is read of
+// them besides. identity names the object of each owner, nil where that does not
+// tell: then all are given. All are where no owners are asked for. Calls of page wait
 // for each other.
-func Objects[T any](ctx context.Context, r *Resource, scope modules.Scope, keys []string, identity func(key string) modules.Row, page func([]*T) error) error {
-	s, err := r.step(ctx, scope)
+func Objects[T any](ctx context.Context, r *Resource, asked aws.MembersRequest, identity func(key string) modules.Row, page func([]*T) error) error {
+	s, err := r.stepOf(ctx, asked.Scope, asked.Waited)
 	if err != nil {
 		return err
 	}
+	s.list.Memo = asked.Memo
+	keys := asked.Owners
 	bare := r.bare(false)
 	var one sync.Mutex
 	give := func(all []*found) error {
@@ -65,12 +67,12 @@ func Objects[T any](ctx context.Context, r *Resource, scope modules.Scope, keys 
 // Lists is what [aws.Memberships] asks for where the owners of the lists are the
 // objects of a table: list returns that of an object, and identity names the
 // object of an owner, see [Objects].
-func Lists[T any](r *Resource, identity func(owner string) modules.Row, list func(*T) aws.MemberList) func(context.Context, modules.Scope, []string, func([]aws.MemberList) error) error {
-	return func(ctx context.Context, scope modules.Scope, owners []string, page func([]aws.MemberList) error) error {
-		return Objects(ctx, r, scope, owners, identity, func(objects []*T) error {
+func Lists[T any](r *Resource, identity func(owner string) modules.Row, list func(*T) aws.MemberList) func(context.Context, aws.MembersRequest, func([]aws.MemberList) error) error {
+	return func(ctx context.Context, asked aws.MembersRequest, page func([]aws.MemberList) error) error {
+		return Objects(ctx, r, asked, identity, func(objects []*T) error {
 			var lists []aws.MemberList
 			for _, object := range objects {
-				if l := list(object); owners == nil || slices.Contains(owners, l.Owner) {
+				if l := list(object); asked.Owners == nil || slices.Contains(asked.Owners, l.Owner) {
 					lists = append(lists, l)
 				}
 			}

@@ -23,18 +23,19 @@ type found struct {
 }
 
 // List implements [modules.Resource].
-func (r *Resource) List(ctx context.Context, scope modules.Scope, page func([]modules.Row) error) error {
-	s, err := r.step(ctx, scope)
+func (r *Resource) List(ctx context.Context, request modules.ListRequest, page func([]modules.Observation) error) error {
+	s, err := r.stepOf(ctx, request.Scope, request.Waited)
 	if err != nil {
 		return err
 	}
+	s.list = request
 	s.unread, s.index = &unread{}, &tagIndex{}
 	var one sync.Mutex // page is not called by two at once
 	err = r.listing(ctx, s, r.list.start(), func(all []*found) error {
 		one.Lock()
 		defer one.Unlock()
 		s.sees(len(all))
-		return page(rows(all))
+		return page(r.observations(rows(all)))
 	})
 	if err != nil {
 		return err
@@ -43,18 +44,19 @@ func (r *Resource) List(ctx context.Context, scope modules.Scope, page func([]mo
 }
 
 // Get implements [modules.Resource].
-func (r *Resource) Get(ctx context.Context, scope modules.Scope, identities []modules.Row) ([]modules.Row, error) {
-	s, err := r.step(ctx, scope)
+func (r *Resource) Get(ctx context.Context, request modules.GetRequest) ([]modules.Observation, error) {
+	s, err := r.stepOf(ctx, request.Scope, request.Waited)
 	if err != nil {
 		return nil, err
 	}
-	s.unread = &unread{}
+	s.get, s.unread = request, &unread{}
+	identities := request.Identities
 	all, err := r.read(ctx, s, identities)
 	if err != nil {
 		return nil, err
 	}
 	s.sees(len(identities) - len(s.unread.objects)) // or proved not to be there
-	return aws.Wanted(r.description, rows(all), identities), s.unread.err()
+	return r.observations(aws.Wanted(r.description, rows(all), identities)), s.unread.err()
 }
 
 // FindCreated implements [modules.Finder].
@@ -182,13 +184,13 @@ func (r *Resource) listing(ctx context.Context, s *Step, in reflect.Value, page 
 			identities[i] = row
 		}
 		// What is read by one call for many is read always.
-		later := func(identity modules.Row) bool { return r.get.way == byCall && !r.turn(ctx, s, identity) }
+		later := func(identity modules.Row) bool { return r.get.way == byCall && !r.turn(s, identity) }
 		for some := range slices.Chunk(identities, finished) {
 			all, err := r.read(ctx, s, slices.DeleteFunc(slices.Clone(some), later))
 			for _, identity := range some {
 				if err == nil && later(identity) {
 					all = append(all, &found{row: identity})
-					modules.Looked(ctx)
+					s.get.Read()
 				}
 			}
 			if err == nil {
@@ -246,17 +248,17 @@ func (r *Resource) complete(ctx context.Context, s *Step, objects []reflect.Valu
 		// What may not be read is left out, and said.
 		err = aws.Each(ctx, aws.Breadth, indexes(len(all)), func(ctx context.Context, i int) error {
 			if s.halfway {
-				defer modules.LookedHalf(ctx)
+				defer s.get.HalfRead()
 			} else {
-				defer modules.Looked(ctx)
+				defer s.get.Read()
 			}
 			one, err := r.at(ctx, s, all[i].object, all[i].row)
 			if err == nil {
 				one.Have = all[i].row
 				switch {
 				case r.going.Holds(all[i].row): // of which many calls say that it is in no state for them
-				case !r.turn(ctx, s, all[i].row):
-					r.fromIndex(ctx, all[i], index)
+				case !r.turn(s, all[i].row):
+					r.fromIndex(s, all[i], index)
 				default:
 					err = r.readApart(ctx, one, all[i], index, len(objects) <= few)
 				}
@@ -290,10 +292,10 @@ func (r *Resource) complete(ctx context.Context, s *Step, objects []reflect.Valu
 	for _, f := range all {
 		r.untold(f)
 	}
-	if r.tags != nil && r.tags.tagging.bulk != nil && modules.PortionOf(ctx).Has(true) {
+	if r.tags != nil && r.tags.tagging.bulk != nil && s.get.Portion.Has(true) {
 		var now, later []*found
 		for _, f := range all {
-			if r.turn(ctx, s, f.row) {
+			if r.turn(s, f.row) {
 				now = append(now, f)
 			} else {
 				later = append(later, f)
@@ -365,14 +367,14 @@ func (r *Resource) fill(f *found, columns []target, from reflect.Value) error {
 }
 
 // readApart reads the columns that have calls of their own. Where there is an index of
-// tags, it has those of what there is a record of. What is not asked for ([modules.WithPortion])
+// tags, it has those of what there is a record of. What is not asked for ([modules.GetRequest])
 // is unknown. All calls are made at once only where that is worth it: otherwise the one that
 // proves that the object is there comes before the others.
 func (r *Resource) readApart(ctx context.Context, s *Step, f *found, index map[string]map[string]string, atOnce bool) error {
-	known, portion := index != nil && modules.Known(ctx, f.row), modules.PortionOf(ctx)
+	known, portion := index != nil && s.Recorded(f.row), s.get.Portion
 	answers := make([]reflect.Value, len(r.apart))
 	told := make([]bool, len(r.apart)) // by the object's creation
-	if sent, created := modules.Created(ctx, f.row); created {
+	if sent, created := s.get.WasCreated(f.row); created {
 		for i, reading := range r.apart {
 			told[i] = r.born(f, reading, sent)
 		}
@@ -415,13 +417,13 @@ func (r *Resource) readApart(ctx context.Context, s *Step, f *found, index map[s
 			}
 		}
 	}
-	r.fromIndex(ctx, f, index)
+	r.fromIndex(s, f, index)
 	return nil
 }
 
 // fromIndex reads the tags of an object there is a record of from the index of tags, if there is one.
-func (r *Resource) fromIndex(ctx context.Context, f *found, index map[string]map[string]string) {
-	if index == nil || !modules.Known(ctx, f.row) {
+func (r *Resource) fromIndex(s *Step, f *found, index map[string]map[string]string) {
+	if index == nil || !s.Recorded(f.row) {
 		return
 	}
 	for _, reading := range r.apart {

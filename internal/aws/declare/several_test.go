@@ -99,10 +99,10 @@ func TestExpand(t *testing.T) {
 		t.Fatal(err)
 	}
 	page, rows := aws.Collector()
-	if err := r.List(t.Context(), scope, page); err != nil || len(rows()) != 3 {
+	if err := awstest.List(t.Context(), r, scope, page); err != nil || len(rows()) != 3 {
 		t.Errorf("listed %v, %v", rows(), err)
 	}
-	some, err := r.Get(t.Context(), scope, []modules.Row{
+	some, err := awstest.Get(t.Context(), r, scope, []modules.Row{
 		{"route_table_id": modules.Text("rtb-1"), "destination": modules.Text("0.0.0.0/0")},
 		{"route_table_id": modules.Text("rtb-1"), "destination": modules.Text("192.0.2.0/24")},
 	})
@@ -139,7 +139,7 @@ func TestFind(t *testing.T) {
 			values[i] = fmt.Sprintf("vpc-%d", i)
 		}
 		before := len(got())
-		found, err := declare.Find[route](t.Context(), client, routes(), test.filter, slices.Concat(values, values)...)
+		found, err := declare.Find[route](t.Context(), declare.Source{Client: client}, routes(), test.filter, slices.Concat(values, values)...)
 		calls := got()[before:]
 		if err != nil || len(calls) != test.calls || len(found) != 3*test.calls/2 {
 			t.Errorf("%v: found %v, %v by %d calls", test, found, err, len(calls))
@@ -211,7 +211,7 @@ func TestGetByIsNotConverted(t *testing.T) {
 	if err := r.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	if rows, err := r.Get(t.Context(), scope, []modules.Row{one}); err != nil || len(rows) != 1 {
+	if rows, err := awstest.Get(t.Context(), r, scope, []modules.Row{one}); err != nil || len(rows) != 1 {
 		t.Errorf("got %v, %v", rows, err)
 	}
 }

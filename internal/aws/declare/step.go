@@ -23,10 +23,27 @@ type Step struct {
 	client  any
 
 	resource *Resource
-	index    *tagIndex // of a listing: tags that were read together
-	unread   *unread   // what a reading has to do without; nil: it does without nothing
-	halfway  bool      // of the objects that are completed a call of their own has told something
+	list     modules.ListRequest // that the step is part of, if any
+	get      modules.GetRequest  // that the step is part of, if any
+	index    *tagIndex           // of a listing: tags that were read together
+	unread   *unread             // what a reading has to do without; nil: it does without nothing
+	halfway  bool                // of the objects that are completed a call of their own has told something
 }
+
+// Recorded reports, within a listing, whether there is a record of an object: see
+// [modules.ListRequest].
+func (s *Step) Recorded(object modules.Row) bool { return s.list.IsRecorded(object) }
+
+// Postponed reports, within a listing, whether what is within a parent is left to a later one:
+// see [modules.ListRequest].
+func (s *Step) Postponed(parent string) bool { return s.list.IsPostponed(parent) }
+
+// Selected reports, within a listing, whether it is to look for what is within a parent: see
+// [modules.ListRequest].
+func (s *Step) Selected(parent string) bool { return s.list.IsSelected(parent) }
+
+// Source returns whom the step asks.
+func (s *Step) Source() Source { return Source{s.client, s.list.Memo} }
 
 // half returns the step for completing objects of which half is read.
 func (s *Step) half() *Step {

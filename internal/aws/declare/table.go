@@ -79,15 +79,15 @@ type Table[T any] struct {
 	// Unready reports whether an object that no state tells so is being made all the
 	// same, because AWS does not say yet what others need of it.
 	Unready func(have modules.Row) bool
-	// Failed says why AWS could not make an object; see [modules.Failer] and
+	// Failed says why AWS could not make an object; see [modules.Failed] and
 	// [State.Because].
 	Failed func(have modules.Row) string
 	// Refuses are the objects whose deletion AWS refuses for certain. Nobody is asked to try: a preview of the
 	// deletion says so, and so does a commit before it begins.
 	Refuses []Refusal
-	// Protected says why another object must not be deleted, although AWS might do it; see [modules.Protector].
+	// Protected says why another object must not be deleted, although AWS might do it; see [modules.Observation].
 	Protected func(have modules.Row) string
-	// Spared says why an object is not to be deleted or replaced unless a user deletes its record; see [modules.Manager].
+	// Spared says why an object is not to be deleted or replaced unless a user deletes its record; see [modules.Observation].
 	Spared func(have modules.Row) string
 }
 
@@ -278,7 +278,8 @@ func (r *Resource) Can() modules.Abilities {
 	}
 }
 
-// Protected implements [modules.Protector].
+// Protected returns why the object of a row must not be deleted by the engine on its own
+// account, or "".
 func (r *Resource) Protected(have modules.Row) string {
 	for _, refusal := range r.refuses {
 		if refusal.When(have) {
@@ -295,7 +296,7 @@ func (r *Resource) Protected(have modules.Row) string {
 	return r.protected(have)
 }
 
-// ManagedBy implements [modules.Manager].
+// ManagedBy returns whose machinery looks after the object of a row, or "".
 func (r *Resource) ManagedBy(have modules.Row) string {
 	if who := aws.ManagedBy(have); who != "" || r.spared == nil {
 		return who
@@ -304,14 +305,20 @@ func (r *Resource) ManagedBy(have modules.Row) string {
 }
 
 func (r *Resource) step(ctx context.Context, scope modules.Scope) (*Step, error) {
+	return r.stepOf(ctx, scope, false)
+}
+
+// stepOf returns a step in a scope, which somebody waits for or not.
+func (r *Resource) stepOf(ctx context.Context, scope modules.Scope, waited bool) (*Step, error) {
 	if r.home != nil {
 		scope.Region = ""
 	}
-	client, err := r.service.of(ctx, r.clients, scope)
+	clients := r.clients.Waited(waited)
+	client, err := r.service.of(ctx, clients, scope)
 	if err != nil {
 		return nil, err
 	}
-	return &Step{Clients: r.clients, Scope: scope, client: client, resource: r}, nil
+	return &Step{Clients: clients, Scope: scope, client: client, resource: r}, nil
 }
 
 // at returns a copy of the step for an object: with its calls going where the

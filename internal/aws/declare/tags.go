@@ -172,7 +172,7 @@ func (r *Resource) indexed(ctx context.Context, s *Step, all []*found) (map[stri
 	defer s.index.lock.Unlock()
 	known := 0
 	for _, f := range all {
-		if modules.Known(ctx, f.row) {
+		if s.Recorded(f.row) {
 			known++
 		}
 	}

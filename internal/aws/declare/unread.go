@@ -103,6 +103,6 @@ func (r *Resource) InTurn() bool {
 }
 
 // turn reports whether what the listing does not tell of an object is to be read.
-func (r *Resource) turn(ctx context.Context, s *Step, identity modules.Row) bool {
-	return s.index == nil || r.list.later || !r.InTurn() || modules.Turn(ctx, identity)
+func (r *Resource) turn(s *Step, identity modules.Row) bool {
+	return s.index == nil || r.list.later || !r.InTurn() || s.list.IsDue(identity)
 }

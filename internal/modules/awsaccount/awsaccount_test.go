@@ -244,7 +244,7 @@ func TestRegions(t *testing.T) {
 	r := newRegions(clients)
 	scope := awstest.Scope("")
 	var listed []modules.Row
-	if err := r.List(t.Context(), scope, func(rows []modules.Row) error { listed = append(listed, rows...); return nil }); err != nil {
+	if err := awstest.List(t.Context(), r, scope, func(rows []modules.Row) error { listed = append(listed, rows...); return nil }); err != nil {
 		t.Fatal(err)
 	}
 	names := aws.Column(listed, "region")
@@ -269,7 +269,7 @@ func TestRegions(t *testing.T) {
 			}
 		}
 	}
-	rows, err := r.Get(t.Context(), scope, []modules.Row{{"region": modules.Text("eu-west-1")}, {"region": modules.Text("mars-1")}})
+	rows, err := awstest.Get(t.Context(), r, scope, []modules.Row{{"region": modules.Text("eu-west-1")}, {"region": modules.Text("mars-1")}})
 	if err != nil || !slices.Equal(aws.Column(rows, "region"), []string{"eu-west-1"}) {
 		t.Errorf("get: %v, %v", rows, err)
 	}
@@ -334,10 +334,10 @@ func TestNoRegions(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	r := newRegions(awstest.Fake(server.URL))
-	if err := r.List(t.Context(), awstest.Scope(""), func(rows []modules.Row) error { t.Errorf("listed %v", rows); return nil }); !aws.HasCode(err, "NoRegions") {
+	if err := awstest.List(t.Context(), r, awstest.Scope(""), func(rows []modules.Row) error { t.Errorf("listed %v", rows); return nil }); !aws.HasCode(err, "NoRegions") {
 		t.Errorf("list: %v", err)
 	}
-	if rows, err := r.Get(t.Context(), awstest.Scope(""), []modules.Row{{"region": modules.Text("eu-west-1")}}); !aws.HasCode(err, "NoRegions") {
+	if rows, err := awstest.Get(t.Context(), r, awstest.Scope(""), []modules.Row{{"region": modules.Text("eu-west-1")}}); !aws.HasCode(err, "NoRegions") {
 		t.Errorf("get: %v, %v", rows, err)
 	}
 }

@@ -35,7 +35,7 @@ func TestCertificateRow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows, err := r.Get(ctx, scope, []modules.Row{made})
+	rows, err := awstest.Get(ctx, r, scope, []modules.Row{made})
 	if err != nil || len(rows) != 1 {
 		t.Fatalf("got %v, %v", rows, err)
 	}

@@ -77,7 +77,7 @@ func TestAPICalls(t *testing.T) {
 	r, scope := newAPI(awstest.Fake(server.URL)), awstest.Scope("cn-north-1")
 	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
 	var rows []modules.Row
-	if err := r.List(ctx, scope, func(some []modules.Row) error { rows = append(rows, some...); return nil }); err != nil || len(rows) != 2 {
+	if err := awstest.List(ctx, r, scope, func(some []modules.Row) error { rows = append(rows, some...); return nil }); err != nil || len(rows) != 2 {
 		t.Fatal(rows, err)
 	}
 	if got, want := rows[0]["arn"], text("arn:aws-cn:apigateway:cn-north-1::/apis/1"); got != want {

@@ -120,7 +120,7 @@ func TestGroupLifecycle(t *testing.T) {
 		t.Fatal(err)
 	}
 	read := func() modules.Row {
-		rows, err := r.Get(ctx, scope, []modules.Row{want})
+		rows, err := awstest.Get(ctx, r, scope, []modules.Row{want})
 		if err != nil || len(rows) != 1 {
 			t.Fatal(rows, err)
 		}

@@ -93,7 +93,7 @@ func TestCallerReference(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rows, err := r.Get(ctx, scope, []modules.Row{made})
+		rows, err := awstest.Get(ctx, r, scope, []modules.Row{made})
 		if err != nil || len(rows) != 1 || rows[0]["caller_reference"] != text(expected) {
 			t.Errorf("got %v, %v, want the caller reference %s", rows, err, expected)
 		}
@@ -113,7 +113,7 @@ func TestConfiguration(t *testing.T) {
 	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
 	read := func() modules.Row {
 		t.Helper()
-		rows, err := r.Get(ctx, scope, []modules.Row{{"distribution_id": text("E1")}})
+		rows, err := awstest.Get(ctx, r, scope, []modules.Row{{"distribution_id": text("E1")}})
 		if err != nil || len(rows) != 1 {
 			t.Fatal(rows, err)
 		}
@@ -236,7 +236,7 @@ func TestDelete(t *testing.T) {
 	if calls := f.take(); !slices.Equal(calls, []string{"DELETE distribution/E1"}) {
 		t.Errorf("made the calls %v", calls)
 	}
-	if rows, err := r.Get(ctx, scope, []modules.Row{have}); err != nil || len(rows) > 0 {
+	if rows, err := awstest.Get(ctx, r, scope, []modules.Row{have}); err != nil || len(rows) > 0 {
 		t.Errorf("got %v, %v", rows, err)
 	}
 	if err := r.Delete(ctx, scope, have); err != nil {

@@ -146,7 +146,7 @@ func TestMetricAlarmOfMetrics(t *testing.T) {
 		if err := r.Update(ctx, scope, want, want, []string{"metrics"}); err != nil {
 			t.Fatal(err)
 		}
-		rows, err := r.Get(ctx, scope, []modules.Row{want})
+		rows, err := awstest.Get(ctx, r, scope, []modules.Row{want})
 		if err != nil || len(rows) != 1 {
 			t.Fatal(rows, err)
 		}

@@ -174,7 +174,7 @@ func TestProjectKeepsTheRest(t *testing.T) {
 	}}
 	r, scope := newProject(newCodeBuild(t, projects, nil, nil)), awstest.Scope("us-east-1")
 	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
-	have, err := r.Get(ctx, scope, []modules.Row{{"project_name": modules.Text("app")}})
+	have, err := awstest.Get(ctx, r, scope, []modules.Row{{"project_name": modules.Text("app")}})
 	if err != nil || len(have) != 1 {
 		t.Fatal(have, err)
 	}
@@ -209,7 +209,7 @@ func TestSourceCredentials(t *testing.T) {
 	if _, err := r.Create(ctx, scope, want, ""); err == nil || modules.ClassOf(err) != modules.Exists {
 		t.Errorf("create what there is: got %v, want class %s", err, modules.Exists)
 	}
-	have, err := r.Get(ctx, scope, []modules.Row{created, {"source_type": modules.Text("BITBUCKET")}})
+	have, err := awstest.Get(ctx, r, scope, []modules.Row{created, {"source_type": modules.Text("BITBUCKET")}})
 	if err != nil || len(have) != 1 || have[0]["auth_type"] != want["auth_type"] {
 		t.Fatalf("got %v, %v", have, err)
 	}
@@ -244,7 +244,7 @@ func TestBuilds(t *testing.T) {
 	}
 	r := newBuild(clients)
 	page, rows := aws.Collector()
-	if err := r.List(ctx, scope, page); err != nil {
+	if err := awstest.List(ctx, r, scope, page); err != nil {
 		t.Fatal(err)
 	}
 	all := rows()

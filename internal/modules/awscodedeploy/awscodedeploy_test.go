@@ -203,7 +203,7 @@ func TestDeployments(t *testing.T) {
 	}
 	r := newDeployment(clients)
 	page, rows := aws.Collector()
-	if err := r.List(ctx, scope, page); err != nil {
+	if err := awstest.List(ctx, r, scope, page); err != nil {
 		t.Fatal(err)
 	}
 	all := rows()

@@ -78,7 +78,7 @@ func TestTableRow(t *testing.T) {
 		fmt.Fprint(w, "{}")
 	}))
 	t.Cleanup(server.Close)
-	rows, err := newTable(awstest.Fake(server.URL)).Get(t.Context(), awstest.Scope("us-east-1"), []modules.Row{{"table_name": modules.Text("t")}})
+	rows, err := awstest.Get(t.Context(), newTable(awstest.Fake(server.URL)), awstest.Scope("us-east-1"), []modules.Row{{"table_name": modules.Text("t")}})
 	if err != nil || len(rows) != 1 || rows[0]["table_class"].String() != "STANDARD_INFREQUENT_ACCESS" {
 		t.Errorf("got %v, %v", rows, err)
 	}

@@ -70,7 +70,7 @@ func build(t *testing.T, r modules.Resource, want modules.Row) modules.Row {
 
 func get(t *testing.T, r modules.Resource, identity modules.Row) modules.Row {
 	t.Helper()
-	rows, err := r.Get(t.Context(), east, []modules.Row{identity})
+	rows, err := awstest.Get(t.Context(), r, east, []modules.Row{identity})
 	if err != nil || len(rows) != 1 {
 		t.Fatalf("get %v: %v, %v", identity, rows, err)
 	}
@@ -80,7 +80,7 @@ func get(t *testing.T, r modules.Resource, identity modules.Row) modules.Row {
 func all(t *testing.T, r modules.Resource) []modules.Row {
 	t.Helper()
 	page, rows := aws.Collector()
-	if err := r.List(t.Context(), east, page); err != nil {
+	if err := awstest.List(t.Context(), r, east, page); err != nil {
 		t.Fatal(err)
 	}
 	return rows()

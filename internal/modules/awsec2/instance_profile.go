@@ -37,7 +37,7 @@ func roles(ctx context.Context, s *declare.Step, rows []modules.Row) error {
 	if err != nil {
 		return err
 	}
-	profiles, err := declare.Find[iamtypes.InstanceProfile](ctx, client,
+	profiles, err := declare.Find[iamtypes.InstanceProfile](ctx, declare.Source{Client: client, Memo: s.Source().Memo},
 		declare.Pages(iam.NewListInstanceProfilesPaginator, "InstanceProfiles", declare.With(&iam.ListInstanceProfilesInput{MaxItems: awssdk.Int32(aws.PageSize)})), "")
 	if err != nil && modules.ClassOf(err) != modules.Denied {
 		return err

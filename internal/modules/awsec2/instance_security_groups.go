@@ -25,16 +25,16 @@ func newInstanceGroups(c *aws.Clients) *aws.Memberships {
 				modules.Unnamed("ModifyNetworkInterfaceAttribute", "AttachNetworkInterface", "DetachNetworkInterface"))...),
 		Owner:  "instance_id",
 		Member: aws.GroupColumn,
-		Lists: func(ctx context.Context, scope modules.Scope, owners []string, page func([]aws.MemberList) error) error {
-			client, err := c.EC2(ctx, scope)
+		Lists: func(ctx context.Context, asked aws.MembersRequest, page func([]aws.MemberList) error) error {
+			client, err := c.Waited(asked.Waited).EC2(ctx, asked.Scope)
 			if err != nil {
 				return err
 			}
 			filter := ""
-			if owners != nil {
+			if asked.Owners != nil {
 				filter = "instance-id"
 			}
-			all, err := declare.Find[ec2types.Instance](ctx, client, instances(), filter, owners...)
+			all, err := declare.Find[ec2types.Instance](ctx, declare.Source{Client: client, Memo: asked.Memo}, instances(), filter, asked.Owners...)
 			if err != nil {
 				return err
 			}
@@ -69,7 +69,7 @@ func ofPrimary(ctx context.Context, client *ec2.Client, refused error, instance 
 	if !aws.HasCode(refused, "InvalidInstanceID") || !strings.Contains(refused.Error(), "multiple interfaces") {
 		return refused
 	}
-	found, err := declare.Find[ec2types.Instance](ctx, client, instances(), "instance-id", *instance)
+	found, err := declare.Find[ec2types.Instance](ctx, declare.Source{Client: client}, instances(), "instance-id", *instance)
 	if err != nil {
 		return err
 	}

@@ -99,7 +99,7 @@ func (u *userData) change(ctx context.Context, s *declare.Step) error {
 
 // one returns an instance.
 func one(ctx context.Context, client *ec2.Client, id string) (ec2types.Instance, error) {
-	found, err := declare.Find[ec2types.Instance](ctx, client, instances(), "instance-id", id)
+	found, err := declare.Find[ec2types.Instance](ctx, declare.Source{Client: client}, instances(), "instance-id", id)
 	if err == nil && len(found) == 0 {
 		err = &modules.Error{Class: modules.NotFound, Code: "InvalidInstanceID.NotFound", Message: "there is no instance " + id}
 	}

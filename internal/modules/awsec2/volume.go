@@ -87,18 +87,17 @@ func generalPurpose(v ec2types.Volume) []volume {
 // only from the state optimizing on (EBS User Guide, "Monitor the progress of
 // volume modifications"). Two calls more for a page of volumes.
 func rootsAndChanges(ctx context.Context, s *declare.Step, volumes []*volume, rows []modules.Row) error {
-	client := declare.ClientOf[*ec2.Client](s)
 	var (
 		attached []ec2types.Instance
 		changes  []ec2types.VolumeModification
 	)
 	err := aws.Together(ctx,
 		func(ctx context.Context) (err error) {
-			attached, err = declare.Find[ec2types.Instance](ctx, client, instances(), "instance-id", aws.Column(rows, "instance_id")...)
+			attached, err = declare.Find[ec2types.Instance](ctx, s.Source(), instances(), "instance-id", aws.Column(rows, "instance_id")...)
 			return err
 		},
 		func(ctx context.Context) (err error) {
-			changes, err = declare.Find[ec2types.VolumeModification](ctx, client, declare.Pages(ec2.NewDescribeVolumesModificationsPaginator, "VolumesModifications"),
+			changes, err = declare.Find[ec2types.VolumeModification](ctx, s.Source(), declare.Pages(ec2.NewDescribeVolumesModificationsPaginator, "VolumesModifications"),
 				"modification-state", string(ec2types.VolumeModificationStateModifying))
 			return err
 		},

@@ -47,10 +47,10 @@ func TestMetadata(t *testing.T) {
 		t.Error("facts can be created")
 	}
 	page, rows := aws.Collector()
-	if err := r.List(t.Context(), scope, page); err != nil || len(rows()) != 2 {
+	if err := awstest.List(t.Context(), r, scope, page); err != nil || len(rows()) != 2 {
 		t.Fatalf("got %v, %v", rows(), err)
 	}
-	some, err := r.Get(t.Context(), scope, []modules.Row{{"instance_id": modules.Text(ids[0])}, {"instance_id": modules.Text(ids[2])}, {"instance_id": modules.Text("i-none")}})
+	some, err := awstest.Get(t.Context(), r, scope, []modules.Row{{"instance_id": modules.Text(ids[0])}, {"instance_id": modules.Text(ids[2])}, {"instance_id": modules.Text("i-none")}})
 	if err != nil || len(some) != 1 {
 		t.Fatalf("got %v, %v", some, err)
 	}

@@ -56,7 +56,7 @@ func byType(ctx context.Context, s *declare.Step, instances []*ec2types.Instance
 	for n, i := range instances {
 		names[n] = string(i.InstanceType)
 	}
-	infos, err := declare.Find[ec2types.InstanceTypeInfo](ctx, declare.ClientOf[*ec2.Client](s),
+	infos, err := declare.Find[ec2types.InstanceTypeInfo](ctx, s.Source(),
 		declare.Pages(ec2.NewDescribeInstanceTypesPaginator, "InstanceTypes"), "instance-type", names...)
 	if err != nil {
 		return err

@@ -113,7 +113,7 @@ func TestImages(t *testing.T) {
 	list := func() []modules.Row {
 		t.Helper()
 		page, rows := aws.Collector()
-		if err := r.List(ctx, scope, page); err != nil {
+		if err := awstest.List(ctx, r, scope, page); err != nil {
 			t.Fatal(err)
 		}
 		return rows()
@@ -124,7 +124,7 @@ func TestImages(t *testing.T) {
 	}
 	gone := images[0].Clone()
 	gone["image_digest"] = modules.Text("sha256:0000000000000000000000000000000000000000000000000000000000000000")
-	got, err := r.Get(ctx, scope, append(images, gone))
+	got, err := awstest.Get(ctx, r, scope, append(images, gone))
 	if err != nil || len(got) != 2 {
 		t.Errorf("get: got %v, %v, want both images", got, err)
 	}
@@ -180,7 +180,7 @@ func TestPublicImages(t *testing.T) {
 	ctx, scope := modules.WithMutations(t.Context(), &awstest.Journal{}), modules.Scope{Account: "test"}
 	r := newPublicImage(clients)
 	page, rows := aws.Collector()
-	if err := r.List(ctx, scope, page); err != nil {
+	if err := awstest.List(ctx, r, scope, page); err != nil {
 		t.Fatal(err)
 	}
 	images := rows()
@@ -189,7 +189,7 @@ func TestPublicImages(t *testing.T) {
 	}
 	gone, elsewhere := images[0].Clone(), images[0].Clone()
 	gone["image_digest"], elsewhere["public_repository"] = modules.Text("sha256:00"), modules.Text("none")
-	if got, err := r.Get(ctx, scope, append(images, gone, elsewhere)); err != nil || len(got) != 2 {
+	if got, err := awstest.Get(ctx, r, scope, append(images, gone, elsewhere)); err != nil || len(got) != 2 {
 		t.Errorf("get: got %v, %v, want both images", got, err)
 	}
 	repository := modules.Row{"repository_name": modules.Text("app")}
@@ -227,10 +227,10 @@ func TestNoPublicRegistry(t *testing.T) {
 		t.Cleanup(server.Close)
 		clients := awstest.Fake(server.URL)
 		for _, r := range []modules.Resource{newPublicRepository(clients), newPublicImage(clients)} {
-			if err := r.List(t.Context(), scope, func([]modules.Row) error { return nil }); err == nil || aws.IsNotFound(err) {
+			if err := awstest.List(t.Context(), r, scope, func([]modules.Row) error { return nil }); err == nil || aws.IsNotFound(err) {
 				t.Errorf("%s: list: %v", answer, err)
 			}
-			if rows, err := r.Get(t.Context(), scope, []modules.Row{identity}); err == nil {
+			if rows, err := awstest.Get(t.Context(), r, scope, []modules.Row{identity}); err == nil {
 				t.Errorf("%s: get: got %v, want an error", answer, rows)
 			}
 		}

@@ -71,7 +71,7 @@ func TestTaskDefinitionLifecycle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows, err := r.Get(ctx, scope, []modules.Row{made})
+	rows, err := awstest.Get(ctx, r, scope, []modules.Row{made})
 	if err != nil || len(rows) != 1 {
 		t.Fatalf("got %v, %v", rows, err)
 	}
@@ -215,7 +215,7 @@ func TestServiceLifecycle(t *testing.T) {
 	if _, err := groups.Create(ctx, scope, first, ""); err != nil {
 		t.Fatal(err)
 	}
-	have, err := newService(clients, groups).Get(ctx, scope, []modules.Row{made})
+	have, err := awstest.Get(ctx, newService(clients, groups), scope, []modules.Row{made})
 	if err != nil || len(have) != 1 {
 		t.Fatalf("got %v, %v", have, err)
 	}
@@ -224,7 +224,7 @@ func TestServiceLifecycle(t *testing.T) {
 		t.Fatal(err)
 	}
 	gone := modules.Row{"service_id": modules.Text(made["arn"].String() + "-too"), "security_group_id": first["security_group_id"]}
-	if rows, err := groups.Get(ctx, scope, []modules.Row{first, gone}); err != nil || len(rows) != 1 {
+	if rows, err := awstest.Get(ctx, groups, scope, []modules.Row{first, gone}); err != nil || len(rows) != 1 {
 		t.Errorf("its groups are %v, %v", rows, err)
 	}
 	want["name"], want["subnets"], want["launch_type"] = modules.Text("bridged"), modules.Null, modules.Text("EC2")

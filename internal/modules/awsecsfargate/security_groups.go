@@ -32,7 +32,7 @@ func newSecurityGroups(c *aws.Clients) *aws.Memberships {
 			if err != nil {
 				return err
 			}
-			return declare.Objects(ctx, services, scope, []string{have.Owner}, named, func(services []*ecstypes.Service) error {
+			return declare.Objects(ctx, services, aws.MembersRequest{Scope: scope, Owners: []string{have.Owner}}, named, func(services []*ecstypes.Service) error {
 				for _, s := range services {
 					if awssdk.ToString(s.ServiceArn) != have.Owner {
 						continue
@@ -65,7 +65,7 @@ func groups(s *ecstypes.Service) []string {
 
 // groupsOf reads the security groups of the step's service.
 func groupsOf(ctx context.Context, r *declare.Resource, s *declare.Step) (has []string, err error) {
-	err = declare.Objects(ctx, r, s.Scope, []string{s.Have["name"].String()}, func(name string) modules.Row {
+	err = declare.Objects(ctx, r, aws.MembersRequest{Scope: s.Scope, Owners: []string{s.Have["name"].String()}}, func(name string) modules.Row {
 		return modules.Row{"cluster_id": s.Have["cluster_id"], "name": modules.Text(name)}
 	}, func(services []*ecstypes.Service) error {
 		for _, s := range services {

@@ -90,7 +90,7 @@ func newTaskDefinition(c *aws.Clients) *declare.Resource {
 				return nil
 			}
 			// Deregistering what is not active is refused in words.
-			if rows, failed := r.Get(ctx, s.Scope, []modules.Row{s.Have}); failed == nil && len(rows) == 0 {
+			if all, failed := r.Get(ctx, modules.GetRequest{Scope: s.Scope, Identities: []modules.Row{s.Have}}); failed == nil && len(all) == 0 {
 				return nil
 			}
 			return err

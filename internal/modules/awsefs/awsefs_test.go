@@ -111,7 +111,7 @@ func TestChanges(t *testing.T) {
 	t.Cleanup(server.Close)
 	r, scope, ctx := newFileSystem(awstest.Fake(server.URL)), awstest.Scope("us-west-2"), modules.WithMutations(t.Context(), &awstest.Journal{})
 	have := modules.Row{"file_system_id": modules.Text("fs-1")}
-	rows, err := r.Get(ctx, scope, []modules.Row{have})
+	rows, err := awstest.Get(ctx, r, scope, []modules.Row{have})
 	if err != nil || len(rows) != 1 || rows[0]["automatic_backups"] != modules.Bool(true) || !rows[0]["policy"].IsNull() {
 		t.Fatalf("got %v, %v", rows, err)
 	}
@@ -130,15 +130,15 @@ func TestChanges(t *testing.T) {
 		t.Errorf("got %v, want class %s", err, modules.Dependency)
 	}
 	state = "deleting"
-	rows, err = r.Get(ctx, scope, []modules.Row{have})
-	if _, told := rows[0]["automatic_backups"]; err != nil || len(rows) != 1 || told || !r.Going(rows[0]) {
+	rows, err = awstest.Get(ctx, r, scope, []modules.Row{have})
+	if _, told := rows[0]["automatic_backups"]; err != nil || len(rows) != 1 || told || awstest.Phase(r, rows[0]) != modules.Going {
 		t.Errorf("got %v, %v", rows, err)
 	}
 	if err := r.Delete(ctx, scope, have); err != nil {
 		t.Error(err)
 	}
 	state = "deleted"
-	if rows, err := r.Get(ctx, scope, []modules.Row{have}); err != nil || len(rows) > 0 {
+	if rows, err := awstest.Get(ctx, r, scope, []modules.Row{have}); err != nil || len(rows) > 0 {
 		t.Errorf("got %v, %v", rows, err)
 	}
 }

@@ -28,7 +28,7 @@ func TestClusterInMoto(t *testing.T) {
 	}
 	get := func(row modules.Row) modules.Row {
 		t.Helper()
-		rows, err := r.Get(ctx, scope, []modules.Row{row, {"cluster_id": modules.Text("sessions0")}})
+		rows, err := awstest.Get(ctx, r, scope, []modules.Row{row, {"cluster_id": modules.Text("sessions0")}})
 		if err != nil || len(rows) != 1 {
 			t.Fatalf("got %v, %v", rows, err)
 		}
@@ -107,7 +107,7 @@ func read(t *testing.T, f *fake) (*httptest.Server, modules.Row) {
 	t.Helper()
 	server := httptest.NewServer(f)
 	t.Cleanup(server.Close)
-	rows, err := newCluster(awstest.Fake(server.URL)).Get(t.Context(), awstest.Scope("us-east-1"), []modules.Row{{"cluster_id": modules.Text("c")}})
+	rows, err := awstest.Get(t.Context(), newCluster(awstest.Fake(server.URL)), awstest.Scope("us-east-1"), []modules.Row{{"cluster_id": modules.Text("c")}})
 	if err != nil || len(rows) != 1 {
 		t.Fatalf("got %v, %v", rows, err)
 	}
@@ -168,7 +168,7 @@ func TestClusterDeletion(t *testing.T) {
 	}
 	server := httptest.NewServer(&fake{status: "available", cluster: redis + "<ReplicationGroupId>g</ReplicationGroupId>"})
 	t.Cleanup(server.Close)
-	if rows, err := newCluster(awstest.Fake(server.URL)).Get(t.Context(), awstest.Scope("us-east-1"), []modules.Row{{"cluster_id": modules.Text("c")}}); err != nil || len(rows) != 0 {
+	if rows, err := awstest.Get(t.Context(), newCluster(awstest.Fake(server.URL)), awstest.Scope("us-east-1"), []modules.Row{{"cluster_id": modules.Text("c")}}); err != nil || len(rows) != 0 {
 		t.Errorf("of a replication group: %v, %v", rows, err)
 	}
 }

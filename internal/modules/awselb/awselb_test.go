@@ -127,7 +127,7 @@ func TestLoadBalancerSecurityGroups(t *testing.T) {
 			"has_security_groups": modules.Bool(kind != "gateway"),
 		})
 		var rows []modules.Row
-		err := newSecurityGroups(c).List(ctx, west, func(page []modules.Row) error {
+		err := awstest.List(ctx, newSecurityGroups(c), west, func(page []modules.Row) error {
 			for _, row := range page {
 				if row["load_balancer_id"] == b["load_balancer_arn"] {
 					rows = append(rows, row)
@@ -195,7 +195,7 @@ func TestTargetGroupOfFunction(t *testing.T) {
 	t.Parallel()
 	c := awstest.Clients(t)
 	made := create(t, newTargetGroup(c), modules.Row{"target_group_name": text("function"), "target_type": text("lambda")})
-	rows, err := newTargetGroup(c).Get(t.Context(), west, []modules.Row{made})
+	rows, err := awstest.Get(t.Context(), newTargetGroup(c), west, []modules.Row{made})
 	if err != nil || len(rows) != 1 || !rows[0]["protocol"].IsNull() || !rows[0]["port"].IsNull() || !rows[0]["vpc"].IsNull() {
 		t.Errorf("got %v, %v", rows, err)
 	}
@@ -251,7 +251,7 @@ func TestListenerLifecycle(t *testing.T) {
 		{"action_type": text("forward"), "default_actions": modules.Null, "target_group_id": one["target_group_arn"]},
 		{"protocol": text("HTTPS"), "certificate_id": text(*cert.CertificateArn), "ssl_policy": text("ELBSecurityPolicy-TLS13-1-2-2021-06")},
 	} {
-		rows, err := r.Get(ctx, west, []modules.Row{made})
+		rows, err := awstest.Get(ctx, r, west, []modules.Row{made})
 		if err != nil || len(rows) != 1 {
 			t.Fatal(rows, err)
 		}
@@ -264,7 +264,7 @@ func TestListenerLifecycle(t *testing.T) {
 			if err := r.Update(ctx, west, rows[0], want, columns); err != nil {
 				t.Fatal(i, err)
 			}
-			if rows, err = r.Get(ctx, west, []modules.Row{made}); err != nil || len(rows) != 1 {
+			if rows, err = awstest.Get(ctx, r, west, []modules.Row{made}); err != nil || len(rows) != 1 {
 				t.Fatal(rows, err)
 			}
 		}
@@ -289,7 +289,7 @@ func TestGatewayListener(t *testing.T) {
 		"load_balancer_id": b["load_balancer_arn"], "port": modules.Int(genevePort), "protocol": text("GENEVE"),
 		"action_type": text("forward"), "target_group_id": g["target_group_arn"],
 	})
-	rows, err := newListener(c).Get(t.Context(), west, []modules.Row{made})
+	rows, err := awstest.Get(t.Context(), newListener(c), west, []modules.Row{made})
 	if err != nil || len(rows) != 1 || rows[0]["protocol"].String() != "GENEVE" || rows[0]["port"].String() != strconv.Itoa(genevePort) {
 		t.Errorf("got %v, %v", rows, err)
 	}

@@ -114,7 +114,7 @@ func TestRuleAndTargetLifecycle(t *testing.T) {
 	if _, err := rule.Create(ctx, scope, want, ""); err != nil {
 		t.Fatal(err)
 	}
-	rows, err := rule.Get(ctx, scope, []modules.Row{want})
+	rows, err := awstest.Get(ctx, rule, scope, []modules.Row{want})
 	if err != nil || len(rows) != 1 {
 		t.Fatalf("got %v, %v", rows, err)
 	}
@@ -176,7 +176,7 @@ func TestPagesAndFailures(t *testing.T) {
 	})
 	r, scope := newTarget(clients), awstest.Scope("us-east-1")
 	var rows []modules.Row
-	if err := r.List(t.Context(), scope, func(page []modules.Row) error { rows = append(rows, page...); return nil }); err != nil {
+	if err := awstest.List(t.Context(), r, scope, func(page []modules.Row) error { rows = append(rows, page...); return nil }); err != nil {
 		t.Fatal(err)
 	}
 	got := aws.Column(rows, "target_id")

@@ -25,7 +25,7 @@ func TestReplaceSendsAsFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	rules := newRule(clients)
-	rows, err := rules.Get(ctx, scope, []modules.Row{{"event_bus_name": modules.Text("default"), "name": modules.Text(name)}})
+	rows, err := awstest.Get(ctx, rules, scope, []modules.Row{{"event_bus_name": modules.Text("default"), "name": modules.Text(name)}})
 	if err != nil || len(rows) != 1 {
 		t.Fatal(rows, err)
 	}

@@ -181,7 +181,7 @@ func TestAccessKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	var listed []modules.Row
-	if err := r.List(ctx, scope, func(rows []modules.Row) error { listed = append(listed, rows...); return nil }); err != nil || len(listed) != 1 {
+	if err := awstest.List(ctx, r, scope, func(rows []modules.Row) error { listed = append(listed, rows...); return nil }); err != nil || len(listed) != 1 {
 		t.Fatalf("listed %v, %v", listed, err)
 	}
 	key := listed[0]
@@ -192,7 +192,7 @@ func TestAccessKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	absent := modules.Row{"access_key_id": modules.Text("AKIANONE"), "user_name": modules.Text("nobody")}
-	rows, err := r.Get(ctx, scope, []modules.Row{key, absent})
+	rows, err := awstest.Get(ctx, r, scope, []modules.Row{key, absent})
 	if err != nil || len(rows) != 1 || rows[0]["status"].String() != "Inactive" {
 		t.Errorf("got %v, %v", rows, err)
 	}
@@ -200,7 +200,7 @@ func TestAccessKey(t *testing.T) {
 	if err := users.Delete(ctx, scope, owner); err == nil || modules.ClassOf(err) != modules.Dependency {
 		t.Errorf("delete a user with keys: got %v", err)
 	}
-	if rows, err := users.Get(ctx, scope, []modules.Row{owner}); err != nil || len(rows) != 1 || rows[0]["attached_policies_arns"].IsNull() {
+	if rows, err := awstest.Get(ctx, users, scope, []modules.Row{owner}); err != nil || len(rows) != 1 || rows[0]["attached_policies_arns"].IsNull() {
 		t.Errorf("after that: got %v, %v", rows, err)
 	}
 	for range 2 {
@@ -222,7 +222,7 @@ func TestAccessKey(t *testing.T) {
 	if err := users.Delete(ctx, scope, owner); err != nil {
 		t.Error(err)
 	}
-	if rows, err := users.Get(ctx, scope, []modules.Row{owner}); err != nil || len(rows) != 0 {
+	if rows, err := awstest.Get(ctx, users, scope, []modules.Row{owner}); err != nil || len(rows) != 0 {
 		t.Errorf("got %v, %v", rows, err)
 	}
 }

@@ -113,10 +113,10 @@ func TestStates(t *testing.T) {
 	check := func(going bool, create, remove modules.Class) {
 		t.Helper()
 		var rows []modules.Row
-		if err := r.List(ctx, scope, func(page []modules.Row) error { rows = append(rows, page...); return nil }); err != nil || len(rows) != 1 {
+		if err := awstest.List(ctx, r, scope, func(page []modules.Row) error { rows = append(rows, page...); return nil }); err != nil || len(rows) != 1 {
 			t.Fatalf("got %v, %v", rows, err)
 		}
-		if !rows[0]["shard_count"].IsNull() || rows[0]["open_shard_count"] != modules.Int(4) || len(rows[0]["shard_level_metrics"].Strings()) != len(metrics) || r.Going(rows[0]) != going {
+		if !rows[0]["shard_count"].IsNull() || rows[0]["open_shard_count"] != modules.Int(4) || len(rows[0]["shard_level_metrics"].Strings()) != len(metrics) || (awstest.Phase(r, rows[0]) == modules.Going) != going {
 			t.Errorf("got %v", rows[0])
 		}
 		if _, err := r.Create(ctx, scope, want, ""); err == nil || modules.ClassOf(err) != create {
@@ -130,8 +130,8 @@ func TestStates(t *testing.T) {
 	status = "DELETING"
 	check(true, modules.Dependency, modules.Dependency)
 	status, mode = "CREATING", "PROVISIONED"
-	rows, err := r.Get(ctx, scope, []modules.Row{want})
-	if _, told := rows[0]["shard_count"]; err != nil || told || !r.Forming(rows[0]) {
+	rows, err := awstest.Get(ctx, r, scope, []modules.Row{want})
+	if _, told := rows[0]["shard_count"]; err != nil || told || awstest.Phase(r, rows[0]) != modules.Forming {
 		t.Errorf("got %v, %v", rows, err)
 	}
 }

@@ -62,7 +62,7 @@ func TestAliasLifecycle(t *testing.T) {
 		Want:    modules.Row{"alias_name": modules.Text("alias/app/main"), "target_key_id": keys[0]},
 		Changes: map[string][]modules.Value{"target_key_id": {keys[1], keys[0]}},
 	})
-	err := alias.List(ctx, scope, func(rows []modules.Row) error {
+	err := awstest.List(ctx, alias, scope, func(rows []modules.Row) error {
 		if len(rows) > 0 {
 			return fmt.Errorf("shows %v", rows)
 		}
@@ -163,7 +163,7 @@ func TestReading(t *testing.T) {
 	t.Cleanup(server.Close)
 	r, scope := newKey(awstest.Fake(server.URL)), awstest.Scope("us-west-2")
 	list := func() (rows []modules.Row, err error) {
-		err = r.List(t.Context(), scope, func(page []modules.Row) error { rows = append(rows, page...); return nil })
+		err = awstest.List(t.Context(), r, scope, func(page []modules.Row) error { rows = append(rows, page...); return nil })
 		return rows, err
 	}
 	rows, err := list()

@@ -139,13 +139,13 @@ func TestSecurityGroups(t *testing.T) {
 	has := func(what string, want ...string) {
 		t.Helper()
 		for how, read := range map[string]func(page func([]modules.Row) error) error{
-			"listed": func(page func([]modules.Row) error) error { return groups.List(ctx, scope, page) },
+			"listed": func(page func([]modules.Row) error) error { return awstest.List(ctx, groups, scope, page) },
 			"read": func(page func([]modules.Row) error) error {
 				var wanted []modules.Row
 				for _, group := range []string{standard, web, elsewhere} {
 					wanted = append(wanted, modules.Row{"lambda_function_id": identity["arn"], "security_group_id": modules.Text(group)})
 				}
-				rows, err := groups.Get(ctx, scope, append(wanted, modules.Row{"lambda_function_id": modules.Text(identity["arn"].String() + "-too"), "security_group_id": modules.Text(web)}))
+				rows, err := awstest.Get(ctx, groups, scope, append(wanted, modules.Row{"lambda_function_id": modules.Text(identity["arn"].String() + "-too"), "security_group_id": modules.Text(web)}))
 				if err != nil {
 					return err
 				}
@@ -164,7 +164,7 @@ func TestSecurityGroups(t *testing.T) {
 	}
 	moves := func(subnets ...string) {
 		t.Helper()
-		have, err := r.Get(ctx, scope, []modules.Row{identity})
+		have, err := awstest.Get(ctx, r, scope, []modules.Row{identity})
 		if err != nil || len(have) != 1 {
 			t.Fatalf("got %v, %v", have, err)
 		}
@@ -241,7 +241,7 @@ func TestCode(t *testing.T) {
 	}
 	get := func() modules.Row {
 		t.Helper()
-		rows, err := r.Get(ctx, scope, []modules.Row{identity})
+		rows, err := awstest.Get(ctx, r, scope, []modules.Row{identity})
 		if err != nil || len(rows) != 1 {
 			t.Fatalf("got %v, %v", rows, err)
 		}
@@ -388,7 +388,7 @@ func TestUnread(t *testing.T) {
 	} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, answer) }))
 		t.Cleanup(server.Close)
-		rows, err := newFunction(awstest.Fake(server.URL), nil).Get(t.Context(), awstest.Scope("us-east-1"), []modules.Row{{"name": modules.Text("f")}})
+		rows, err := awstest.Get(t.Context(), newFunction(awstest.Fake(server.URL), nil), awstest.Scope("us-east-1"), []modules.Row{{"name": modules.Text("f")}})
 		if err != nil || len(rows) != 1 {
 			t.Fatalf("got %v, %v", rows, err)
 		}

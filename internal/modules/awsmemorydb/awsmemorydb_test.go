@@ -119,7 +119,7 @@ func TestClusterGoing(t *testing.T) {
 		},
 	}))
 	scope, ctx := awstest.Scope("us-west-2"), modules.WithMutations(t.Context(), &awstest.Journal{})
-	rows, err := r.Get(ctx, scope, []modules.Row{{"cluster_name": modules.Text("events")}})
+	rows, err := awstest.Get(ctx, r, scope, []modules.Row{{"cluster_name": modules.Text("events")}})
 	if err != nil || len(rows) != 1 {
 		t.Fatal(rows, err)
 	}
@@ -173,7 +173,7 @@ func TestSecurityGroups(t *testing.T) {
 			t.Fatalf("got %v, %v, want %v", groups, err, step.wants)
 		}
 	}
-	if rows, err := m.Get(ctx, scope, []modules.Row{row("sg-1"), row("sg-old")}); err != nil || len(rows) != 1 {
+	if rows, err := awstest.Get(ctx, m, scope, []modules.Row{row("sg-1"), row("sg-old")}); err != nil || len(rows) != 1 {
 		t.Errorf("got %v, %v", rows, err)
 	}
 }

@@ -110,7 +110,7 @@ func TestDomainCalls(t *testing.T) {
 	r, scope := newDomain(clients, newSecurityGroups(clients)), awstest.Scope("us-east-1")
 	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
 	read := func() modules.Row {
-		rows, err := r.Get(ctx, scope, []modules.Row{{"domain_name": text("life")}})
+		rows, err := awstest.Get(ctx, r, scope, []modules.Row{{"domain_name": text("life")}})
 		if err != nil || len(rows) != 1 {
 			t.Fatal(rows, err)
 		}
@@ -172,13 +172,13 @@ func TestDomainStates(t *testing.T) {
 	clients := aws.New(aws.Options{})
 	r := newDomain(clients, newSecurityGroups(clients))
 	row, err := declare.RowOf(t.Context(), r, ostypes.DomainStatus{DomainName: awssdk.String("d"), DomainProcessingStatus: ostypes.DomainProcessingStatusTypeCreating})
-	if _, told := row["availability_zone_count"]; err != nil || told || !r.Forming(row) {
+	if _, told := row["availability_zone_count"]; err != nil || told || awstest.Phase(r, row) != modules.Forming {
 		t.Errorf("created: %v, %v", row, err)
 	}
 	for _, d := range []ostypes.DomainStatus{
 		{DomainProcessingStatus: ostypes.DomainProcessingStatusTypeDeleting}, {DomainProcessingStatus: ostypes.DomainProcessingStatusTypeActive, Deleted: awssdk.Bool(true)},
 	} {
-		if row, err := declare.RowOf(t.Context(), r, d); err != nil || !r.Going(row) {
+		if row, err := declare.RowOf(t.Context(), r, d); err != nil || awstest.Phase(r, row) != modules.Going {
 			t.Errorf("deleted: %v, %v", row, err)
 		}
 	}
@@ -204,7 +204,7 @@ func TestSecurityGroups(t *testing.T) {
 		t.Fatal(err)
 	}
 	// A change of the subnets leaves the groups.
-	have, err := r.Get(ctx, scope, []modules.Row{in})
+	have, err := awstest.Get(ctx, r, scope, []modules.Row{in})
 	if err != nil || len(have) != 1 {
 		t.Fatal(have, err)
 	}
@@ -212,7 +212,7 @@ func TestSecurityGroups(t *testing.T) {
 	if err := r.Update(ctx, scope, have[0], in, []string{"subnets"}); err != nil {
 		t.Fatal(err)
 	}
-	got, err := groups.Get(ctx, scope, []modules.Row{one, two, {"domain_id": text("inside"), "security_group_id": text("sg-3")}})
+	got, err := awstest.Get(ctx, groups, scope, []modules.Row{one, two, {"domain_id": text("inside"), "security_group_id": text("sg-3")}})
 	if err != nil || len(got) != 2 {
 		t.Errorf("groups %v (%v), want two", got, err)
 	}

@@ -260,7 +260,7 @@ func TestMembers(t *testing.T) {
 	read := func(r modules.Resource) map[string]modules.Row {
 		t.Helper()
 		page, rows := aws.Collector()
-		if err := r.List(ctx, scope, page); err != nil {
+		if err := awstest.List(ctx, r, scope, page); err != nil {
 			t.Fatal(err)
 		}
 		byName := map[string]modules.Row{}
@@ -349,7 +349,7 @@ func TestSecurityGroups(t *testing.T) {
 		has := func(want ...string) {
 			t.Helper()
 			page, rows := aws.Collector()
-			if err := r.List(ctx, scope, page); err != nil {
+			if err := awstest.List(ctx, r, scope, page); err != nil {
 				t.Fatal(err)
 			}
 			var got []string
@@ -370,7 +370,7 @@ func TestSecurityGroups(t *testing.T) {
 			}
 		}
 		has(groups[1:]...)
-		if got, err := r.Get(ctx, scope, []modules.Row{row(groups[0]), row(groups[1])}); err != nil || len(got) != 1 {
+		if got, err := awstest.Get(ctx, r, scope, []modules.Row{row(groups[0]), row(groups[1])}); err != nil || len(got) != 1 {
 			t.Errorf("get: got %v, %v, want one of two", got, err)
 		}
 		for _, group := range groups {

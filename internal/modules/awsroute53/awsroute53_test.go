@@ -134,7 +134,7 @@ func TestDefaultRecords(t *testing.T) {
 	r := newRecord(clients)
 	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
 	page, rows := aws.Collector()
-	if err := r.List(ctx, awstest.Scope(""), page); err != nil {
+	if err := awstest.List(ctx, r, awstest.Scope(""), page); err != nil {
 		t.Fatal(err)
 	}
 	if len(rows()) != 2 {
@@ -173,7 +173,7 @@ func TestManyRecords(t *testing.T) {
 	}
 	identities = append(identities, recordWith(modules.Text("Z000000000000000000"), "a.example.com.", "TXT", nil))
 	for n := range len(there) + 1 {
-		got, err := r.Get(ctx, awstest.Scope(""), append(slices.Clone(identities), there[:n]...))
+		got, err := awstest.Get(ctx, r, awstest.Scope(""), append(slices.Clone(identities), there[:n]...))
 		if err != nil || len(got) != n {
 			t.Errorf("of %d there are %v, %v", n, got, err)
 		}
@@ -251,7 +251,7 @@ func TestEscapedNames(t *testing.T) {
 		}
 		fmt.Fprint(w, `<GetHostedZoneResponse><HostedZone><Id>/hostedzone/Z1</Id><Name>example.com.</Name></HostedZone></GetHostedZoneResponse>`)
 	}))
-	rows, err := r.Get(t.Context(), awstest.Scope(""), []modules.Row{recordWith(modules.Text("Z1"), "a/b.example.com.", "A", nil)})
+	rows, err := awstest.Get(t.Context(), r, awstest.Scope(""), []modules.Row{recordWith(modules.Text("Z1"), "a/b.example.com.", "A", nil)})
 	if err != nil || len(rows) != 1 || rows[0]["name"].String() != "a/b.example.com." {
 		t.Errorf("got %v, %v", rows, err)
 	}

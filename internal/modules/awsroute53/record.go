@@ -168,7 +168,7 @@ func lines(text string) []string {
 func listRecords(ctx context.Context, s *declare.Step, page func([]record) error) error {
 	return declare.Walk(ctx, s, zones(), func(all []route53types.HostedZone) error {
 		for _, zone := range all {
-			if modules.Later(ctx, zoneID(zone.Id)) {
+			if s.Postponed(zoneID(zone.Id)) {
 				continue
 			}
 			if err := aws.IfExists(listZone(ctx, s, zone, page)); err != nil {

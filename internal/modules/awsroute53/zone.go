@@ -82,7 +82,7 @@ func nameServers(ctx context.Context, s *declare.Step, z *route53.GetHostedZoneO
 		return nil
 	}
 	delete(row, "name_servers")
-	if modules.Known(ctx, row) {
+	if s.Recorded(row) {
 		return nil
 	}
 	out, err := declare.ClientOf[*route53.Client](s).GetHostedZone(ctx, &route53.GetHostedZoneInput{Id: z.HostedZone.Id})

@@ -87,7 +87,7 @@ func TestHiddenTagsStay(t *testing.T) {
 	if err != nil || len(left) != 1 || left[aws.TokenTag] != "t" {
 		t.Errorf("left: %v, %v", left, err)
 	}
-	rows, err := r.Get(ctx, scope, []modules.Row{row})
+	rows, err := awstest.Get(ctx, r, scope, []modules.Row{row})
 	if err != nil || len(rows) != 1 || !rows[0]["tags"].IsNull() {
 		t.Errorf("got %v, %v", rows, err)
 	}
@@ -195,7 +195,7 @@ func TestPagesRegionsAndLockedBuckets(t *testing.T) {
 		"GET /locked?policy":   fail(403, "AccessDenied"),
 	}))
 	var rows []modules.Row
-	err := r.List(t.Context(), awstest.Scope(""), func(page []modules.Row) error {
+	err := awstest.List(t.Context(), r, awstest.Scope(""), func(page []modules.Row) error {
 		rows = append(rows, page...)
 		return nil
 	})
@@ -222,7 +222,7 @@ func TestAbsenceIsProven(t *testing.T) {
 		r := newBucket(fake(t, map[string]func(http.ResponseWriter){
 			"GET /?late": listing(""), "HEAD /late": head, "GET /late?location": text("<LocationConstraint/>"),
 		}))
-		return r.Get(t.Context(), awstest.Scope(""), []modules.Row{{"name": modules.Text("late")}})
+		return awstest.Get(t.Context(), r, awstest.Scope(""), []modules.Row{{"name": modules.Text("late")}})
 	}
 	status := func(code int) func(http.ResponseWriter) {
 		return func(w http.ResponseWriter) { w.WriteHeader(code) }

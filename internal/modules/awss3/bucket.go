@@ -144,7 +144,7 @@ func getBuckets(ctx context.Context, s *declare.Step, identities []modules.Row) 
 			}
 		}
 	}
-	return declare.ReadEach(ctx, identities, func(ctx context.Context, identity modules.Row) (s3types.Bucket, error) {
+	return declare.ReadEach(ctx, s, identities, func(ctx context.Context, identity modules.Row) (s3types.Bucket, error) {
 		if b, ok := listed[identity["name"].String()]; ok {
 			return b, nil
 		}

@@ -74,7 +74,7 @@ var errTooMany = errors.New("too many objects")
 func listObjects(ctx context.Context, s *declare.Step, page func([]object) error) error {
 	return declare.Walk(ctx, s, buckets(""), func(all []s3types.Bucket) error {
 		for _, b := range all { // one by one: each may have as many rows as a page should
-			if !modules.Looks(ctx, awssdk.ToString(b.Name)) {
+			if !s.Selected(awssdk.ToString(b.Name)) {
 				continue
 			}
 			objects, err := listBucket(ctx, s, b)

@@ -79,7 +79,7 @@ func TestWebsiteLifecycle(t *testing.T) {
 		if _, err := site.Create(ctx, awstest.Scope(""), row, ""); err != nil {
 			t.Fatal(err)
 		}
-		rows, err := site.Get(ctx, awstest.Scope(""), []modules.Row{row})
+		rows, err := awstest.Get(ctx, site, awstest.Scope(""), []modules.Row{row})
 		if err != nil || len(rows) != 1 || rows[0]["redirect_host_name"] != row["redirect_host_name"] ||
 			rows[0]["redirect_protocol"] != row["redirect_protocol"] || !rows[0]["index_document"].IsNull() {
 			t.Errorf("got %v, %v", rows, err)
@@ -87,9 +87,9 @@ func TestWebsiteLifecycle(t *testing.T) {
 	})
 }
 
-// named is the context of a listing whose records name buckets; all if it names none.
-func named(ctx context.Context, buckets ...string) context.Context {
-	return modules.WithLooks(ctx, func(bucket string) bool { return len(buckets) == 0 || slices.Contains(buckets, bucket) })
+// within asks for a listing of objects within these buckets.
+func within(buckets ...string) modules.ListRequest {
+	return modules.ListRequest{Scope: awstest.Scope(""), Selected: func(bucket string) bool { return slices.Contains(buckets, bucket) }}
 }
 
 // The objects of a bucket that nobody has named are not asked for.
@@ -103,11 +103,11 @@ func TestUnnamedBucket(t *testing.T) {
 		"GET /small?list-type": text("<ListBucketResult><IsTruncated>false</IsTruncated><Contents><Key>a</Key><Size>1</Size></Contents></ListBucketResult>"),
 	})
 	for name, c := range map[string]struct {
-		ctx  context.Context
-		want int
-	}{"one is named": {named(t.Context(), "small"), 1}, "no cycle": {t.Context(), 0}} {
+		asked modules.ListRequest
+		want  int
+	}{"one is named": {within("small"), 1}, "none is named": {modules.ListRequest{Scope: awstest.Scope("")}, 0}} {
 		var rows []modules.Row
-		if err := newObject(clients).List(c.ctx, awstest.Scope(""), func(page []modules.Row) error { rows = append(rows, page...); return nil }); err != nil || len(rows) != c.want || asked > 0 {
+		if err := awstest.ListAs(t.Context(), newObject(clients), c.asked, func(page []modules.Row) error { rows = append(rows, page...); return nil }); err != nil || len(rows) != c.want || asked > 0 {
 			t.Errorf("%s: %v, %v, the huge bucket was asked for %d times", name, rows, err, asked)
 		}
 	}
@@ -118,7 +118,7 @@ func TestObject(t *testing.T) {
 	t.Parallel()
 	clients, scope := awstest.Clients(t), awstest.Scope("")
 	journal := &awstest.Journal{}
-	ctx := named(modules.WithMutations(t.Context(), journal))
+	ctx := modules.WithMutations(t.Context(), journal)
 	r := newObject(clients)
 	if r.Can().Create {
 		t.Error("creates objects, which have no bytes here")
@@ -141,7 +141,7 @@ func TestObject(t *testing.T) {
 		t.Fatal(err)
 	}
 	var listed []modules.Row
-	if err := r.List(ctx, scope, func(rows []modules.Row) error { listed = append(listed, rows...); return nil }); err != nil {
+	if err := awstest.ListAs(ctx, r, within(name.String()), func(rows []modules.Row) error { listed = append(listed, rows...); return nil }); err != nil {
 		t.Fatal(err)
 	}
 	if len(listed) != keys {
@@ -149,7 +149,7 @@ func TestObject(t *testing.T) {
 	}
 	absent := listed[0].Clone()
 	absent["key"] = modules.Text("none")
-	rows, err := r.Get(ctx, scope, []modules.Row{listed[0], absent})
+	rows, err := awstest.Get(ctx, r, scope, []modules.Row{listed[0], absent})
 	if err != nil || len(rows) != 1 || fmt.Sprint(rows[0]) != fmt.Sprint(listed[0]) {
 		t.Errorf("got %v, %v, want %v", rows, err, listed[0])
 	}
@@ -161,7 +161,7 @@ func TestObject(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if rows, err := r.Get(ctx, scope, listed[:1]); err != nil || len(rows) != 0 {
+	if rows, err := awstest.Get(ctx, r, scope, listed[:1]); err != nil || len(rows) != 0 {
 		t.Errorf("after delete: got %v, %v", rows, err)
 	}
 }
@@ -187,7 +187,7 @@ func TestLargeBucket(t *testing.T) {
 		"GET /small?list-type": contents(3, false),
 	})
 	var rows []modules.Row
-	if err := newObject(clients).List(named(t.Context(), "large", "small", "gone"), awstest.Scope(""), func(page []modules.Row) error { rows = append(rows, page...); return nil }); err != nil {
+	if err := awstest.ListAs(t.Context(), newObject(clients), within("large", "small", "gone"), func(page []modules.Row) error { rows = append(rows, page...); return nil }); err != nil {
 		t.Fatal(err)
 	}
 	if len(rows) != 3 || rows[0]["bucket_name"].String() != "small" {

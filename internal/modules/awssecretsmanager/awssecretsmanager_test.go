@@ -52,7 +52,7 @@ func TestValueAndRestoration(t *testing.T) {
 	}
 	get := func() modules.Row {
 		t.Helper()
-		rows, err := r.Get(ctx, scope, []modules.Row{{"name": modules.Text("s")}})
+		rows, err := awstest.Get(ctx, r, scope, []modules.Row{{"name": modules.Text("s")}})
 		if err != nil || len(rows) != 1 {
 			t.Fatalf("got %v, %v", rows, err)
 		}

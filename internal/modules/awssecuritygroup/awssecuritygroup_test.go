@@ -33,7 +33,7 @@ func create(t *testing.T, r modules.Resource, want modules.Row) modules.Row {
 func list(t *testing.T, r modules.Resource) []modules.Row {
 	t.Helper()
 	page, rows := aws.Collector()
-	if err := r.List(t.Context(), scope, page); err != nil {
+	if err := awstest.List(t.Context(), r, scope, page); err != nil {
 		t.Fatal(err)
 	}
 	return rows()
@@ -129,7 +129,7 @@ func TestOtherSides(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", side.column, err)
 		}
-		rows, err := rules.Get(ctx, scope, []modules.Row{made})
+		rows, err := awstest.Get(ctx, rules, scope, []modules.Row{made})
 		if err != nil || len(rows) != 1 {
 			t.Fatalf("%s: got %v, %v", side.column, rows, err)
 		}
@@ -190,7 +190,7 @@ func TestDefaultsAreProtected(t *testing.T) {
 	c := awstest.Clients(t)
 	for _, r := range []interface {
 		modules.Resource
-		modules.Protector
+		Protected(modules.Row) string
 		modules.Deleter
 	}{newGroup(c), newRule(c)} {
 		rows := list(t, r)

@@ -167,7 +167,7 @@ func unsaid(err error) error {
 
 // rulesOf returns the rules of the group.
 func rulesOf(ctx context.Context, of kind) ([]ec2types.SecurityGroupRule, error) {
-	return declare.Find[ec2types.SecurityGroupRule](ctx, of.client, rules(), "group-id", of.group)
+	return declare.Find[ec2types.SecurityGroupRule](ctx, declare.Source{Client: of.client}, rules(), "group-id", of.group)
 }
 
 // existing returns the rule that is there instead of the one to be made, if that is the

@@ -91,7 +91,7 @@ func ofDefaultGroups(ctx context.Context, s *declare.Step, rules []*ec2types.Sec
 	var defaults []ec2types.SecurityGroup
 	if slices.ContainsFunc(rules, asMade) {
 		var err error
-		if defaults, err = declare.Find[ec2types.SecurityGroup](ctx, declare.ClientOf[*ec2.Client](s), groups(), "group-name", defaultName); err != nil {
+		if defaults, err = declare.Find[ec2types.SecurityGroup](ctx, s.Source(), groups(), "group-name", defaultName); err != nil {
 			return err
 		}
 	}

@@ -201,7 +201,7 @@ func TestPendingSubscription(t *testing.T) {
 	t.Cleanup(server.Close)
 	r, scope := newSubscription(awstest.Fake(server.URL)), awstest.Scope("us-east-1")
 	var rows []modules.Row
-	if err := r.List(t.Context(), scope, func(page []modules.Row) error { rows = append(rows, page...); return nil }); err != nil {
+	if err := awstest.List(t.Context(), r, scope, func(page []modules.Row) error { rows = append(rows, page...); return nil }); err != nil {
 		t.Fatal(err)
 	}
 	if len(rows) != 1 || rows[0]["endpoint"].String() != "a@example.com" || !rows[0]["arn"].IsNull() {
@@ -283,7 +283,7 @@ func TestSubscriptionExists(t *testing.T) {
 	if r.Table().Creation != modules.ByName {
 		t.Error("what is there is not adopted")
 	}
-	have, err := r.Get(ctx, scope, []modules.Row{row})
+	have, err := awstest.Get(ctx, r, scope, []modules.Row{row})
 	if err != nil || len(have) != 1 {
 		t.Fatalf("got %v, %v", have, err)
 	}

@@ -113,7 +113,7 @@ func getSubscriptions(ctx context.Context, s *declare.Step, identities []modules
 		topic := identity["topic"].String()
 		byTopic[topic] = append(byTopic[topic], identity)
 	}
-	found, err := declare.ReadEach(ctx, slices.Collect(maps.Keys(byTopic)), func(ctx context.Context, topic string) ([]snstypes.Subscription, error) {
+	found, err := declare.ReadEach(ctx, s, slices.Collect(maps.Keys(byTopic)), func(ctx context.Context, topic string) ([]snstypes.Subscription, error) {
 		arn, err := topicARN(ctx, s.Clients, s.Scope, topic)
 		if err != nil {
 			return nil, err

@@ -150,7 +150,7 @@ func TestPagesAndVanishingQueues(t *testing.T) {
 		return 200, "", map[string]any{}
 	}}
 	var rows []modules.Row
-	err := fake.queue(t).List(t.Context(), awstest.Scope("us-east-1"), func(page []modules.Row) error {
+	err := awstest.List(t.Context(), fake.queue(t), awstest.Scope("us-east-1"), func(page []modules.Row) error {
 		rows = append(rows, page...)
 		return nil
 	})

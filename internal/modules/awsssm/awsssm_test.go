@@ -63,7 +63,7 @@ func TestSecret(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rows, err := r.Get(ctx, scope, []modules.Row{want})
+		rows, err := awstest.Get(ctx, r, scope, []modules.Row{want})
 		if err != nil || len(rows) != 1 || !rows[0]["value"].IsNull() || rows[0]["key_id"] != modules.Text("alias/aws/ssm") {
 			t.Fatalf("got %v, %v", rows, err)
 		}
@@ -85,7 +85,7 @@ func TestSecret(t *testing.T) {
 	if err := r.Update(ctx, scope, want, want, []string{"key_id", "secure_value"}); err != nil {
 		t.Error(err)
 	}
-	if rows, err := r.Get(ctx, scope, []modules.Row{want}); err != nil || rows[0]["key_id"] != want["key_id"] {
+	if rows, err := awstest.Get(ctx, r, scope, []modules.Row{want}); err != nil || rows[0]["key_id"] != want["key_id"] {
 		t.Errorf("got %v, %v", rows, err)
 	}
 	if _, err := r.Create(ctx, scope, want, ""); err == nil || modules.ClassOf(err) != modules.Exists {
@@ -144,7 +144,7 @@ func TestPages(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	var rows []modules.Row
-	if err := newParameter(awstest.Fake(server.URL)).List(t.Context(), awstest.Scope("us-east-1"), func(page []modules.Row) error { rows = append(rows, page...); return nil }); err != nil {
+	if err := awstest.List(t.Context(), newParameter(awstest.Fake(server.URL)), awstest.Scope("us-east-1"), func(page []modules.Row) error { rows = append(rows, page...); return nil }); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := aws.Column(rows, "name"), strings.Split("a b c d e f g h i j k secret", " "); !slices.Equal(got, want) {

@@ -98,7 +98,7 @@ func TestStates(t *testing.T) {
 	list := func() {
 		t.Helper()
 		rows = nil
-		if err := r.List(t.Context(), scope, func(page []modules.Row) error { rows = append(rows, page...); return nil }); err != nil {
+		if err := awstest.List(t.Context(), r, scope, func(page []modules.Row) error { rows = append(rows, page...); return nil }); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -106,11 +106,11 @@ func TestStates(t *testing.T) {
 		t.Errorf("got %v", rows)
 	}
 	asked = nil
-	if rows, err := r.Get(t.Context(), scope, []modules.Row{{"name": modules.Text("a")}}); err != nil || len(rows) != 1 || !slices.Equal(asked, []string{arn + "a"}) {
+	if rows, err := awstest.Get(t.Context(), r, scope, []modules.Row{{"name": modules.Text("a")}}); err != nil || len(rows) != 1 || !slices.Equal(asked, []string{arn + "a"}) {
 		t.Errorf("got %v, %v, by %v", rows, err, asked)
 	}
 	status = "DELETING"
-	if list(); len(rows) != 1 || !r.Going(rows[0]) {
+	if list(); len(rows) != 1 || awstest.Phase(r, rows[0]) != modules.Going {
 		t.Errorf("got %v", rows)
 	}
 	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})

@@ -1,7 +1,6 @@
 package awstypes
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -53,13 +52,13 @@ func TestAbsenceIsProven(t *testing.T) {
 	t.Parallel()
 	r, fake := newThing(t)
 	scope, ask := awstest.Scope("us-east-1"), []modules.Row{{"name": modules.Text("none")}}
-	if rows, err := r.Get(t.Context(), scope, ask); err != nil || len(rows) > 0 {
+	if rows, err := awstest.Get(t.Context(), r, scope, ask); err != nil || len(rows) > 0 {
 		t.Errorf("%v, %v", rows, err)
 	}
 	for _, code := range []string{"TypeNotFoundException", "UnsupportedActionException", "AccessDenied", "InvalidRequest", "ServiceInternalError",
 		"GeneralServiceException", "NotStabilized", "ResourceConflict", "InvalidCredentials", "RequestTokenNotFoundException"} {
 		fake.Fail("GetResource", "", -1, code)
-		rows, err := r.Get(t.Context(), scope, ask)
+		rows, err := awstest.Get(t.Context(), r, scope, ask)
 		if err == nil {
 			t.Errorf("%s: %v", code, rows)
 		}
@@ -82,7 +81,7 @@ func TestOneThatCannotBeRead(t *testing.T) {
 	}
 	fake.Fail("GetResource", "", 1, "InvalidRequest")
 	n := 0
-	err := r.List(t.Context(), awstest.Scope("us-east-1"), func(rows []modules.Row) error { n += len(rows); return nil })
+	err := awstest.List(t.Context(), r, awstest.Scope("us-east-1"), func(rows []modules.Row) error { n += len(rows); return nil })
 	var unread *modules.Unread
 	if !errors.As(err, &unread) || len(unread.Objects) != 1 || n != 2 {
 		t.Errorf("%d were read: %v", n, err)
@@ -101,14 +100,14 @@ func TestTurns(t *testing.T) {
 		}
 	}
 	for _, c := range []struct {
-		ctx   context.Context
+		due   func(modules.Row) bool
 		reads int
 	}{
-		{t.Context(), objects},
-		{modules.WithTurn(t.Context(), func(o modules.Row) bool { return o["name"].String() < "n05" }), 5},
+		{nil, objects},
+		{func(o modules.Row) bool { return o["name"].String() < "n05" }, 5},
 	} {
 		before, whole, shown := fake.Calls("GetResource", r.t.Name), 0, 0
-		err := r.List(c.ctx, awstest.Scope("us-east-1"), func(rows []modules.Row) error {
+		err := awstest.ListAs(t.Context(), r, modules.ListRequest{Scope: awstest.Scope("us-east-1"), Due: c.due}, func(rows []modules.Row) error {
 			for _, row := range rows {
 				shown++
 				if _, read := row["size"]; read {

@@ -24,15 +24,15 @@ func (r *resource) InTurn() bool { return true }
 
 // List implements [modules.Resource]. Of a type that cannot be listed it shows nothing: what
 // has a record is read directly then, as everything is that a listing does not show.
-func (r *resource) List(ctx context.Context, scope modules.Scope, page func([]modules.Row) error) error {
+func (r *resource) List(ctx context.Context, asked modules.ListRequest, page func([]modules.Observation) error) error {
 	if !r.t.Schema.Handlers["list"] {
 		return nil
 	}
-	client, err := r.client(ctx, scope)
+	client, err := r.client(ctx, asked.Scope, asked.Waited)
 	if err != nil {
 		return err
 	}
-	models, err := r.models(ctx, client)
+	models, err := r.models(ctx, client, asked.Memo)
 	if err != nil {
 		return err
 	}
@@ -44,8 +44,8 @@ func (r *resource) List(ctx context.Context, scope modules.Scope, page func([]mo
 			for _, id := range identifiers {
 				seen[id] = true
 			}
-			identifiers, unchanged := r.inTurn(ctx, identifiers)
-			rows, err := r.read(ctx, scope, identifiers, true)
+			identifiers, unchanged := r.due(&asked, identifiers)
+			rows, err := r.read(ctx, client, identifiers, true, nil)
 			rows = append(rows, unchanged...)
 			var some *modules.Unread
 			if errors.As(err, &some) {
@@ -53,7 +53,7 @@ func (r *resource) List(ctx context.Context, scope modules.Scope, page func([]mo
 			} else if err != nil {
 				return err
 			}
-			return page(rows)
+			return page(observations(rows))
 		})
 		if err != nil {
 			return err
@@ -65,11 +65,11 @@ func (r *resource) List(ctx context.Context, scope modules.Scope, page func([]mo
 	return nil
 }
 
-// inTurn returns the identifiers of the objects that are to be read, and of the others the
+// due returns the identifiers of the objects that are to be read, and of the others the
 // identities.
-func (r *resource) inTurn(ctx context.Context, identifiers []string) (read []string, identities []modules.Row) {
+func (r *resource) due(asked *modules.ListRequest, identifiers []string) (read []string, identities []modules.Row) {
 	for _, identifier := range identifiers {
-		if identity := r.t.Identity(identifier); modules.Turn(ctx, identity) {
+		if identity := r.t.Identity(identifier); asked.IsDue(identity) {
 			read = append(read, identifier)
 		} else {
 			identities = append(identities, identity)
@@ -108,10 +108,10 @@ func list(ctx context.Context, client *cloudcontrol.Client, typeName string, mod
 
 // models returns what a listing has to be told, once for each parent: nothing, where it
 // asks for nothing. Where it is not known what a parameter can be, nothing can be listed.
-func (r *resource) models(ctx context.Context, client *cloudcontrol.Client) ([]map[string]any, error) {
+func (r *resource) models(ctx context.Context, client *cloudcontrol.Client, memo *modules.Memo) ([]map[string]any, error) {
 	models := []map[string]any{{}}
 	for _, p := range r.t.Schema.ListBy {
-		values, err := r.values(ctx, client, p)
+		values, err := r.values(ctx, client, memo, p)
 		if err != nil {
 			return nil, fmt.Errorf("list what %s can be: %w", p.Property, err)
 		}
@@ -136,21 +136,20 @@ func (r *resource) models(ctx context.Context, client *cloudcontrol.Client) ([]m
 const mostParents = 1000
 
 // values returns what a parameter of a listing can be.
-func (r *resource) values(ctx context.Context, client *cloudcontrol.Client, p cfn.Parameter) ([]string, error) {
+func (r *resource) values(ctx context.Context, client *cloudcontrol.Client, memo *modules.Memo, p cfn.Parameter) ([]string, error) {
 	if len(p.Values) > 0 {
 		return p.Values, nil
 	}
 	if p.Of == "" || p.Of == r.t.Name {
 		return nil, nil
 	}
-	return parents(ctx, client, p)
+	return parents(ctx, client, memo, p)
 }
 
 // parents lists the objects that a parameter names.
-func parents(ctx context.Context, client *cloudcontrol.Client, p cfn.Parameter) ([]string, error) {
+func parents(ctx context.Context, client *cloudcontrol.Client, memo *modules.Memo, p cfn.Parameter) ([]string, error) {
 	type call struct{ region, of, key string }
 	at := call{client.Options().Region, p.Of, p.Key}
-	memo := modules.MemoOf(ctx)
 	known, ok, done := memo.Claim(ctx, at)
 	if ok {
 		return known.([]string), nil

@@ -45,7 +45,7 @@ func (r *resource) Can() modules.Abilities {
 }
 
 // client returns the client of a scope.
-func (r *resource) client(ctx context.Context, scope modules.Scope) (*cloudcontrol.Client, error) {
+func (r *resource) client(ctx context.Context, scope modules.Scope, waited bool) (*cloudcontrol.Client, error) {
 	if r.t.Table.Reach == modules.PerAccount {
 		region, err := home(ctx, r.clients, scope, r.t.Name)
 		if err != nil {
@@ -53,7 +53,7 @@ func (r *resource) client(ctx context.Context, scope modules.Scope) (*cloudcontr
 		}
 		scope.Region = region
 	}
-	return aws.Client(ctx, r.clients, scope, func(cfg awssdk.Config) *cloudcontrol.Client { return cloudcontrol.NewFromConfig(cfg) })
+	return aws.Client(ctx, r.clients.Waited(waited), scope, func(cfg awssdk.Config) *cloudcontrol.Client { return cloudcontrol.NewFromConfig(cfg) })
 }
 
 // home returns the region in which a type is reached whose objects belong to none, in the
@@ -74,31 +74,45 @@ func home(ctx context.Context, clients *aws.Clients, scope modules.Scope, typeNa
 }
 
 // Get implements [modules.Resource]: one call an object.
-func (r *resource) Get(ctx context.Context, scope modules.Scope, identities []modules.Row) ([]modules.Row, error) {
-	identifiers := make([]string, 0, len(identities))
-	for _, identity := range identities {
+func (r *resource) Get(ctx context.Context, asked modules.GetRequest) ([]modules.Observation, error) {
+	identifiers := make([]string, 0, len(asked.Identities))
+	for _, identity := range asked.Identities {
 		if identifier, ok := r.t.Identifier(identity); ok {
 			identifiers = append(identifiers, identifier)
 		}
 	}
-	return r.read(ctx, scope, identifiers, false)
-}
-
-// read reads the objects with these identifiers; those that are not there are left out. With
-// each, one that cannot be read is told of, and does not hide the others.
-func (r *resource) read(ctx context.Context, scope modules.Scope, identifiers []string, each bool) ([]modules.Row, error) {
-	client, err := r.client(ctx, scope)
+	client, err := r.client(ctx, asked.Scope, asked.Waited)
 	if err != nil {
 		return nil, err
 	}
+	rows, err := r.read(ctx, client, identifiers, false, asked.Read)
+	return observations(rows), err
+}
+
+// observations returns rows with what they show of their objects.
+func observations(rows []modules.Row) []modules.Observation {
+	all := modules.Observe(rows...)
+	for i, row := range rows {
+		all[i].Manager = aws.ManagedBy(row)
+		delete(row, aws.MarkTags)
+	}
+	return all
+}
+
+// read reads the objects with these identifiers; those that are not there are left out. With
+// each, one that cannot be read is told of, and does not hide the others. done is told of
+// each that was read, unless it is nil.
+func (r *resource) read(ctx context.Context, client *cloudcontrol.Client, identifiers []string, each bool, done func()) ([]modules.Row, error) {
 	var (
 		lock   gosync.Mutex
 		rows   []modules.Row
 		unread modules.Unread
 	)
-	err = aws.Each(ctx, aws.Breadth, identifiers, func(ctx context.Context, identifier string) error {
+	err := aws.Each(ctx, aws.Breadth, identifiers, func(ctx context.Context, identifier string) error {
 		row, err := r.readOne(ctx, client, identifier)
-		modules.Looked(ctx)
+		if done != nil {
+			done()
+		}
 		lock.Lock()
 		defer lock.Unlock()
 		switch {
@@ -147,7 +161,7 @@ func (r *resource) Create(ctx context.Context, scope modules.Scope, want modules
 	if err != nil {
 		return nil, err
 	}
-	client, err := r.client(ctx, scope)
+	client, err := r.client(ctx, scope, false)
 	if err != nil {
 		return nil, err
 	}
@@ -218,7 +232,7 @@ func note(ctx context.Context, event *types.ProgressEvent) error {
 // Ended implements [modules.Follower]. Of a request that AWS has forgotten nothing is under
 // way any more.
 func (r *resource) Ended(ctx context.Context, scope modules.Scope, request string) (bool, error) {
-	client, err := r.client(ctx, scope)
+	client, err := r.client(ctx, scope, false)
 	if err != nil {
 		return false, err
 	}
@@ -240,7 +254,7 @@ func (r *resource) Ended(ctx context.Context, scope modules.Scope, request strin
 
 // Update implements [modules.Updater].
 func (r *resource) Update(ctx context.Context, scope modules.Scope, have, want modules.Row, columns []string) error {
-	client, err := r.client(ctx, scope)
+	client, err := r.client(ctx, scope, false)
 	if err != nil {
 		return err
 	}
@@ -320,7 +334,7 @@ func (r *resource) Delete(ctx context.Context, scope modules.Scope, have modules
 	if !ok {
 		return errors.New("the object has no identifier")
 	}
-	client, err := r.client(ctx, scope)
+	client, err := r.client(ctx, scope, false)
 	if err != nil {
 		return err
 	}
@@ -340,6 +354,3 @@ func (r *resource) Delete(ctx context.Context, scope modules.Scope, have modules
 	}
 	return err
 }
-
-// ManagedBy implements modules.Manager.
-func (r *resource) ManagedBy(have modules.Row) string { return aws.ManagedBy(have) }

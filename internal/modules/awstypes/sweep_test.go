@@ -179,7 +179,7 @@ func (l *lived) create() (err error) {
 
 // read reads the object and compares it with what it is to be.
 func (l *lived) read(when string) error {
-	rows, err := l.r.Get(l.ctx, l.scope, []modules.Row{l.have})
+	rows, err := awstest.Get(l.ctx, l.r, l.scope, []modules.Row{l.have})
 	if err != nil {
 		return fail("could not be read "+when, "%v", err)
 	}
@@ -242,7 +242,7 @@ func (l *lived) list() error {
 		return nil // what it is listed by has no objects here
 	}
 	var keys []string
-	err := l.r.List(l.ctx, l.scope, func(rows []modules.Row) error {
+	err := awstest.List(l.ctx, l.r, l.scope, func(rows []modules.Row) error {
 		for _, row := range rows {
 			key, _ := l.r.t.Table.Key(row)
 			keys = append(keys, key)
@@ -315,7 +315,7 @@ func (l *lived) delete() error {
 	if err := l.r.Delete(l.ctx, l.scope, l.have); err != nil {
 		return fail("could not be deleted again", "%v", err)
 	}
-	rows, err := l.r.Get(l.ctx, l.scope, []modules.Row{l.have})
+	rows, err := awstest.Get(l.ctx, l.r, l.scope, []modules.Row{l.have})
 	if err != nil {
 		return fail("could not be read after it was deleted", "%v", err)
 	}

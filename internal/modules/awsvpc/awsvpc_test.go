@@ -97,7 +97,7 @@ func TestDefaultsAreKept(t *testing.T) {
 		keeps func(modules.Row) string
 	}{{vpc, vpc.Protected}, {subnet, subnet.ManagedBy}} {
 		count := 0
-		err := r.List(t.Context(), awstest.Scope("us-east-1"), func(rows []modules.Row) error {
+		err := awstest.List(t.Context(), r, awstest.Scope("us-east-1"), func(rows []modules.Row) error {
 			for _, row := range rows {
 				count++
 				if r.keeps(row) == "" {
@@ -171,7 +171,7 @@ func TestPagesAndVanishingVPCs(t *testing.T) {
 		return 500, ""
 	}}
 	var ids []string
-	err := newVPC(fake.clients(t)).List(t.Context(), awstest.Scope("us-east-1"), func(rows []modules.Row) error {
+	err := awstest.List(t.Context(), newVPC(fake.clients(t)), awstest.Scope("us-east-1"), func(rows []modules.Row) error {
 		ids = append(ids, aws.Column(rows, "vpc_id")...)
 		return nil
 	})
@@ -203,7 +203,7 @@ func TestGetBatches(t *testing.T) {
 	for i := range 450 {
 		identities = append(identities, modules.Row{"subnet_id": modules.Text(fmt.Sprintf("subnet-%d", i))})
 	}
-	rows, err := newSubnet(fake.clients(t)).Get(t.Context(), awstest.Scope("us-east-1"), identities)
+	rows, err := awstest.Get(t.Context(), newSubnet(fake.clients(t)), awstest.Scope("us-east-1"), identities)
 	if err != nil || len(rows) != 449 {
 		t.Errorf("got %d rows, %v", len(rows), err)
 	}
@@ -227,7 +227,7 @@ func TestListingFails(t *testing.T) {
 		}
 		return 200, `<DescribeSubnetsResponse><subnetSet/><nextToken>two</nextToken></DescribeSubnetsResponse>`
 	}}
-	err := newSubnet(fake.clients(t)).List(t.Context(), awstest.Scope("us-east-1"), func([]modules.Row) error { return nil })
+	err := awstest.List(t.Context(), newSubnet(fake.clients(t)), awstest.Scope("us-east-1"), func([]modules.Row) error { return nil })
 	if err == nil || modules.ClassOf(err) != modules.Denied {
 		t.Errorf("got %v", err)
 	}

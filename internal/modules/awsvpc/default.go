@@ -4,7 +4,6 @@ import (
 	"context"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"iasql/internal/aws/declare"
@@ -21,7 +20,7 @@ func (s standard) is(vpc *string) bool { return s.vpc != "" && s.vpc == awssdk.T
 // defaultVPC returns the region's default VPC, to which its parts do not say
 // that they belong.
 func defaultVPC(ctx context.Context, s *declare.Step) (standard, error) {
-	found, err := declare.Find[ec2types.Vpc](ctx, declare.ClientOf[*ec2.Client](s), vpcList(), "is-default", "true")
+	found, err := declare.Find[ec2types.Vpc](ctx, s.Source(), vpcList(), "is-default", "true")
 	if err != nil || len(found) == 0 {
 		return standard{}, err
 	}

@@ -154,18 +154,18 @@ func newEndpointSubnets(c *aws.Clients) *aws.Memberships {
 		},
 		Owner:  "endpoint_interface_id",
 		Member: "subnet_id",
-		Lists: func(ctx context.Context, scope modules.Scope, owners []string, page func([]aws.MemberList) error) error {
-			client, err := c.EC2(ctx, scope)
+		Lists: func(ctx context.Context, asked aws.MembersRequest, page func([]aws.MemberList) error) error {
+			client, err := c.Waited(asked.Waited).EC2(ctx, asked.Scope)
 			if err != nil {
 				return err
 			}
-			all, err := declare.Find[ec2types.VpcEndpoint](ctx, client, endpoints(ec2types.VpcEndpointTypeInterface), "")
+			all, err := declare.Find[ec2types.VpcEndpoint](ctx, declare.Source{Client: client, Memo: asked.Memo}, endpoints(ec2types.VpcEndpointTypeInterface), "")
 			if err != nil {
 				return err
 			}
 			var lists []aws.MemberList
 			for _, e := range all {
-				if id := awssdk.ToString(e.VpcEndpointId); owners == nil || slices.Contains(owners, id) {
+				if id := awssdk.ToString(e.VpcEndpointId); asked.Owners == nil || slices.Contains(asked.Owners, id) {
 					lists = append(lists, aws.MemberList{Owner: id, Members: e.SubnetIds})
 				}
 			}

@@ -67,7 +67,7 @@ func withoutOrphans(ctx context.Context, s *declare.Step, lists []*ec2types.Netw
 			vpcs = append(vpcs, awssdk.ToString(l.VpcId))
 		}
 	}
-	found, err := declare.Find[ec2types.Vpc](ctx, declare.ClientOf[*ec2.Client](s), vpcList(), "vpc-id", vpcs...)
+	found, err := declare.Find[ec2types.Vpc](ctx, s.Source(), vpcList(), "vpc-id", vpcs...)
 	for i, l := range lists {
 		if awssdk.ToBool(l.IsDefault) && !slices.ContainsFunc(found, func(v ec2types.Vpc) bool { return awssdk.ToString(v.VpcId) == awssdk.ToString(l.VpcId) }) {
 			rows[i] = nil

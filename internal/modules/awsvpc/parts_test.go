@@ -29,7 +29,7 @@ func TestAvailabilityZones(t *testing.T) {
 	if len(zones) < 3 || zones[0]["name"] != text("us-east-1a") || zones[0]["zone_id"].IsNull() {
 		t.Errorf("got %v", zones)
 	}
-	some, err := r.Get(t.Context(), east, []modules.Row{{"name": text("us-east-1b")}, {"name": text("us-east-1y")}})
+	some, err := awstest.Get(t.Context(), r, east, []modules.Row{{"name": text("us-east-1b")}, {"name": text("us-east-1y")}})
 	if err != nil || len(some) != 1 {
 		t.Errorf("got %v, %v", some, err)
 	}
@@ -215,11 +215,11 @@ func TestEndpointStates(t *testing.T) {
 		"Pending": "forming", "pending": "forming", "PendingAcceptance": "", "Available": "", "Deleting": "going", "deleting": "going", "Failed": "no such service", "Rejected": "", "Expired": "",
 	} {
 		row, err := declare.RowOf(t.Context(), r, ec2types.VpcEndpoint{VpcEndpointId: awssdk.String("vpce-1"), State: state, LastError: &ec2types.LastError{Message: awssdk.String("no such service")}})
-		got := r.Failed(row)
-		if r.Forming(row) {
+		got := awstest.Failed(r, row)
+		if awstest.Phase(r, row) == modules.Forming {
 			got += "forming"
 		}
-		if r.Going(row) {
+		if awstest.Phase(r, row) == modules.Going {
 			got += "going"
 		}
 		if err != nil || got != want {
@@ -239,7 +239,7 @@ func TestFailedPeeringConnection(t *testing.T) {
 		AccepterVpcInfo: &ec2types.VpcPeeringConnectionVpcInfo{},
 		Status:          &ec2types.VpcPeeringConnectionStateReason{Code: ec2types.VpcPeeringConnectionStateReasonCodeFailed, Message: awssdk.String("overlapping CIDR range")},
 	})
-	if err != nil || r.Failed(row) != "overlapping CIDR range" || r.Going(row) {
+	if err != nil || awstest.Failed(r, row) != "overlapping CIDR range" || awstest.Phase(r, row) == modules.Going {
 		t.Fatalf("got %v, %v", row, err)
 	}
 	if err := r.Delete(ctx, scope, row); err != nil || len(f.requests) > 0 {

@@ -72,7 +72,7 @@ func mainAssociation(t ec2types.RouteTable) *string {
 // is always one, so that a table stops being the main one when another starts.
 func setMain(ctx context.Context, s *declare.Step) error {
 	client := declare.ClientOf[*ec2.Client](s)
-	tables, err := declare.Find[ec2types.RouteTable](ctx, client, routeTables(), "vpc-id", s.Have["vpc_id"].String())
+	tables, err := declare.Find[ec2types.RouteTable](ctx, declare.Source{Client: client}, routeTables(), "vpc-id", s.Have["vpc_id"].String())
 	if err != nil {
 		return err
 	}

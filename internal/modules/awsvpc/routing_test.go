@@ -25,7 +25,7 @@ func build(t *testing.T, r modules.Resource, want modules.Row) modules.Row {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows, err := r.Get(ctx, east, []modules.Row{row})
+	rows, err := awstest.Get(ctx, r, east, []modules.Row{row})
 	if err != nil || len(rows) != 1 {
 		t.Fatalf("get %v: %v, %v", row, rows, err)
 	}
@@ -35,7 +35,7 @@ func build(t *testing.T, r modules.Resource, want modules.Row) modules.Row {
 func all(t *testing.T, r modules.Resource) []modules.Row {
 	t.Helper()
 	page, rows := aws.Collector()
-	if err := r.List(t.Context(), east, page); err != nil {
+	if err := awstest.List(t.Context(), r, east, page); err != nil {
 		t.Fatal(err)
 	}
 	return rows()
@@ -52,7 +52,7 @@ func network(t *testing.T, c *aws.Clients, cidr, part string) (v, s modules.Row)
 // stays checks that deleting the object is refused, without a call.
 func stays(t *testing.T, r interface {
 	modules.Resource
-	modules.Protector
+	Protected(modules.Row) string
 	modules.Deleter
 }, have modules.Row) {
 	t.Helper()
@@ -180,7 +180,7 @@ func TestRouteLifecycle(t *testing.T) {
 		if err := routes.Update(ctx, east, have, want, []string{"internet_gateway_id", "nat_gateway_id"}); err != nil {
 			t.Fatal(err)
 		}
-		rows, err := routes.Get(ctx, east, []modules.Row{have})
+		rows, err := awstest.Get(ctx, routes, east, []modules.Row{have})
 		if err != nil || len(rows) != 1 || rows[0][change.column.String()] != change.value {
 			t.Fatalf("got %v, %v, want %v", rows, err, change)
 		}
@@ -282,7 +282,7 @@ func TestFailedNATGateway(t *testing.T) {
 	row, err := declare.RowOf(t.Context(), r, primary(ec2types.NatGateway{
 		NatGatewayId: awssdk.String("nat-1"), State: ec2types.NatGatewayStateFailed, FailureMessage: awssdk.String("Network vpc-1 has no Internet gateway attached"),
 	}))
-	if err != nil || r.Failed(row) != "Network vpc-1 has no Internet gateway attached" || r.Going(row) || r.Forming(row) {
+	if err != nil || awstest.Failed(r, row) != "Network vpc-1 has no Internet gateway attached" || awstest.Phase(r, row) == modules.Going || awstest.Phase(r, row) == modules.Forming {
 		t.Errorf("got %v, %v", row, err)
 	}
 }

@@ -79,7 +79,7 @@ func newSubnet(c *aws.Clients) *declare.Resource {
 
 // networkACLsOf returns, by subnet, its association with a network ACL.
 func networkACLsOf(ctx context.Context, s *declare.Step, subnets []string) (map[string]ec2types.NetworkAclAssociation, error) {
-	lists, err := declare.Find[ec2types.NetworkAcl](ctx, declare.ClientOf[*ec2.Client](s), networkACLs(), "association.subnet-id", subnets...)
+	lists, err := declare.Find[ec2types.NetworkAcl](ctx, s.Source(), networkACLs(), "association.subnet-id", subnets...)
 	found := map[string]ec2types.NetworkAclAssociation{}
 	for _, l := range lists {
 		for _, a := range l.Associations {

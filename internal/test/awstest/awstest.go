@@ -149,6 +149,34 @@ func Lifecycle(t *testing.T, c Case) {
 	r.deletes(have, created)
 }
 
+// Get reads the objects with these identities, and returns their rows.
+func Get(ctx context.Context, r modules.Resource, scope modules.Scope, identities []modules.Row) ([]modules.Row, error) {
+	all, err := r.Get(ctx, modules.GetRequest{Scope: scope, Identities: identities})
+	return modules.Rows(all), err
+}
+
+// Phase returns where in its life the object of a row is.
+func Phase(r modules.Phaser, row modules.Row) modules.Phase {
+	phase, _ := r.Phase(row)
+	return phase
+}
+
+// Failed returns why the object of a row failed; "" if it did not.
+func Failed(r modules.Phaser, row modules.Row) string {
+	_, why := r.Phase(row)
+	return why
+}
+
+// List gives the rows of all objects of a scope to page.
+func List(ctx context.Context, r modules.Resource, scope modules.Scope, page func([]modules.Row) error) error {
+	return ListAs(ctx, r, modules.ListRequest{Scope: scope}, page)
+}
+
+// ListAs is [List] as a request asks for it.
+func ListAs(ctx context.Context, r modules.Resource, asked modules.ListRequest, page func([]modules.Row) error) error {
+	return r.List(ctx, asked, func(all []modules.Observation) error { return page(modules.Rows(all)) })
+}
+
 type run struct {
 	*testing.T
 	Case
@@ -196,7 +224,7 @@ func (r *run) get(identity modules.Row) modules.Row {
 	for _, column := range r.table.Identity() {
 		absent[column] = modules.Text(identity[column].String() + "0")
 	}
-	rows, err := r.Resource.Get(r.ctx, r.Scope, []modules.Row{identity, absent})
+	rows, err := Get(r.ctx, r.Resource, r.Scope, []modules.Row{identity, absent})
 	if err != nil {
 		r.Fatalf("get: %v", err)
 	}
@@ -310,7 +338,7 @@ func (r *run) update(have modules.Row, column string) {
 func (r *run) listed(want bool) {
 	r.Helper()
 	var keys []string
-	err := r.Resource.List(r.ctx, r.Scope, func(rows []modules.Row) error {
+	err := List(r.ctx, r.Resource, r.Scope, func(rows []modules.Row) error {
 		for _, row := range rows {
 			r.wellFormed(row)
 			key, _ := r.table.Key(row)
@@ -342,7 +370,7 @@ func (r *run) deletes(have, created modules.Row) {
 	if err := deleter.Delete(r.ctx, r.Scope, have); err != nil {
 		r.Fatalf("delete: %v", err)
 	}
-	rows, err := r.Resource.Get(r.ctx, r.Scope, []modules.Row{created})
+	rows, err := Get(r.ctx, r.Resource, r.Scope, []modules.Row{created})
 	if err != nil || len(rows) != 0 {
 		r.Errorf("get after delete: got %v, %v, want no rows", rows, err)
 	}
