@@ -67,7 +67,7 @@ func open(ctx context.Context, url string, used bool) (*session, error) {
 		if s == nil {
 			break
 		}
-		if s.conn.CheckConn() == nil {
+		if s.conn.Ping(ctx) == nil {
 			s.said.Reset()
 			return s, nil
 		}
