@@ -22,7 +22,7 @@ import (
 // ten thousand statements takes longer than the statements.
 func (w *World) TryPSQL(url string, statements ...string) (string, error) {
 	for _, s := range statements {
-		if s = strings.TrimSpace(s); strings.HasPrefix(s, `\`) || strings.HasPrefix(strings.ToUpper(s), "COPY") {
+		if its.MatchString(s) {
 			return w.execPSQL(url, statements...)
 		}
 	}
@@ -85,6 +85,10 @@ func open(ctx context.Context, url string, used bool) (*session, error) {
 	s.conn, err = pgconn.ConnectConfig(ctx, config)
 	return s, err
 }
+
+// its is how a statement begins that needs psql: its own commands, the copying of data, and
+// what it says of notifications.
+var its = regexp.MustCompile(`(?i)^\s*(\\|COPY\b|LISTEN\b)`)
 
 // plain is how a statement begins that leaves nothing behind in its session, and stateful
 // what it has in it if it does all the same.
