@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
@@ -224,9 +226,100 @@ func grant(ctx context.Context, tx pgx.Tx, t *modules.Table) error {
 // upgrade brings installed modules to the versions this engine has, keeping
 // rows, ids and whatever users have added to the tables.
 func upgrade(ctx context.Context, pool *pgxpool.Pool, registry *modules.Registry) error {
+	return givingWay(ctx, func() error { return tryUpgrade(ctx, pool, registry) })
+}
+
+// A migration gives way to whoever is in its way, sooner than the server would look for a deadlock and end a user's
+// transaction (deadlock_timeout is a second; manual, 20.12), and begins anew a moment later.
+const (
+	wayAttempts = 60
+	wayPause    = 200 * time.Millisecond
+	setBriefly  = `SET LOCAL lock_timeout = '400ms'`
+)
+
+// busyError says that somebody's transaction has a table that a migration is to change.
+type busyError struct{ error }
+
+// busy returns what an error of PostgreSQL says if that is that somebody has a lock, as a busyError.
+func busy(err error) error {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) && (pg.Code == pgerrcode.LockNotAvailable || pg.Code == pgerrcode.DeadlockDetected) {
+		return &busyError{errors.New(pg.Message)}
+	}
+	return err
+}
+
+// givingWay does something again, a number of times, if somebody was in its way.
+func givingWay(ctx context.Context, do func() error) error {
+	for attempt := 1; ; attempt++ {
+		err := do()
+		var busy *busyError
+		if !errors.As(err, &busy) {
+			return err
+		}
+		if attempt == wayAttempts {
+			return &UserError{Code: "IA015", Message: "an open transaction holds locks on the tables: " + busy.Error(), Hint: "Commit or roll back transactions that have written managed tables, then try again."}
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(wayPause):
+		}
+	}
+}
+
+// lockToUpgrade locks the tables that an upgrade changes before it changes any, each before those that it refers to: so
+// does whoever writes it.
+func lockToUpgrade(ctx context.Context, tx pgx.Tx, registry *modules.Registry, have map[string]int) error {
+	var all []*modules.Table
+	for _, m := range registry.Modules() {
+		if _, ok := have[m.Name]; ok {
+			all = append(all, m.Tables()...)
+		}
+	}
+	rows, err := tx.Query(ctx, `SELECT name, rules_of FROM iasql_internal.managed_table WHERE to_regclass(format('public.%I', name)) IS NOT NULL`)
+	if err != nil {
+		return err
+	}
+	rules, there := map[string]string{}, map[string]bool{}
+	var name, sum string
+	if _, err := pgx.ForEachRow(rows, []any{&name, &sum}, func() error { rules[name], there[name] = sum, true; return nil }); err != nil {
+		return err
+	}
+	older := map[string]bool{}
+	for _, m := range registry.Modules() {
+		from, ok := have[m.Name]
+		for _, t := range m.Tables() {
+			older[t.Name] = ok && (from < m.Version || rules[t.Name] != t.RulesSum())
+		}
+	}
+	var names []string
+	for _, t := range slices.Backward(modules.Order(all)) {
+		if there[t.Name] && older[t.Name] {
+			names = append(names, pgx.Identifier{"public", t.Name}.Sanitize())
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	if _, err := tx.Exec(ctx, setBriefly); err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, "LOCK TABLE "+strings.Join(names, ", ")+" IN ACCESS EXCLUSIVE MODE"); err != nil {
+		return busy(err)
+	}
+	_, err = tx.Exec(ctx, `SET LOCAL lock_timeout = '5s'`)
+	return err
+}
+
+// tryUpgrade is upgrade unless somebody is in its way.
+func tryUpgrade(ctx context.Context, pool *pgxpool.Pool, registry *modules.Registry) error {
 	return inDDL(ctx, pool, func(tx pgx.Tx) error {
 		have, err := installed(ctx, tx)
 		if err != nil {
+			return err
+		}
+		if err := lockToUpgrade(ctx, tx, registry, have); err != nil {
 			return err
 		}
 		if err := plainReferences(ctx, tx, registry); err != nil {

@@ -126,7 +126,15 @@ func applySQL(ctx context.Context, pool *pgxpool.Pool) error {
 	if err != nil {
 		return err
 	}
+	return givingWay(ctx, func() error { return busy(applyTo(ctx, pool, extensions, applied)) })
+}
+
+// applyTo is applySQL in one transaction.
+func applyTo(ctx context.Context, pool *pgxpool.Pool, extensions, applied map[string]string) error {
 	return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, setBriefly); err != nil {
+			return err
+		}
 		changed := false
 		apply := func(file string, force bool) error {
 			statements, hash, err := readSQL(file, extensions)

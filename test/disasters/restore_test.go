@@ -117,6 +117,7 @@ func TestNewerMajor(t *testing.T) {
 	w := origin.newWorld()
 	engine := w.Serve()
 	w.Install([]string{"us-east-1"}, "aws_sqs", "aws_vpc")
+	w.Admin(`UPDATE iasql_settings SET value = '5 seconds' WHERE name = 'consistency_window'`) // a creation of then may just not be seen
 	w.PSQL(`INSERT INTO queue (name) VALUES ('kept'), ('kept2'), ('kept3'), ('gone')`, `INSERT INTO vpc (cidr_block, tags) VALUES ('10.1.0.0/16', '{"Name": "one"}')`)
 	w.Settled()
 	engine.Stop()
