@@ -28,7 +28,8 @@ func putBack(clock string) string {
 var dueNow = `(next_attempt_at <= now() OR ` + putBack("now()") + `)`
 
 // NextAttempt returns how long it is until a record of the account that backs off, an
-// intent in doubt, or a hint that is to be looked into, is due, and whether there is one.
+// intent in doubt, a hint that is to be looked into, or what a database that has gone back asks
+// for again (R30), is due, and whether there is one.
 // Records that a batch has staged are that batch's to look after.
 func (d *Database) NextAttempt(ctx context.Context, account string) (wait time.Duration, waits bool, err error) {
 	var seconds *float64
@@ -44,6 +45,11 @@ func (d *Database) NextAttempt(ctx context.Context, account string) (wait time.D
 			UNION ALL
 			SELECT clock_timestamp() + min(greatest(iasql_internal.setting('consistency_window')::interval - make_interval(secs => greatest(coalesce($2 - elapsed, 0), 0)), '1 second'))
 			FROM public.iasql_operations WHERE account = $1 AND ended IS NULL AND kind <> 'call'
+			UNION ALL
+			SELECT i.went_back_at + 2 * iasql_internal.setting('consistency_window')::interval + interval '0.1 seconds'
+			FROM iasql_internal.server_seen i
+			WHERE i.restored_at IS NULL AND clock_timestamp() < i.went_back_at + 2 * iasql_internal.setting('consistency_window')::interval
+			  AND EXISTS (SELECT FROM public.iasql_audit_log l WHERE NOT l.settled AND l.account = $1 AND l.id <= i.went_back_audit)
 		) due`, account, d.clocks.now(account)).Scan(&seconds)
 	if err != nil || seconds == nil {
 		return 0, false, err
