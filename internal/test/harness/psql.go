@@ -94,7 +94,7 @@ var its = regexp.MustCompile(`(?i)^\s*(\\|COPY\b|LISTEN\b)`)
 // what it has in it if it does all the same.
 var (
 	plain    = regexp.MustCompile(`(?i)^\s*(SELECT|INSERT|UPDATE|DELETE|MERGE|WITH|VALUES|TABLE|EXPLAIN)\b`)
-	stateful = regexp.MustCompile(`(?i)set_config|advisory_(x|s|lock)|pg_backend_pid|;\s*\S`)
+	stateful = regexp.MustCompile(`(?i)set_config|advisory_(x|s|lock)|pg_backend_pid|pg_reload_conf|;\s*\S`)
 )
 
 // stateless reports whether statements leave nothing behind in their session.
