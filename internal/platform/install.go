@@ -129,8 +129,7 @@ func inDDL(ctx context.Context, pool *pgxpool.Pool, f func(pgx.Tx) error) error 
 	if errors.As(err, &pg) {
 		switch pg.Code {
 		case pgerrcode.LockNotAvailable:
-			return &UserError{Code: "IA015", Message: "an open transaction holds locks on the tables: " + pg.Message,
-				Hint: "Commit or roll back transactions that have written managed tables, then try again."}
+			return locked(pg.Message)
 		case pgerrcode.DuplicateTable:
 			return &UserError{Code: "IA016", Message: pg.Message, Hint: "Rename your own table of that name, or install into another database."}
 		case "2BP01":
@@ -249,6 +248,12 @@ func busy(err error) error {
 	return err
 }
 
+// locked says that somebody's transaction was in the way for too long.
+func locked(said string) error {
+	return &UserError{Code: "IA015", Message: "an open transaction holds locks on the tables: " + said,
+		Hint: "Commit or roll back transactions that have written managed tables, then try again."}
+}
+
 // givingWay does something again, a number of times, if somebody was in its way.
 func givingWay(ctx context.Context, do func() error) error {
 	for attempt := 1; ; attempt++ {
@@ -258,7 +263,7 @@ func givingWay(ctx context.Context, do func() error) error {
 			return err
 		}
 		if attempt == wayAttempts {
-			return &UserError{Code: "IA015", Message: "an open transaction holds locks on the tables: " + busy.Error(), Hint: "Commit or roll back transactions that have written managed tables, then try again."}
+			return locked(busy.Error())
 		}
 		select {
 		case <-ctx.Done():

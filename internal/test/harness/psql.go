@@ -32,7 +32,7 @@ func (w *World) TryPSQL(url string, statements ...string) (string, error) {
 	}
 	var out []string
 	for _, s := range statements {
-		printed, err := printed(w.Context(), session.conn, s, true)
+		printed, err := printed(w.Context(), session.conn, s)
 		if out = append(out, printed...); err != nil {
 			session.close(context.WithoutCancel(w.Context()))
 			var refused *pgconn.PgError
@@ -167,15 +167,15 @@ func (w *World) execPSQL(url string, statements ...string) (string, error) {
 }
 
 // printed runs a query and returns the lines that psql -At prints of it: rows, and of
-// what has changed something, if tags are wanted, how much.
-func printed(ctx context.Context, conn *pgconn.PgConn, query string, tags bool) ([]string, error) {
+// what has changed something how much.
+func printed(ctx context.Context, conn *pgconn.PgConn, query string) ([]string, error) {
 	results, err := conn.Exec(ctx, query).ReadAll()
 	var lines []string
 	for _, result := range results {
 		for _, row := range result.Rows {
 			lines = append(lines, string(bytes.Join(row, []byte("|"))))
 		}
-		if tag := result.CommandTag.String(); tags && tag != "" && told(tag, len(result.Rows) > 0) {
+		if tag := result.CommandTag.String(); tag != "" && told(tag, len(result.Rows) > 0) {
 			lines = append(lines, tag)
 		}
 	}
