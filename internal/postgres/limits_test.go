@@ -7,6 +7,7 @@ import (
 	"iasql/internal/decide"
 	"iasql/internal/postgres"
 	"iasql/internal/store"
+	"iasql/internal/test/stopwatch"
 )
 
 // A limit that is changed while the guard stops a record makes it due, whichever of
@@ -79,9 +80,9 @@ func TestLimitChangedWhileStopped(t *testing.T) {
 	if _, err := tx.Exec(t.Context(), `UPDATE iasql_settings SET value = '8' WHERE name = 'max_deletes'`); err != nil {
 		t.Fatal(err)
 	}
-	begun := time.Now()
+	begun := stopwatch.Start()
 	stop(limits())
-	if took := time.Since(begun); took > 5*time.Second {
+	if took := begun.Took(); took > 5*time.Second {
 		t.Errorf("the cycle has waited for %s", took)
 	}
 	if wait, waits, err := b.db.NextAttempt(t.Context(), "main"); err != nil || !waits || wait > time.Second {

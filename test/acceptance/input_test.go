@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"iasql/internal/test/harness"
+	"iasql/internal/test/stopwatch"
 )
 
 // Bad input gets a clear error that names the thing, and loses nothing.
@@ -47,11 +48,11 @@ func TestNoEngine(t *testing.T) {
 	w.Install([]string{"us-east-1"}, "aws_vpc")
 	engine.Stop()
 	for _, statement := range []string{`SELECT iasql_install('aws_s3')`, `SELECT iasql_uninstall('aws_vpc')`, `SELECT iasql_sync_now()`} {
-		begun := time.Now()
+		begun := stopwatch.Start()
 		if got := w.Refused(statement); !strings.Contains(got, "no engine is connected") || !strings.Contains(got, "engine serve") {
 			t.Errorf("%s says %s", statement, got)
 		}
-		if took := time.Since(begun); took > 5*time.Second {
+		if took := begun.Took(); took > 5*time.Second {
 			t.Errorf("%s took %s", statement, took)
 		}
 	}
@@ -91,16 +92,16 @@ func TestUnreachableEndpoint(t *testing.T) {
 	w := harness.NewWorld(t)
 	w.Endpoint = "http://127.0.0.1:1"
 	w.Serve()
-	begun := time.Now()
+	begun := stopwatch.Start()
 	got := w.Refused(`SELECT * FROM iasql_install('aws_account')`)
 	if !strings.Contains(got, "127.0.0.1:1") || !strings.Contains(got, "endpoint") {
 		t.Errorf("says %s", got)
 	}
 	// The cycle that is under way and the installation's own may each pause for up to 2, 4 and
 	// 8 seconds between four attempts (aws/retry, ExponentialJitterBackoff).
-	if took := time.Since(begun); took > 30*time.Second {
+	if took := begun.Took(); took > 30*time.Second {
 		t.Errorf("took %s", took)
 	}
 	message, _, _ := strings.Cut(got, "\n")
-	t.Logf("%s (%s)", message, time.Since(begun))
+	t.Logf("%s (%s)", message, begun.Took())
 }

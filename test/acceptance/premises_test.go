@@ -10,6 +10,7 @@ import (
 
 	"iasql/internal/test/faultproxy"
 	"iasql/internal/test/harness"
+	"iasql/internal/test/stopwatch"
 	"iasql/internal/test/testaws"
 )
 
@@ -324,10 +325,10 @@ func TestFrozenEngine(t *testing.T) {
 	}
 	defer func() { _ = syscall.Kill(frozen.PID(), syscall.SIGCONT) }()
 	close(release)
-	begun := time.Now()
+	begun := stopwatch.Start()
 	w.PSQL(`UPDATE queue SET delay_seconds = 8 WHERE name = 'b'`)
 	w.Becomes(75*time.Second, "0", `SELECT count(*) FROM iasql_audit_log WHERE NOT settled`)
-	took := time.Since(begun).Round(time.Second)
+	took := begun.Took().Round(time.Second)
 	t.Logf("taken over after %s", took)
 	if took > 60*time.Second {
 		t.Errorf("taken over after %s", took)

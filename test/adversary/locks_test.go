@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"iasql/internal/test/harness"
+	"iasql/internal/test/stopwatch"
 )
 
 // soon is how long an edit may take while somebody interferes: far below the minute after
@@ -162,9 +163,9 @@ func TestTableLocked(t *testing.T) {
 			for i := range 3 {
 				edits(w, fmt.Sprintf("beside-%d", i))
 			}
-			begun := time.Now()
+			begun := stopwatch.Start()
 			w.PSQL(`SELECT iasql_sync_now()`) // with a warning: the other tables could be read
-			if took := time.Since(begun); took > 20*time.Second {
+			if took := begun.Took(); took > 20*time.Second {
 				t.Errorf("which took %s", took)
 			}
 			if got := w.PSQL(`SELECT table_name, message FROM iasql_get_errors()`); !strings.Contains(got, "vpc|default: table vpc is locked by "+user.name) || !strings.Contains(got, "subnet|default: table vpc is locked") {
@@ -216,9 +217,9 @@ func TestModesLocked(t *testing.T) {
 	user := newSession(w, w.UserURL)
 	user.exec(`BEGIN; LOCK TABLE iasql_mode IN ACCESS EXCLUSIVE MODE`)
 	names(w, "table iasql_mode is locked by "+user.name)
-	begun := time.Now()
-	if got := w.Refused(`SELECT iasql_sync_now()`); !strings.Contains(got, "table iasql_mode is locked by "+user.name) || time.Since(begun) > soon {
-		t.Errorf("after %s: %s", time.Since(begun), got)
+	begun := stopwatch.Start()
+	if got := w.Refused(`SELECT iasql_sync_now()`); !strings.Contains(got, "table iasql_mode is locked by "+user.name) || begun.Took() > soon {
+		t.Errorf("after %s: %s", begun.Took(), got)
 	}
 	user.exec(`ROLLBACK`)
 	edits(w, "after")

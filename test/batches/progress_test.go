@@ -10,6 +10,7 @@ import (
 
 	"iasql/internal/test/faultproxy"
 	"iasql/internal/test/harness"
+	"iasql/internal/test/stopwatch"
 )
 
 // outOfOrder is a world in which AWS makes no queue called never while that is so.
@@ -84,7 +85,7 @@ func TestCommitSaysWhatItIsDoing(t *testing.T) {
 	committed := s.later(`CALL iasql_commit()`)
 	var looked, made, confirmed, unconfirmed, last int
 	var still time.Duration
-	moved := time.Now()
+	moved := stopwatch.Start()
 	for ended := false; !ended; {
 		select {
 		case err := <-committed:
@@ -117,14 +118,14 @@ func TestCommitSaysWhatItIsDoing(t *testing.T) {
 			unconfirmed++
 		}
 		if sum := at(0) + at(1) + at(3) + at(5); sum != last {
-			last, moved = sum, time.Now()
+			last, moved = sum, stopwatch.Start()
 		}
-		still = max(still, time.Since(moved))
+		still = max(still, moved.Took())
 	}
 	if looked == 0 || made == 0 || confirmed == 0 || unconfirmed == 0 {
 		t.Errorf("it was seen %d times looking before, %d times making changes, %d times confirming them, %d times with what is carried out and not confirmed", looked, made, confirmed, unconfirmed)
 	}
-	if still > 4*time.Second { // a second, on a busy machine
+	if still > 4*time.Second {
 		t.Errorf("it stood still for %s", still)
 	}
 	said := s.notices()

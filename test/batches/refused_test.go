@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"iasql/internal/test/harness"
+	"iasql/internal/test/stopwatch"
 )
 
 // What AWS refuses for certain a preview says, and a commit that is to undo what fails does not begin: it names all of it,
@@ -37,13 +38,13 @@ func TestRefusedForCertain(t *testing.T) {
 	if got := s.get(`SELECT string_agg(action || ' ' || table_name, ', ') FROM iasql_preview() WHERE direction = 'push'`); got != "create queue" {
 		t.Errorf("the preview would push %s", got)
 	}
-	begun := time.Now()
+	begun := stopwatch.Start()
 	var says []string
 	for table, why := range want {
 		says = append(says, table+" ", why)
 	}
 	s.refused("IA029", append(says, "was not begun"), `CALL iasql_commit()`)
-	if took := time.Since(begun); took > 30*time.Second {
+	if took := begun.Took(); took > 30*time.Second {
 		t.Errorf("it took %s to say so", took)
 	}
 	if got := w.PSQL(`SELECT phase FROM iasql_batches WHERE name = 'in vain'`, `SELECT count(*) FROM queue WHERE url IS NOT NULL`, `SELECT count(*) FROM iasql_operations WHERE transaction_id IS NOT NULL`); got != "open\n0\n0" {

@@ -13,6 +13,7 @@ import (
 
 	"iasql/internal/test/faultproxy"
 	"iasql/internal/test/harness"
+	"iasql/internal/test/stopwatch"
 )
 
 // Waiting returns as soon as what was waited for is so, and fails as soon as it
@@ -58,11 +59,11 @@ func TestWaiting(t *testing.T) {
 		"a column":      {[]string{`SELECT iasql_wait_for('vpc', ` + id + `, 'cidr_blok IS NOT NULL')`}, "HINT:  Did you mean 'cidr_block'? "},
 		"a cloud's id":  {[]string{`SELECT iasql_wait_for('vpc', ` + id + `, 'id = ''vpc-0a1b'' ')`}, "22P02: invalid input syntax for type bigint: \"vpc-0a1b\"\nHINT:  A column that refers to a record holds that record's id, which is a number"},
 	} {
-		begun := time.Now()
+		begun := stopwatch.Start()
 		if got := w.Refused(c.statements...); !strings.Contains(got, c.says) {
 			t.Errorf("%s says %s\nwant %s", name, got, c.says)
 		}
-		if took := time.Since(begun); took > 10*time.Second {
+		if took := begun.Took(); took > 10*time.Second {
 			t.Errorf("%s took %s", name, took)
 		}
 	}
@@ -71,13 +72,13 @@ func TestWaiting(t *testing.T) {
 	// Two that fail for good, and one that does not: both are named, at once.
 	w.PSQL(`INSERT INTO subnet (vpc_id, cidr_block) SELECT ` + id + `, c FROM unnest('{192.168.1.0/24,192.168.2.0/24,10.1.1.0/24}'::cidr[]) c`)
 	w.Becomes(10*time.Second, "2", `SELECT count(*) FROM iasql_status WHERE state = 'CreatingFailed' AND review`)
-	begun := time.Now()
+	begun := stopwatch.Start()
 	got := w.Refused(`SELECT iasql_wait_for_all()`)
 	if !strings.Contains(got, "IA012: 2 records have failed:") || strings.Count(got, " of subnet: CreatingFailed: ") != 2 ||
 		!strings.Contains(got, "InvalidSubnet.Range") || !strings.Contains(got, "TABLE NAME:  subnet") || !strings.Contains(got, "iasql_retry") {
 		t.Errorf("failures: %s", got)
 	}
-	if took := time.Since(begun); took > 10*time.Second {
+	if took := begun.Took(); took > 10*time.Second {
 		t.Errorf("it took %s", took)
 	}
 	if got := w.PSQL(`SELECT iasql_ready(), iasql_ready('vpc'), iasql_ready('subnet')`); got != "f|t|f" {
@@ -185,11 +186,11 @@ func TestWaitingWithoutEngine(t *testing.T) {
 	if got := w.Refused(`SELECT iasql_sync_now()`); !strings.Contains(got, "IA010: no engine is connected") {
 		t.Errorf("iasql_sync_now says %s", got)
 	}
-	begun := time.Now()
+	begun := stopwatch.Start()
 	if got := w.Refused(`SELECT iasql_wait_for_all()`); !strings.Contains(got, "IA010: no engine is connected") {
 		t.Errorf("it says %s", got)
 	}
-	if took := time.Since(begun); took > 10*time.Second {
+	if took := begun.Took(); took > 10*time.Second {
 		t.Errorf("it took %s", took)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"iasql/internal/test/faultproxy"
+	"iasql/internal/test/stopwatch"
 )
 
 // Jobs that a dead engine left as running, and any number of others that look
@@ -32,11 +33,11 @@ func TestStuckJobs(t *testing.T) {
 		FROM unnest(ARRAY['push', 'sync', 'tick']) k, generate_series(1, 50) n`,
 		`INSERT INTO iasql_river.river_job (args, kind, max_attempts, attempt, queue, state, attempted_at, attempted_by)
 		SELECT '{"request": 999999}', 'request', 1, 1, 'iasql_requests', 'running', now() - interval '1 hour', ARRAY['engine-dead'] FROM generate_series(1, 50)`)
-	begun := time.Now()
+	begun := stopwatch.Start()
 	w.engine = w.Serve()
 	w.Becomes(time.Minute, "t", `SELECT url IS NOT NULL FROM queue WHERE name = 'orphan'`)
 	w.unharmed()
-	if took := time.Since(begun); took > time.Minute {
+	if took := begun.Took(); took > time.Minute {
 		t.Errorf("the account's cycles went on after %s", took)
 	}
 	w.create("outside", nil, nil)

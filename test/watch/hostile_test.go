@@ -19,6 +19,7 @@ import (
 
 	"iasql/internal/test/faultproxy"
 	"iasql/internal/test/harness"
+	"iasql/internal/test/stopwatch"
 )
 
 var hostile = flag.Int("hostile", 0, "how many hostile messages a queue is to have: go test ./test/watch -run TestEndlessHostileQueue -args -hostile 1000000")
@@ -158,19 +159,19 @@ func TestEndlessHostileQueue(t *testing.T) {
 		if time.Since(begun) > time.Hour {
 			t.Fatalf("%d messages are left", q.left.Load())
 		}
-		at, name := time.Now(), fmt.Sprint("edit", rounds)
+		at, name := stopwatch.Start(), fmt.Sprint("edit", rounds)
 		w.PSQL(fmt.Sprintf(`INSERT INTO queue (name) VALUES ('%s')`, name))
 		w.Eventually(60*time.Second, "what a user has inserted is there", func() bool {
 			return w.PSQL(fmt.Sprintf(`SELECT url IS NOT NULL FROM queue WHERE name = '%s'`, name)) == "t"
 		})
-		edit = max(edit, time.Since(at))
+		edit = max(edit, at.Took())
 		w.CLI("sqs", "create-queue", "--queue-name", "theirs"+name)
-		at = time.Now()
+		at = stopwatch.Start()
 		w.send(w.event("sqs.amazonaws.com", "CreateQueue", fmt.Sprintf(`{"queueName": "theirs%s"}`, name), "null"))
 		w.Eventually(60*time.Second, "what the other watch tells is there", func() bool {
 			return w.PSQL(fmt.Sprintf(`SELECT count(*) FROM queue WHERE name = 'theirs%s'`, name)) == "1"
 		})
-		told = max(told, time.Since(at))
+		told = max(told, at.Took())
 	}
 	took := time.Since(begun)
 	w.Eventually(60*time.Second, "all are deleted", func() bool { return q.deleted.Load() >= int64(messages) })
