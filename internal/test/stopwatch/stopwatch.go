@@ -36,10 +36,8 @@ func (w Watch) Took() time.Duration {
 // Share returns which part of the time since the start counts, between a quarter and 1: for
 // times within it that were measured otherwise.
 func (w Watch) Share() float64 {
-	if elapsed := w.Elapsed(); elapsed > 0 {
-		return float64(counts(elapsed, stalled()-w.stalled)) / float64(elapsed)
-	}
-	return 1
+	elapsed := w.Elapsed()
+	return max(atLeast, min(1, float64(counts(elapsed, stalled()-w.stalled))/float64(max(elapsed, 1))))
 }
 
 func counts(elapsed, stalled time.Duration) time.Duration {
