@@ -24,7 +24,7 @@ import (
 // the elements that they know and take a page of HTML, or nothing at all, for an answer
 // that has none of them; of JSON they take an empty body for an empty object. So every
 // answer is looked at twice: as bytes, before the SDK sees it ([answered]), and as
-// the output that the SDK has made of it ([formed]).
+// the output that the SDK has made of it (formed).
 
 // The codes of answers that are none. They are this package's own.
 const (
@@ -103,31 +103,20 @@ type answer struct {
 	body     []byte
 }
 
-// answered returns the middleware nearest to the wire: it reads the whole answer to the
-// operation of a stack, and refuses what is none. The metadata service, by which the SDK
-// logs in within other operations, is none of AWS's services, and answers in ways of its own.
-func answered(operation string) func(context.Context, middleware.DeserializeInput, middleware.DeserializeHandler) (
+// answered is the middleware nearest to the wire: it reads the whole answer, and refuses
+// what is none. The metadata service, by which the SDK logs in within other operations,
+// answers in ways of its own.
+func (op *operation) answered(ctx context.Context, in middleware.DeserializeInput, next middleware.DeserializeHandler) (
 	middleware.DeserializeOutput, middleware.Metadata, error,
 ) {
-	return func(ctx context.Context, in middleware.DeserializeInput, next middleware.DeserializeHandler) (
-		middleware.DeserializeOutput, middleware.Metadata, error,
-	) {
-		out, metadata, err := next.HandleDeserialize(ctx, in)
-		op := operationOf(ctx)
-		request, asked := in.Request.(*smithyhttp.Request)
-		response, came := out.RawResponse.(*smithyhttp.Response)
-		if err != nil || op == nil || op.action != operation || !asked || !came || response.Response == nil {
-			return out, metadata, err
-		}
-		op.answer = &answer{op, request.Request, response.Response, protocolOf(op.service, request.Request), nil}
-		return out, metadata, op.answer.read()
+	out, metadata, err := next.HandleDeserialize(ctx, in)
+	request, asked := in.Request.(*smithyhttp.Request)
+	response, came := out.RawResponse.(*smithyhttp.Response)
+	if err != nil || op.nameless() || !asked || !came || response.Response == nil {
+		return out, metadata, err
 	}
-}
-
-// operationOf returns the operation of a context, nil if there is none.
-func operationOf(ctx context.Context) *operation {
-	op, _ := ctx.Value(operationKey{}).(*operation)
-	return op
+	op.answer = &answer{op, request.Request, response.Response, protocolOf(op.service, request.Request), nil}
+	return out, metadata, op.answer.read()
 }
 
 // read reads the whole answer, unless it is a stream, and looks at it.
@@ -426,12 +415,11 @@ func printable(text string, most int) string {
 }
 
 // formed looks at what the SDK has made of an answer: the members that are always there.
-func formed(ctx context.Context, in middleware.DeserializeInput, next middleware.DeserializeHandler) (
+func (op *operation) formed(ctx context.Context, in middleware.DeserializeInput, next middleware.DeserializeHandler) (
 	middleware.DeserializeOutput, middleware.Metadata, error,
 ) {
 	out, metadata, err := next.HandleDeserialize(ctx, in)
-	op := operationOf(ctx)
-	if err != nil || op == nil || op.answer == nil {
+	if err != nil || op.answer == nil {
 		return out, metadata, err
 	}
 	a := op.answer

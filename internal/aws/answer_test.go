@@ -124,7 +124,7 @@ func inRESTXML() []exchange {
 // configOf returns the configuration that clients are made with.
 func configOf(t *testing.T, url string) (cfg awssdk.Config) {
 	t.Helper()
-	c := clientsOf(url, func(o *Options) { o.MaxAttempts = 3 })
+	c := clientsOf(url, func(o *Options) { o.MaxAttempts = 3 }).Permitted(&modules.Permit{Journal: &journal{}})
 	type probe struct{}
 	_, err := Client(t.Context(), c, scope, func(given awssdk.Config) *probe { cfg = given; return &probe{} })
 	if err != nil {
@@ -204,7 +204,7 @@ func outcome(t *testing.T, x exchange, answer http.HandlerFunc) (requests int32,
 		_, _ = io.Copy(io.Discard, r.Body)
 		answer(w, r)
 	})
-	err = x.call(modules.WithMutations(t.Context(), &journal{}), configOf(t, s.URL))
+	err = x.call(t.Context(), configOf(t, s.URL))
 	return s.requests.Load(), err
 }
 

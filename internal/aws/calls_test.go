@@ -270,7 +270,7 @@ func TestClassification(t *testing.T) {
 			t.Parallel()
 			s := serve(t, test.answer)
 			j := &journal{}
-			err := test.call(modules.WithMutations(t.Context(), j), clientsOf(s.URL, func(o *Options) { o.MaxAttempts = all }))
+			err := test.call(t.Context(), clientsOf(s.URL, func(o *Options) { o.MaxAttempts = all }).Permitted(&modules.Permit{Journal: j}))
 			var e *modules.Error
 			if !errors.As(err, &e) {
 				t.Fatalf("got %v, want a *modules.Error", err)
@@ -325,20 +325,20 @@ func TestGuard(t *testing.T) {
 	}
 	// A call that could not be journaled is not made.
 	broken := errors.New("the journal is full")
-	err = ec2Mutation(modules.WithMutations(t.Context(), &journal{fail: broken}), c)
+	err = ec2Mutation(t.Context(), c.Permitted(&modules.Permit{Journal: &journal{fail: broken}}))
 	if !errors.Is(err, broken) || s.requests.Load() != 0 {
 		t.Errorf("got %v after %d requests", err, s.requests.Load())
 	}
 	j := &journal{}
-	if err := ec2Mutation(modules.WithMutations(t.Context(), j), c); err != nil {
+	if err := ec2Mutation(t.Context(), c.Permitted(&modules.Permit{Journal: j})); err != nil {
 		t.Fatal(err)
 	}
 	if !slices.Equal(j.begun, []modules.Call{{Service: "EC2", Action: "CreateVpc"}}) || len(j.ended) != 1 || j.ended[0] != nil {
 		t.Errorf("journaled %v, %v", j.begun, j.ended)
 	}
 	// What is wrong with the input is said before anything is journaled.
-	bad, _ := c.S3(t.Context(), scope)
-	_, err = bad.DeleteBucket(modules.WithMutations(t.Context(), j), &s3.DeleteBucketInput{})
+	bad, _ := c.Permitted(&modules.Permit{Journal: j}).S3(t.Context(), scope)
+	_, err = bad.DeleteBucket(t.Context(), &s3.DeleteBucketInput{})
 	if modules.ClassOf(err) != modules.Invalid || len(j.begun) != 1 {
 		t.Errorf("got %v, journaled %v", err, j.begun)
 	}
@@ -356,7 +356,7 @@ func TestThrottledMutationSucceeds(t *testing.T) {
 		status(200, "<CreateVpcResponse><vpc><vpcId>vpc-1</vpcId></vpc></CreateVpcResponse>")(w, r)
 	})
 	j := &journal{}
-	if err := ec2Mutation(modules.WithMutations(t.Context(), j), clientsOf(s.URL)); err != nil {
+	if err := ec2Mutation(t.Context(), clientsOf(s.URL).Permitted(&modules.Permit{Journal: j})); err != nil {
 		t.Fatal(err)
 	}
 	if len(j.begun) != 1 || n.Load() != 2 {
@@ -373,7 +373,7 @@ func TestRefusedConnection(t *testing.T) {
 	}
 	l.Close()
 	c := clientsOf("http://" + l.Addr().String())
-	err = ec2Mutation(modules.WithMutations(t.Context(), &journal{}), c)
+	err = ec2Mutation(t.Context(), c.Permitted(&modules.Permit{Journal: &journal{}}))
 	if err == nil || modules.ClassOf(err) != modules.Transient {
 		t.Errorf("got %v", err)
 	}
@@ -390,14 +390,14 @@ func TestGivenUp(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			ctx, cancel := context.WithCancel(modules.WithMutations(t.Context(), &journal{}))
+			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			s := serve(t, func(w http.ResponseWriter, r *http.Request) {
 				_, _ = io.Copy(io.Discard, r.Body)
 				cancel()
 				<-r.Context().Done()
 			})
-			err := test.call(ctx, clientsOf(s.URL))
+			err := test.call(ctx, clientsOf(s.URL).Permitted(&modules.Permit{Journal: &journal{}}))
 			if err == nil || modules.ClassOf(err) != test.class || !errors.Is(err, context.Canceled) {
 				t.Errorf("got %v of class %q, want %q", err, modules.ClassOf(err), test.class)
 			}
@@ -418,7 +418,7 @@ func TestTimeout(t *testing.T) {
 	})
 	defer close(done)
 	c := clientsOf(s.URL, func(o *Options) { o.Timeout = 50 * time.Millisecond; o.MaxAttempts = 2 })
-	err := ec2Mutation(modules.WithMutations(t.Context(), &journal{}), c)
+	err := ec2Mutation(t.Context(), c.Permitted(&modules.Permit{Journal: &journal{}}))
 	if err == nil || modules.ClassOf(err) != modules.MayHaveHappened || s.requests.Load() != 1 {
 		t.Errorf("got %v of class %q after %d requests", err, modules.ClassOf(err), s.requests.Load())
 	}
@@ -439,7 +439,7 @@ func TestLate(t *testing.T) {
 			}
 		}
 		j := &journal{}
-		err := ec2Mutation(modules.SendWithin(modules.WithMutations(t.Context(), j), within), c)
+		err := ec2Mutation(t.Context(), c.Permitted(&modules.Permit{Journal: j, SendWithin: max(within, 1)}))
 		var e *modules.Error
 		if !errors.As(err, &e) || e.Class != modules.Throttled || e.Code != codeLate {
 			t.Errorf("%s: got %#v", what, err)
@@ -453,7 +453,7 @@ func TestLate(t *testing.T) {
 	}
 	// Reads have no entry, and may take their time.
 	s := serve(t, status(200, noVPCs))
-	if err := ec2Read(modules.SendWithin(t.Context(), 0), clientsOf(s.URL, func(*Options) {})); err != nil {
+	if err := ec2Read(t.Context(), clientsOf(s.URL, func(*Options) {}).Permitted(&modules.Permit{Journal: &journal{}, SendWithin: 1})); err != nil {
 		t.Error(err)
 	}
 }
@@ -476,7 +476,7 @@ func TestPatience(t *testing.T) {
 		t.Errorf("%d attempts of a read: %v", s.requests.Load(), err)
 	}
 	left.Store(8)
-	if err := ec2Mutation(modules.WithMutations(t.Context(), &journal{}), c); modules.ClassOf(err) != modules.Throttled || s.requests.Load() != 12 {
+	if err := ec2Mutation(t.Context(), c.Permitted(&modules.Permit{Journal: &journal{}})); modules.ClassOf(err) != modules.Throttled || s.requests.Load() != 12 {
 		t.Errorf("%d attempts of a mutation: %v", s.requests.Load()-9, err)
 	}
 }
@@ -498,7 +498,7 @@ func TestRetryAfterStopsCalls(t *testing.T) {
 	}
 	// Another action is not concerned.
 	s.answer = status(200, "<CreateVpcResponse><vpc/></CreateVpcResponse>")
-	if err := ec2Mutation(modules.WithMutations(t.Context(), &journal{}), c); err != nil {
+	if err := ec2Mutation(t.Context(), c.Permitted(&modules.Permit{Journal: &journal{}})); err != nil {
 		t.Error(err)
 	}
 	if !strings.Contains(log.String(), "account=test region=us-east-1 service=EC2 action=DescribeVpcs") {

@@ -74,10 +74,11 @@ type Options struct {
 }
 
 // Clients makes and keeps the service clients of all accounts. It is safe for
-// concurrent use and needs no closing.
+// concurrent use and needs no closing. Its clients only read, but for those of [Clients.Permitted].
 type Clients struct {
 	*shared
 	waited bool
+	permit *modules.Permit
 }
 
 // shared is what [Clients] have in common.
@@ -177,7 +178,11 @@ func New(o Options) *Clients {
 
 // Waited returns the clients for calls that somebody waits for, or that nobody does: those may
 // use a larger share of the rates that AWS allows ([ReadShares]).
-func (c *Clients) Waited(waited bool) *Clients { return &Clients{c.shared, waited} }
+func (c *Clients) Waited(waited bool) *Clients { return &Clients{c.shared, waited, c.permit} }
+
+// Permitted returns the clients whose calls may change something, as far as the permit
+// permits it. They are made anew each time they are asked for: a permit is for one operation.
+func (c *Clients) Permitted(p *modules.Permit) *Clients { return &Clients{c.shared, c.waited, p} }
 
 func setDefault[T comparable](field *T, value T) {
 	var zero T
@@ -227,13 +232,15 @@ func Client[T any](ctx context.Context, c *Clients, scope modules.Scope, build f
 	defer a.mu.Unlock()
 	r := a.region(scope.Region)
 	key := clientKey{reflect.TypeFor[T](), c.waited}
-	if client, ok := r.clients[key]; ok {
+	if client, ok := r.clients[key]; ok && c.permit == nil {
 		return client.(T), nil
 	}
 	cfg := r.cfg.Copy()
 	cfg.APIOptions = c.middleware(a, secretsOf(a.creds))
 	client := build(cfg)
-	r.clients[key] = client
+	if c.permit == nil {
+		r.clients[key] = client
+	}
 	return client, nil
 }
 

@@ -176,7 +176,7 @@ func TestRole(t *testing.T) {
 	} {
 		refuse.Store(&test.answer)
 		j := &journal{}
-		err := ec2Mutation(modules.WithMutations(t.Context(), j), role())
+		err := ec2Mutation(t.Context(), role().Permitted(&modules.Permit{Journal: j}))
 		if err == nil || modules.ClassOf(err) != test.class || len(j.ended) != 1 || modules.ClassOf(j.ended[0]) != test.class {
 			t.Errorf("got %v of class %q, journaled %v", err, modules.ClassOf(err), j.begun)
 		}

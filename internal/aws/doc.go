@@ -8,9 +8,9 @@
 //
 //   - Every error is or wraps a [modules.Error] with a class, the API's own
 //     code, and a message of one line without secrets.
-//   - An operation that is not known to be a read goes through
-//     [modules.Mutate]: it is journaled once, before its first attempt, and
-//     refused where the engine only reads.
+//   - An operation that is not known to be a read needs a [modules.Permit]
+//     ([Clients.Permitted]): it is journaled once, before its first attempt, and
+//     refused where there is none.
 //   - A read is attempted several times. A mutation is attempted again only
 //     after proof that nothing happened: a throttling answer, or a connection
 //     that was never made. All else is [modules.MayHaveHappened], for the

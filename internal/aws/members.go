@@ -14,12 +14,13 @@ import (
 // already.
 type Memberships struct {
 	Description *modules.Table
+	Clients     *Clients
 	// Owner and Member are the two columns, which are the identity.
 	Owner, Member string
 	// Lists gives the lists that are asked for to page.
 	Lists func(ctx context.Context, r MembersRequest, page func([]MemberList) error) error
-	// Set makes want the list's members.
-	Set func(ctx context.Context, scope modules.Scope, have MemberList, want []string) error
+	// Set makes want the list's members, by clients that are permitted to.
+	Set func(ctx context.Context, c *Clients, scope modules.Scope, have MemberList, want []string) error
 	// Standard returns the member that the cloud puts into a list that has to
 	// have one; nil where lists can be empty. Another member takes its place,
 	// and the last to leave gives it back.
@@ -99,9 +100,10 @@ func (m *Memberships) rows(lists []MemberList) []modules.Row {
 }
 
 // Create adds a member to a list.
-func (m *Memberships) Create(ctx context.Context, scope modules.Scope, want modules.Row, _ string) (modules.Row, error) {
+func (m *Memberships) Create(ctx context.Context, asked modules.Mutation) (modules.Row, error) {
+	scope, want := asked.Scope, asked.Want
 	member := want[m.Member].String()
-	err := m.change(ctx, scope, want[m.Owner].String(), func(list MemberList) ([]string, error) {
+	err := m.change(ctx, &asked, want[m.Owner].String(), func(list MemberList) ([]string, error) {
 		if slices.Contains(list.Members, member) {
 			return list.Members, nil
 		}
@@ -123,9 +125,10 @@ func (m *Memberships) Create(ctx context.Context, scope modules.Scope, want modu
 }
 
 // Delete removes a member from a list.
-func (m *Memberships) Delete(ctx context.Context, scope modules.Scope, have modules.Row) error {
+func (m *Memberships) Delete(ctx context.Context, asked modules.Mutation) error {
+	scope, have := asked.Scope, asked.Have
 	member := have[m.Member].String()
-	err := m.change(ctx, scope, have[m.Owner].String(), func(list MemberList) ([]string, error) {
+	err := m.change(ctx, &asked, have[m.Owner].String(), func(list MemberList) ([]string, error) {
 		if !slices.Contains(list.Members, member) {
 			return list.Members, nil
 		}
@@ -153,7 +156,8 @@ func (m *Memberships) Lock(scope modules.Scope, owner string) (unlock func()) {
 
 // change makes a list what to says. Changes of one list wait for each other,
 // since each sets all of it.
-func (m *Memberships) change(ctx context.Context, scope modules.Scope, owner string, to func(MemberList) ([]string, error)) error {
+func (m *Memberships) change(ctx context.Context, asked *modules.Mutation, owner string, to func(MemberList) ([]string, error)) error {
+	scope := asked.Scope
 	defer m.Lock(scope, owner)()
 	var have *MemberList
 	err := m.Lists(ctx, MembersRequest{Scope: scope, Owners: []string{owner}}, func(lists []MemberList) error {
@@ -174,5 +178,5 @@ func (m *Memberships) change(ctx context.Context, scope modules.Scope, owner str
 	if err != nil || slices.Equal(want, have.Members) {
 		return err
 	}
-	return m.Set(ctx, scope, *have, want)
+	return m.Set(ctx, m.Clients.Permitted(asked.Permit), scope, *have, want)
 }

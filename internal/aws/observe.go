@@ -34,9 +34,9 @@ func WithObserver(ctx context.Context, observe func(Attempt)) context.Context {
 }
 
 // observed tells the observers, of ctx and of the clients, of an attempt.
-func (s *stack) observed(ctx context.Context, op *operation, began time.Time, metadata middleware.Metadata, err *modules.Error) {
+func (op *operation) observed(ctx context.Context, began time.Time, metadata middleware.Metadata, err *modules.Error) {
 	observe, ok := ctx.Value(observerKey{}).(func(Attempt))
-	if !ok && s.clients.options.Observe == nil || err != nil && isOwn(err.Code) {
+	if !ok && op.clients.options.Observe == nil || err != nil && isOwn(err.Code) {
 		return
 	}
 	a := Attempt{Service: op.service, Action: op.action, Region: op.region, Took: time.Since(began), Err: err}
@@ -44,7 +44,7 @@ func (s *stack) observed(ctx context.Context, op *operation, began time.Time, me
 	if ok {
 		observe(a)
 	}
-	if s.clients.options.Observe != nil {
-		s.clients.options.Observe(a)
+	if op.clients.options.Observe != nil {
+		op.clients.options.Observe(a)
 	}
 }

@@ -18,8 +18,8 @@ import (
 // end takes what the call came to. What is sent to AWS stays what it was: no header
 // says which trace it belongs to. Parameters and answers are not told, which may be
 // secrets.
-func (s *stack) span(ctx context.Context, op *operation) (below context.Context, end func(middleware.Metadata, *modules.Error)) {
-	tracer := s.clients.options.Tracer
+func (op *operation) span(ctx context.Context) (below context.Context, end func(middleware.Metadata, *modules.Error)) {
+	tracer := op.clients.options.Tracer
 	if tracer == nil {
 		return ctx, func(middleware.Metadata, *modules.Error) {}
 	}
@@ -28,7 +28,7 @@ func (s *stack) span(ctx context.Context, op *operation) (below context.Context,
 		attribute.String("rpc.service", op.service),
 		attribute.String("rpc.method", op.action),
 		attribute.String("cloud.region", op.region),
-		attribute.String("iasql.account", s.account.name),
+		attribute.String("iasql.account", op.account.name),
 		attribute.Bool("iasql.mutates", op.mutates),
 	))
 	return below, func(metadata middleware.Metadata, e *modules.Error) {
@@ -47,8 +47,8 @@ func (s *stack) span(ctx context.Context, op *operation) (below context.Context,
 }
 
 // tried tells the call's span of an attempt that failed.
-func (s *stack) tried(ctx context.Context, op *operation, began time.Time, e *modules.Error) {
-	if s.clients.options.Tracer != nil {
+func (op *operation) tried(ctx context.Context, began time.Time, e *modules.Error) {
+	if op.clients.options.Tracer != nil {
 		trace.SpanFromContext(ctx).AddEvent("attempt failed", trace.WithAttributes(attribute.Int("iasql.attempt", op.attempts+1), attribute.Float64("iasql.took_seconds", time.Since(began).Seconds()),
 			attribute.String("error.type", e.Code), attribute.String("iasql.class", e.Class.String())))
 	}

@@ -38,8 +38,10 @@ type stack struct {
 	login   bool
 }
 
-// operation is what is known of the call that a context belongs to.
+// operation is one call, with all of its attempts. It has the middleware of the call's own
+// stack, which the SDK makes for each.
 type operation struct {
+	*stack
 	service, action, region string
 	mutates                 bool
 	began                   time.Time
@@ -49,13 +51,14 @@ type operation struct {
 	turn                    time.Time     // when the last attempt went out
 	unsure                  bool          // an attempt ended without telling whether it had its effect
 	sent                    atomic.Bool   // the attempt under way may have reached AWS
+	entry                   modules.Entry // in the journal, of one that mutates
 	answer                  *answer       // to the attempt under way
 }
 
-type operationKey struct{}
-
+// attach adds to the middleware of one call.
 func (s *stack) attach(m *middleware.Stack) error {
-	classify := middleware.InitializeMiddlewareFunc("iasql:classify", s.classify)
+	op := &operation{stack: s}
+	classify := middleware.InitializeMiddlewareFunc("iasql:classify", op.classify)
 	// Some packages of the SDK say which operation it is in a middleware, and
 	// others before the stack is made: after the one, before everything else.
 	add := func() error { return m.Initialize.Add(classify, middleware.Before) }
@@ -69,37 +72,29 @@ func (s *stack) attach(m *middleware.Stack) error {
 	if _, ok := m.Finalize.Get("Retry"); !ok { // presigning, which calls nobody
 		return nil
 	}
-	if err := m.Finalize.Insert(middleware.FinalizeMiddlewareFunc("iasql:guard", s.guard), "Retry", middleware.Before); err != nil {
+	if err := m.Finalize.Insert(middleware.FinalizeMiddlewareFunc("iasql:guard", op.guard), "Retry", middleware.Before); err != nil {
 		return err
 	}
-	if err := m.Finalize.Insert(middleware.FinalizeMiddlewareFunc("iasql:attempt", s.attempt), "Retry", middleware.After); err != nil {
+	if err := m.Finalize.Insert(middleware.FinalizeMiddlewareFunc("iasql:attempt", op.attempt), "Retry", middleware.After); err != nil {
 		return err
 	}
-	if err := m.Finalize.Insert(middleware.FinalizeMiddlewareFunc("iasql:send", s.send), "Signing", middleware.Before); err != nil {
+	if err := m.Finalize.Insert(middleware.FinalizeMiddlewareFunc("iasql:send", op.send), "Signing", middleware.Before); err != nil {
 		return err
 	}
-	if err := m.Deserialize.Insert(middleware.DeserializeMiddlewareFunc("iasql:formed", formed), "OperationDeserializer", middleware.Before); err != nil {
+	if err := m.Deserialize.Insert(middleware.DeserializeMiddlewareFunc("iasql:formed", op.formed), "OperationDeserializer", middleware.Before); err != nil {
 		return err
 	}
-	return m.Deserialize.Add(middleware.DeserializeMiddlewareFunc("iasql:answered", answered(m.ID())), middleware.After)
+	return m.Deserialize.Add(middleware.DeserializeMiddlewareFunc("iasql:answered", op.answered), middleware.After)
 }
 
-func (s *stack) classify(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (
+func (op *operation) classify(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (
 	middleware.InitializeOutput, middleware.Metadata, error,
 ) {
-	op := &operation{
-		service: awsmiddleware.GetServiceID(ctx),
-		action:  awsmiddleware.GetOperationName(ctx),
-		region:  awsmiddleware.GetRegion(ctx),
-		began:   time.Now(),
-		waited:  s.clients.waited,
-	}
-	op.mutates = !IsRead(op.action) && !s.login
-	if op.action == "" && s.login {
-		// The metadata service is none of AWS's services: its client names no
-		// operations, and there is nothing to count and to limit. The operation that
-		// ctx may have is the one that wants to log in.
-		return next.HandleInitialize(context.WithValue(ctx, operationKey{}, (*operation)(nil)), in)
+	op.service, op.action, op.region = awsmiddleware.GetServiceID(ctx), awsmiddleware.GetOperationName(ctx), awsmiddleware.GetRegion(ctx)
+	op.began, op.waited = time.Now(), op.clients.waited
+	op.mutates = !IsRead(op.action) && !op.login
+	if op.nameless() {
+		return next.HandleInitialize(ctx, in)
 	}
 	if op.action == "" { // nothing would be known of the call
 		return middleware.InitializeOutput{}, middleware.Metadata{}, &modules.Error{Class: modules.Invalid, Code: "UnnamedOperation",
@@ -108,8 +103,8 @@ func (s *stack) classify(ctx context.Context, in middleware.InitializeInput, nex
 	if endless := turn(ctx, op, in.Parameters); endless != nil {
 		return middleware.InitializeOutput{}, middleware.Metadata{}, endless
 	}
-	ctx, end := s.span(ctx, op)
-	out, metadata, err := next.HandleInitialize(context.WithValue(ctx, operationKey{}, op), in)
+	ctx, end := op.span(ctx)
+	out, metadata, err := next.HandleInitialize(ctx, in)
 	if err == nil {
 		end(metadata, nil)
 		return out, metadata, nil
@@ -120,60 +115,63 @@ func (s *stack) classify(ctx context.Context, in middleware.InitializeInput, nex
 	if ctx.Err() != nil && errors.As(err, &login) {
 		err = ctx.Err() // the caller stopped the login, which may be quite all right
 	}
-	e := s.clean(Classify(err, op.mutates, op.unsure))
+	e := op.clean(Classify(err, op.mutates, op.unsure))
 	if isCredentialCode(e.Code) {
-		s.account.distrust()
+		op.account.distrust()
 	}
 	end(metadata, e)
 	return out, metadata, e
 }
 
-func (s *stack) guard(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (
+// nameless reports whether the call is to the metadata service, which is none of AWS's
+// services: its client names no operations, and there is nothing to count and to limit.
+func (op *operation) nameless() bool { return op.action == "" && op.login }
+
+func (op *operation) guard(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (
 	out middleware.FinalizeOutput, metadata middleware.Metadata, err error,
 ) {
-	op := ctx.Value(operationKey{}).(*operation)
-	if op == nil || !op.mutates {
+	if !op.mutates {
 		return next.HandleFinalize(ctx, in)
 	}
-	err = modules.Mutate(ctx, modules.Call{Service: op.service, Action: op.action}, func(ctx context.Context) error {
+	err = op.clients.permit.Do(ctx, modules.Call{Service: op.service, Action: op.action}, func(entry modules.Entry) error {
+		op.entry = entry
 		out, metadata, err = next.HandleFinalize(ctx, in)
 		if id, ok := awsmiddleware.GetRequestIDMetadata(metadata); ok {
-			modules.Requested(ctx, id)
+			entry.Requested(id)
 		}
 		if err != nil {
-			return s.clean(Classify(err, true, op.unsure))
+			return op.clean(Classify(err, true, op.unsure))
 		}
 		return nil
 	})
 	return out, metadata, err
 }
 
-func (s *stack) attempt(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (
+func (op *operation) attempt(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (
 	middleware.FinalizeOutput, middleware.Metadata, error,
 ) {
-	op := ctx.Value(operationKey{}).(*operation)
-	if op == nil {
+	if op.nameless() {
 		return next.HandleFinalize(ctx, in)
 	}
 	op.sent.Store(false)
 	began := time.Now()
 	out, metadata, err := next.HandleFinalize(ctx, in)
 	if err == nil {
-		s.observed(ctx, op, began, metadata, nil)
+		op.observed(ctx, began, metadata, nil)
 		return out, metadata, nil
 	}
-	e := s.clean(Classify(err, op.mutates, op.sent.Load()))
-	s.observed(ctx, op, began, metadata, e)
-	s.tried(ctx, op, began, e)
+	e := op.clean(Classify(err, op.mutates, op.sent.Load()))
+	op.observed(ctx, began, metadata, e)
+	op.tried(ctx, began, e)
 	switch {
 	case e.Class == modules.MayHaveHappened:
 		op.unsure = true
 	case e.Class == modules.Throttled && !isOwn(e.Code):
-		for _, l := range s.limits(op) {
+		for _, l := range op.limits() {
 			l.throttled(op.turn, e.RetryAfter)
 		}
 	}
-	if op.attempts++; !s.mayTryAgain(op, e) {
+	if op.attempts++; !op.mayTryAgain(e) {
 		return out, metadata, &spent{e}
 	}
 	return out, metadata, e
@@ -182,9 +180,9 @@ func (s *stack) attempt(ctx context.Context, in middleware.FinalizeInput, next m
 // mayTryAgain reports whether there are attempts left. What was throttled was turned away
 // before it was looked at, and the limit has become slower since: a read has time rather
 // than a number of attempts, so that a listing is not begun anew for the sake of one.
-func (s *stack) mayTryAgain(op *operation, e *modules.Error) bool {
-	patient := e.Class == modules.Throttled && !op.mutates && time.Since(op.began) < s.clients.options.Patience
-	return patient || op.attempts < s.clients.options.MaxAttempts
+func (op *operation) mayTryAgain(e *modules.Error) bool {
+	patient := e.Class == modules.Throttled && !op.mutates && time.Since(op.began) < op.clients.options.Patience
+	return patient || op.attempts < op.clients.options.MaxAttempts
 }
 
 // spent is the error of an attempt that was the last.
@@ -192,26 +190,25 @@ type spent struct{ error }
 
 func (e *spent) Unwrap() error { return e.error }
 
-func (s *stack) send(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (
+func (op *operation) send(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (
 	out middleware.FinalizeOutput, metadata middleware.Metadata, err error,
 ) {
-	op := ctx.Value(operationKey{}).(*operation)
-	if op == nil {
+	if op.nameless() {
 		return next.HandleFinalize(ctx, in)
 	}
 	asked := time.Now()
-	for _, l := range s.limits(op) {
+	for _, l := range op.limits() {
 		if err := l.wait(ctx); err != nil {
 			return out, metadata, err
 		}
 	}
 	select {
-	case s.account.slots <- struct{}{}:
-		defer func() { <-s.account.slots }()
+	case op.account.slots <- struct{}{}:
+		defer func() { <-op.account.slots }()
 	case <-ctx.Done():
 		return out, metadata, ctx.Err()
 	}
-	if op.mutates && modules.Late(ctx) {
+	if op.mutates && op.entry.Late() {
 		return out, metadata, &modules.Error{Class: modules.Throttled, Code: codeLate, Message: "not called: " + op.service + ":" + op.action + " waited for its turn for too long"}
 	}
 	op.turn = time.Now()
@@ -224,8 +221,8 @@ func (s *stack) send(ctx context.Context, in middleware.FinalizeInput, next midd
 	}), in)
 }
 
-func (s *stack) limits(op *operation) []*limit {
-	return s.clients.limits.all(s.account.name, op, s.account.shares.of())
+func (op *operation) limits() []*limit {
+	return op.clients.limits.all(op.account.name, op, op.account.shares.of())
 }
 
 // clean removes the account's own secrets from the message, beyond what

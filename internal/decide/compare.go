@@ -20,8 +20,24 @@ const (
 	verdictStale // the read is older than our own write: look again
 )
 
-// compare is the table of docs/design.md, §3, for one column. It returns the
-// column's base with the verdict.
+// asker is who asked for that in which record and object differ, as the audit log and this
+// engine's own writes tell.
+type asker int
+
+const (
+	// byCloud: somebody changed the object, and nobody the record since.
+	byCloud asker = iota
+	// byUser: somebody changed the record, and the object has what both had agreed on.
+	byUser
+	// byInsert: somebody inserted a record for an object that was there already.
+	byInsert
+	// byBoth: both were changed since they agreed.
+	byBoth
+)
+
+// compare is the table of docs/design.md, §3, for one column: first who asked for the
+// difference, then what that comes to in the column's mode. It returns the column's base
+// with the verdict.
 func compare(s *Subject, c *modules.Column, m modes.Mode, have, cloud modules.Value, hold bool) (verdict, modules.Value) {
 	base, pending := s.pendingBase(c, have)
 	if s.dangles(c) && !m.CloudWins() {
@@ -47,38 +63,67 @@ func compare(s *Subject, c *modules.Column, m modes.Mode, have, cloud modules.Va
 	switch {
 	case c.Same(have, cloud):
 		return verdictSame, base
-	case c.Assigns(have, cloud), m.CloudWins(), c.Chosen && have.IsNull():
+	case m.CloudWins(), cloudSays(c, have, cloud, pending):
 		return verdictPull, base
-	case !pending && c.Lacks(have):
-		return verdictPull, base
-	case !pending && c.HasPassed(have, cloud):
-		return verdictPull, base // there is no way back
-	case c.Replaces(cloud, have) && !c.Identity && s.adopting():
-		return compareAdopted(s, c, have, cloud), base // whoever wins: adopting never replaces
-	case m.DatabaseWins() && !pending && beside != nil:
-		return verdictSame, base // the record's column is pushed
+	case c.Replaces(cloud, have) && !c.Identity && s.adopting(): // whoever wins: adopting never replaces
+		return compareAdopted(s, c, have, cloud), base
+	case m.DatabaseWins() && !pending && beside != nil: // the record's column is pushed
+		return verdictSame, base
 	case m.DatabaseWins():
 		return verdictPush, base
-	case !pending:
-		return verdictPull, base
-	case wrote && !written.unsure && c.Same(written.to, have):
-		return verdictPull, base // our value arrived, and the cloud moved on
-	case wrote && c.Same(written.to, cloud):
-		return verdictPush, written.to // our value arrived, and the user moved on
-	case s.withdrawn(c, have, base):
-		return verdictPull, base
-	case s.adopting():
-		return compareAdopted(s, c, have, cloud), base
-	case s.inserted(), s.bound(), c.Same(cloud, base):
-		return verdictPush, base
-	case s.resolution() == "database":
-		return verdictPush, base
-	case s.resolution() == "cloud":
-		return verdictPull, base
-	case hold:
-		return verdictHold, base
 	}
-	return verdictPushConflict, base
+	who, base := s.asker(c, have, cloud, base, pending)
+	switch who {
+	case byCloud:
+		return verdictPull, base
+	case byUser:
+		return verdictPush, base
+	case byInsert:
+		return compareAdopted(s, c, have, cloud), base
+	}
+	return s.compareBoth(hold), base
+}
+
+// cloudSays reports whether a column has what only the cloud can say: what it assigns or
+// chooses, what a record without a value lacks, and what there is no way back from.
+func cloudSays(c *modules.Column, have, cloud modules.Value, pending bool) bool {
+	return c.Assigns(have, cloud) || c.Chosen && have.IsNull() || !pending && (c.Lacks(have) || c.HasPassed(have, cloud))
+}
+
+// asker returns who asked for that in which D and C differ, where no value of the cloud's is
+// older than what this engine has written, and the column's base, which is what this engine
+// has written where that has arrived.
+func (s *Subject) asker(c *modules.Column, have, cloud, base modules.Value, pending bool) (asker, modules.Value) {
+	written, wrote, _ := s.lastWrite(c, cloud)
+	switch {
+	case !pending:
+		return byCloud, base
+	case wrote && !written.unsure && c.Same(written.to, have): // our value arrived, and the cloud moved on
+		return byCloud, base
+	case wrote && c.Same(written.to, cloud): // our value arrived, and the user moved on
+		return byUser, written.to
+	case s.withdrawn(c, have, base): // asked for before the database went back, and taken back
+		return byCloud, base
+	case s.adopting():
+		return byInsert, base
+	case s.inserted(), s.bound(), c.Same(cloud, base):
+		return byUser, base
+	}
+	return byBoth, base
+}
+
+// compareBoth: both sides were changed. A person's word decides, the setting conflict_policy
+// or else the person who wrote the row.
+func (s *Subject) compareBoth(hold bool) verdict {
+	switch {
+	case s.resolution() == "database":
+		return verdictPush
+	case s.resolution() == "cloud":
+		return verdictPull
+	case hold:
+		return verdictHold
+	}
+	return verdictPushConflict
 }
 
 // compareStale: the value read is older than what this engine last wrote.

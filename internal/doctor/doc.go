@@ -15,7 +15,6 @@
 // vocabulary that a column does not know. Of the account it shows the last four
 // digits. Messages of AWS are left out, but for what [said] knows of them.
 //
-// Nothing can be changed by mistake: the calls have no journal, and without one
-// package modules refuses every call that is not known to be a read (see
-// [modules.Mutate]). The database is read in a read-only session.
+// Nothing can be changed by mistake: the clients have no permit, without which every
+// call is refused that is not known to be a read (see [modules.Permit]). The database is read in a read-only session.
 package doctor

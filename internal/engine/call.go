@@ -40,15 +40,16 @@ func (e *Engine) call(ctx context.Context, request int64, raw json.RawMessage) (
 	if err := e.identify(ctx, scope.Account, f.Acts()); err != nil {
 		return nil, callError(f, err)
 	}
+	in := modules.Invocation{Scope: scope, Arguments: given}
 	if f.Acts() {
 		if err := e.endCalls(ctx); err != nil {
 			return nil, err
 		}
-		ctx = modules.WithMutations(ctx, &callJournal{engine: e, request: request, table: f.Table, scope: scope})
+		in.Permit = &modules.Permit{Journal: &callJournal{engine: e, request: request, table: f.Table, scope: scope}}
 	}
 	below, end := e.span(ctx, "function "+f.Name, attribute.String("iasql.account", scope.Account), attribute.String("cloud.region", scope.Region),
 		attribute.String("iasql.table", f.Table), attribute.Int64("iasql.request", request))
-	rows, err := f.Call(below, scope, given)
+	rows, err := f.Call(below, in)
 	end(err)
 	if err != nil {
 		return nil, callError(f, err)

@@ -42,10 +42,18 @@ type Function struct {
 	Right      string
 	Parameters []Parameter
 	Returns    []Result
-	// Call does it and returns rows of what Returns describes. args holds every
-	// parameter, in canonical form. Where Right is SELECT, calls that change
-	// anything are refused.
-	Call func(ctx context.Context, scope Scope, args Row) ([]Row, error)
+	// Call does it and returns rows of what Returns describes.
+	Call func(ctx context.Context, i Invocation) ([]Row, error)
+}
+
+// Invocation is one call of a function.
+type Invocation struct {
+	Scope Scope
+	// Arguments holds every parameter, in canonical form.
+	Arguments Row
+	// Permit is needed by calls of the cloud that change something; nil where Right is
+	// SELECT.
+	Permit *Permit
 }
 
 // Parameter is a parameter of a function.

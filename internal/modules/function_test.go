@@ -20,7 +20,7 @@ func greet() (*Function, *Table) {
 			{Name: "bytes", Type: TypeBytes, Default: "NULL", Doc: "What."},
 		},
 		Returns: []Result{{Name: "said", Type: TypeText, Doc: "What was said."}, {Name: "parts", Type: TypeTexts, Doc: "Its parts."}},
-		Call:    func(context.Context, Scope, Row) ([]Row, error) { return nil, nil },
+		Call:    func(context.Context, Invocation) ([]Row, error) { return nil, nil },
 	}, t
 }
 

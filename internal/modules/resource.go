@@ -1,9 +1,6 @@
 package modules
 
-import (
-	"context"
-	"time"
-)
+import "context"
 
 // Resource is one table's counterpart in the cloud: how to find and read its
 // objects. What else it can do it says by also implementing [Creator],
@@ -31,30 +28,30 @@ type Resource interface {
 
 // Creator creates objects.
 type Creator interface {
-	// Create creates the object that want describes and returns it, or at
+	// Create creates the object that m.Want describes and returns it, or at
 	// least its identity. It need not set every column: the engine compares
 	// and calls Update for what is left. Where the table's Creation is ByToken
-	// the call carries token, and repeating it with an equal token must not
-	// create again; where it is ByTag the object carries token from its first
+	// the call carries m.Token, and repeating it with an equal token must not
+	// create again; where it is ByTag the object carries the token from its first
 	// instant, for [Finder].
-	Create(ctx context.Context, scope Scope, want Row, token string) (Row, error)
+	Create(ctx context.Context, m Mutation) (Row, error)
 }
 
 // Updater changes objects in place.
 type Updater interface {
-	// Update makes the named columns of the object have what they hold in
-	// want; have is the object as it was last read. Columns are neither
-	// Assigned nor CreateOnly nor Local.
-	Update(ctx context.Context, scope Scope, have, want Row, columns []string) error
+	// Update makes m.Columns of the object have what they hold in m.Want; m.Have
+	// is the object as it was last read. Columns are neither Assigned nor
+	// CreateOnly nor Local.
+	Update(ctx context.Context, m Mutation) error
 }
 
 // Deleter deletes objects.
 type Deleter interface {
-	// Delete removes the object, have being what is known of it: at least its
+	// Delete removes the object, m.Have being what is known of it: at least its
 	// identity. An object that is already gone is no error. The Local columns of the
-	// record are in have as the record had them last, if there was one: they may say
-	// how the object is to be deleted.
-	Delete(ctx context.Context, scope Scope, have Row) error
+	// record are in m.Have as the record had them last, if there was one: they may
+	// say how the object is to be deleted.
+	Delete(ctx context.Context, m Mutation) error
 }
 
 // Finder finds objects by the token they were created with; resources whose
@@ -91,149 +88,10 @@ func Can(r Resource) Abilities {
 	return Abilities{creates, updates, deletes}
 }
 
-// Call names one mutating API call: Service "EC2", Action "CreateVpc".
-type Call struct {
-	Service string
-	Action  string
-}
-
-// Journal records mutating calls before they are made.
-type Journal interface {
-	// Begin commits to the journal that the call is about to be made. The call
-	// must not be made if it returns an error. The function it returns is told
-	// how the call ended.
-	Begin(ctx context.Context, call Call) (end func(error), err error)
-}
-
-// Noter is a [Journal] that remembers what the cloud calls a request that goes on after
-// the call that made it was answered.
-type Noter interface {
-	// Note commits to the journal that the last call began the request.
-	Note(ctx context.Context, request string) error
-}
-
-// Note tells the journal that the call that has just been answered began a request of
-// that name. Where the journal cannot remember it, repeating the call with its token has
-// to do.
-func Note(ctx context.Context, request string) error {
-	if n, ok := ctx.Value(journalKey{}).(Noter); ok {
-		return n.Note(ctx, request)
-	}
-	return nil
-}
-
-type notedKey struct{}
-
 // Follower is a [Resource] whose calls are answered before what they ask for is done, and
 // whose objects do not tell so meanwhile: one that is being deleted looks like any other.
 type Follower interface {
 	Resource
 	// Ended reports whether a request that was noted has ended, well or not.
 	Ended(ctx context.Context, scope Scope, request string) (bool, error)
-}
-
-// WithNoted says below ctx, where a creation is repeated whose end is not known, which
-// request the first call began.
-func WithNoted(ctx context.Context, request string) context.Context {
-	return context.WithValue(ctx, notedKey{}, request)
-}
-
-// Noted returns the request whose end is to be found out; "" for none.
-func Noted(ctx context.Context) string {
-	request, _ := ctx.Value(notedKey{}).(string)
-	return request
-}
-
-type requestsKey struct{}
-
-// WithRequests has the function told below ctx what the cloud calls each request that changes
-// something, by which it tells others of it. told is called by several at once.
-func WithRequests(ctx context.Context, told func(request string)) context.Context {
-	return context.WithValue(ctx, requestsKey{}, told)
-}
-
-// Requested tells what the cloud calls a request that was answered.
-func Requested(ctx context.Context, request string) {
-	if told, ok := ctx.Value(requestsKey{}).(func(string)); ok && request != "" {
-		told(request)
-	}
-}
-
-type journalKey struct{}
-
-// WithMutations permits mutating calls below ctx, each journaled by j.
-func WithMutations(ctx context.Context, j Journal) context.Context {
-	return context.WithValue(ctx, journalKey{}, j)
-}
-
-type (
-	sendKey  struct{}
-	entryKey struct{}
-)
-
-// entry is when a call was about to be journaled, and within what time of that it
-// has to be sent.
-type entry struct {
-	began  time.Time
-	within time.Duration
-}
-
-// SendWithin sets a limit below ctx to how long after its journal entry a mutating
-// call may still be sent: whoever looks for its effect later has to know when it
-// can have had it (R6). What is too late says [Late].
-func SendWithin(ctx context.Context, d time.Duration) context.Context {
-	return context.WithValue(ctx, sendKey{}, d)
-}
-
-// Late reports whether it is too late to send the call that ctx belongs to,
-// because it has waited for its turn, or the process for the CPU, for longer than
-// [SendWithin] allows. Every transport asks it before it sends a mutating call.
-func Late(ctx context.Context) bool {
-	e, ok := ctx.Value(entryKey{}).(entry)
-	if !ok {
-		return false
-	}
-	// A machine that sleeps stops the monotonic clock, on Linux, and not the other.
-	now := time.Now()
-	return now.Sub(e.began) > e.within || now.Round(0).Sub(e.began.Round(0)) > e.within
-}
-
-type accompaniedKey struct{}
-
-// WithOthers says of the operations below ctx that others are made at the same time.
-func WithOthers(ctx context.Context) context.Context {
-	return context.WithValue(ctx, accompaniedKey{}, true)
-}
-
-// Accompanied reports whether other operations are made at the same time: what several
-// of them ask for may go by one call, and waits for that.
-func Accompanied(ctx context.Context) bool {
-	accompanied, _ := ctx.Value(accompaniedKey{}).(bool)
-	return accompanied
-}
-
-// Mutate makes a mutating call: it journals the call first, and refuses it
-// with an [Error] of class [ReadOnly] when ctx does not come from
-// [WithMutations]. That is how previews, open batches and TRACK are kept from
-// ever changing the cloud.
-func Mutate(ctx context.Context, call Call, do func(context.Context) error) error {
-	j, ok := ctx.Value(journalKey{}).(Journal)
-	if !ok {
-		return &Error{
-			Class:   ReadOnly,
-			Code:    call.Service + ":" + call.Action,
-			Message: "refused: this part of the engine only reads, and " + call.Action + " is not known to be a read",
-		}
-	}
-	began := time.Now()
-	end, err := j.Begin(ctx, call)
-	if err != nil {
-		return err
-	}
-	if within, ok := ctx.Value(sendKey{}).(time.Duration); ok {
-		ctx = context.WithValue(ctx, entryKey{}, entry{began, within})
-	}
-	err = do(ctx)
-	end(err)
-	return err
 }

@@ -137,8 +137,8 @@ func (r scriptedResource) FindCreated(_ context.Context, _ modules.Scope, tokens
 
 // mutate makes a call as transports do: journaled, and with faults on both
 // sides of its effect.
-func (r scriptedResource) mutate(ctx context.Context, action string, do func() error) error {
-	return modules.Mutate(ctx, modules.Call{Service: "scripted", Action: action}, func(context.Context) error {
+func (r scriptedResource) mutate(ctx context.Context, m *modules.Mutation, action string, do func() error) error {
+	return m.Permit.Do(ctx, modules.Call{Service: "scripted", Action: action}, func(modules.Entry) error {
 		r.lock.Lock()
 		defer r.lock.Unlock()
 		var before, after error
@@ -155,9 +155,9 @@ func (r scriptedResource) mutate(ctx context.Context, action string, do func() e
 	})
 }
 
-func (r scriptedResource) Create(ctx context.Context, _ modules.Scope, want modules.Row, token string) (row modules.Row, err error) {
-	err = r.mutate(ctx, "Create", func() error {
-		if box := want["box_id"]; r.table == itemTable && r.boxes[box.String()] == nil {
+func (r scriptedResource) Create(ctx context.Context, m modules.Mutation) (row modules.Row, err error) {
+	err = r.mutate(ctx, &m, "Create", func() error {
+		if box := m.Want["box_id"]; r.table == itemTable && r.boxes[box.String()] == nil {
 			return &modules.Error{Class: modules.Dependency, Code: "NoSuchBox", Message: box.String()}
 		}
 		r.next++
@@ -165,11 +165,11 @@ func (r scriptedResource) Create(ctx context.Context, _ modules.Scope, want modu
 		o := modules.Row{}
 		for _, c := range r.table.Columns {
 			if !c.Local {
-				o[c.Name] = want[c.Name]
+				o[c.Name] = m.Want[c.Name]
 			}
 		}
 		o[r.id()] = modules.Text(id)
-		r.objects()[id], r.tokens[token] = o, id
+		r.objects()[id], r.tokens[m.Token] = o, id
 		r.creates++
 		row = o.Clone()
 		return nil
@@ -177,22 +177,22 @@ func (r scriptedResource) Create(ctx context.Context, _ modules.Scope, want modu
 	return row, err
 }
 
-func (r scriptedResource) Update(ctx context.Context, _ modules.Scope, have, want modules.Row, columns []string) error {
-	return r.mutate(ctx, "Update", func() error {
-		o := r.objects()[have[r.id()].String()]
+func (r scriptedResource) Update(ctx context.Context, m modules.Mutation) error {
+	return r.mutate(ctx, &m, "Update", func() error {
+		o := r.objects()[m.Have[r.id()].String()]
 		if o == nil {
 			return &modules.Error{Class: modules.NotFound, Code: "NotFound"}
 		}
-		for _, name := range columns {
-			o[name] = want[name]
+		for _, name := range m.Columns {
+			o[name] = m.Want[name]
 		}
 		return nil
 	})
 }
 
-func (r scriptedResource) Delete(ctx context.Context, _ modules.Scope, have modules.Row) error {
-	return r.mutate(ctx, "Delete", func() error {
-		id := have[r.id()].String()
+func (r scriptedResource) Delete(ctx context.Context, m modules.Mutation) error {
+	return r.mutate(ctx, &m, "Delete", func() error {
+		id := m.Have[r.id()].String()
 		for _, item := range r.items {
 			if r.table == boxTable && item["box_id"].String() == id {
 				return &modules.Error{Class: modules.Dependency, Code: "BoxNotEmpty", Message: fmt.Sprintf("%s is not empty", id)}

@@ -406,12 +406,12 @@ func (r tagged) FindCreated(ctx context.Context, scope modules.Scope, tokens []s
 	return found, nil
 }
 
-func (r resource) Create(ctx context.Context, scope modules.Scope, want modules.Row, token string) (row modules.Row, err error) {
+func (r resource) Create(ctx context.Context, m modules.Mutation) (row modules.Row, err error) {
 	if r.table == job {
-		return r.createRequested(ctx, scope, want, token)
+		return r.createRequested(ctx, m)
 	}
-	run := runOf(ctx)
-	err = run.mutate(ctx, "Create", r.table, func(call *decide.Intent) error {
+	run, scope, want, token := runOf(ctx), m.Scope, m.Want, m.Token
+	err = run.mutate(ctx, &m, "Create", r.table, func(call *decide.Intent) error {
 		destroys := run.w.check.creating(run, call, want)
 		who := call.Record
 		o, err := run.w.cloud.create(r.table, scope, want, token, who)
@@ -455,28 +455,28 @@ func (c *cloud) again(t *modules.Table, scope modules.Scope, want modules.Row, t
 	return o, nil // such a transport does not repeat what it must not
 }
 
-func (r resource) Update(ctx context.Context, scope modules.Scope, have, want modules.Row, columns []string) error {
-	run := runOf(ctx)
-	return run.mutate(ctx, "Update", r.table, func(call *decide.Intent) error {
+func (r resource) Update(ctx context.Context, m modules.Mutation) error {
+	run, have := runOf(ctx), m.Have
+	return run.mutate(ctx, &m, "Update", r.table, func(call *decide.Intent) error {
 		key, _ := r.table.Key(have)
-		o := run.w.cloud.live(r.table, scope, key)
+		o := run.w.cloud.live(r.table, m.Scope, key)
 		if o == nil {
 			return failure(modules.NotFound, "NotFound")
 		}
 		set := modules.Row{}
-		for _, n := range columns {
-			set[n] = want[n]
+		for _, n := range m.Columns {
+			set[n] = m.Want[n]
 		}
 		run.w.check.updating(run, call, o, have, set)
 		return run.w.cloud.update(o, set, have)
 	})
 }
 
-func (r resource) Delete(ctx context.Context, scope modules.Scope, have modules.Row) error {
-	run := runOf(ctx)
-	return run.mutate(ctx, "Delete", r.table, func(call *decide.Intent) error {
+func (r resource) Delete(ctx context.Context, m modules.Mutation) error {
+	run, have := runOf(ctx), m.Have
+	return run.mutate(ctx, &m, "Delete", r.table, func(call *decide.Intent) error {
 		key, _ := r.table.Key(have)
-		o := run.w.cloud.live(r.table, scope, key)
+		o := run.w.cloud.live(r.table, m.Scope, key)
 		if o == nil || going(o.now()) {
 			return nil
 		}

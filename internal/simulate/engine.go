@@ -193,15 +193,15 @@ func (r *run) look(o *object) modules.Row {
 	return o.now()
 }
 
-// mutate is a call of the transport: through modules.Mutate, with faults
+// mutate is a call of the transport: by the mutation's permit, with faults
 // before and after the effect.
-func (r *run) mutate(ctx context.Context, action string, t *modules.Table, effect func(*decide.Intent) error) error {
-	return modules.Mutate(ctx, modules.Call{Service: "Sim", Action: action + t.Name}, func(context.Context) error {
+func (r *run) mutate(ctx context.Context, m *modules.Mutation, action string, t *modules.Table, effect func(*decide.Intent) error) error {
+	return m.Permit.Do(ctx, modules.Call{Service: "Sim", Action: action + t.Name}, func(modules.Entry) error {
 		began := r.w.now
 		if err := r.call(action + " " + t.Name); err != nil {
 			return err
 		}
-		if r.w.now-began > window/2 { // as modules.Late has it, in the time of this world
+		if r.w.now-began > window/2 { // as [modules.Entry.Late] has it, in the time of this world
 			r.begun = nil
 			return failure(modules.Throttled, "Late")
 		}

@@ -37,14 +37,14 @@ func (c *cloud) begin(t *modules.Table, scope modules.Scope, want modules.Row, t
 }
 
 // createRequested makes an object by a request.
-func (r resource) createRequested(ctx context.Context, scope modules.Scope, want modules.Row, token string) (modules.Row, error) {
+func (r resource) createRequested(ctx context.Context, m modules.Mutation) (modules.Row, error) {
 	run := runOf(ctx)
-	name := modules.Noted(ctx)
+	name := m.Pending
 	if name == "" {
-		err := run.mutate(ctx, "Create", r.table, func(call *decide.Intent) error {
-			destroys := run.w.check.creating(run, call, want)
+		err := run.mutate(ctx, &m, "Create", r.table, func(call *decide.Intent) error {
+			destroys := run.w.check.creating(run, call, m.Want)
 			takes := time.Duration(run.rng.Float64() * run.rng.Float64() * float64(mostRequest))
-			name = run.w.cloud.begin(r.table, scope, want, token, call.Record, takes)
+			name = run.w.cloud.begin(r.table, m.Scope, m.Want, m.Token, call.Record, takes)
 			began := run.w.cloud.requests[name]
 			run.w.check.madeOnce(call, began.made)
 			if began.err == nil && destroys {
@@ -58,7 +58,7 @@ func (r resource) createRequested(ctx context.Context, scope modules.Scope, want
 		if err != nil {
 			return nil, err
 		}
-		if err := modules.Note(ctx, name); err != nil {
+		if err := m.Permit.Note(ctx, name); err != nil {
 			return nil, &modules.Error{Class: modules.MayHaveHappened, Message: err.Error(), Err: err}
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	gosync "sync"
 
 	"iasql/internal/decide"
-	"iasql/internal/modules"
 	"iasql/internal/store"
 )
 
@@ -23,7 +22,7 @@ func (c *cycle) apply(ctx context.Context, plan decide.Plan) (anyCalled bool, er
 	defer end()
 	ops := make(map[*decide.Op]*running, len(plan.Ops))
 	for _, op := range plan.Ops {
-		ops[op] = &running{Op: op, done: make(chan struct{})}
+		ops[op] = &running{Op: op, accompanied: len(plan.Ops) > 1 && !c.Serial, done: make(chan struct{})}
 	}
 	if err := c.readCreations(ctx, ops); err != nil {
 		return false, err
@@ -40,9 +39,6 @@ func (c *cycle) apply(ctx context.Context, plan decide.Plan) (anyCalled bool, er
 			made.add(2)
 		}
 		return anyCalled, nil
-	}
-	if len(plan.Ops) > 1 {
-		ctx = modules.WithOthers(ctx)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -84,14 +84,7 @@ func (c *cycle) call(ctx context.Context, r *running, ops map[*decide.Op]*runnin
 			j.intent.Token = c.newToken(r)
 		}
 	}
-	// Half of the window in which it is to have its effect (see
-	// [decide.Intent.Expired]) is for sending it.
-	ctx = modules.SendWithin(modules.WithMutations(ctx, j), max(c.settings.ConsistencyWindow/2, leastToSend))
-	if r.request != "" {
-		ctx = modules.WithNoted(ctx, r.request)
-	}
-	ctx = modules.WithRequests(ctx, j.requested)
-	object, err := c.traced(ctx, j, func(ctx context.Context) (modules.Row, error) { return c.send(ctx, r, ops, j.intent) })
+	object, err := c.traced(ctx, j, func(ctx context.Context) (modules.Row, error) { return c.send(ctx, r, ops, j) })
 	if err != nil && j.err != nil && len(j.ids) == 0 && (errors.Is(j.err, store.ErrRefused) || errors.Is(j.err, store.ErrLeaseLost)) {
 		r.ending = refused
 		return
@@ -167,16 +160,26 @@ func (c *cycle) traced(ctx context.Context, j *journal, send func(context.Contex
 }
 
 // send makes the operation's calls, and returns what a creation has made.
-func (c *cycle) send(ctx context.Context, r *running, ops map[*decide.Op]*running, intent decide.Intent) (modules.Row, error) {
-	s := r.Subject
-	res := c.Registry.Resource(s.Table.Name)
+func (c *cycle) send(ctx context.Context, r *running, ops map[*decide.Op]*running, j *journal) (modules.Row, error) {
+	s, res := r.Subject, c.Registry.Resource(r.Subject.Table.Name)
+	m := modules.Mutation{Scope: j.intent.Scope, Token: j.intent.Token, Pending: r.request, Permit: &modules.Permit{
+		Journal: j,
+		// Half of the window in which it is to have its effect (see
+		// [decide.Intent.Expired]) is for sending it.
+		SendWithin:  max(c.settings.ConsistencyWindow/2, leastToSend),
+		OnRequest:   j.requested,
+		Accompanied: r.accompanied,
+	}}
 	switch r.Kind {
 	case decide.OpCreate:
-		return res.(modules.Creator).Create(ctx, intent.Scope, r.want(ops), intent.Token)
+		m.Want = r.want(ops)
+		return res.(modules.Creator).Create(ctx, m)
 	case decide.OpUpdate:
-		return nil, res.(modules.Updater).Update(ctx, intent.Scope, s.Cloud, r.want(ops), r.Columns)
+		m.Have, m.Want, m.Columns = s.Cloud, r.want(ops), r.Columns
+		return nil, res.(modules.Updater).Update(ctx, m)
 	}
-	return nil, res.(modules.Deleter).Delete(ctx, intent.Scope, r.have())
+	m.Have = r.have()
+	return nil, res.(modules.Deleter).Delete(ctx, m)
 }
 
 // have returns what a deletion is told of the object: what the cloud says of it,

@@ -34,27 +34,27 @@ func (c *cloud) Get(_ context.Context, asked modules.GetRequest) ([]modules.Obse
 	return modules.Observe(rows...), nil
 }
 
-func (c *cloud) Create(ctx context.Context, _ modules.Scope, want modules.Row, _ string) (modules.Row, error) {
-	return want, modules.Mutate(ctx, modules.Call{Service: "Example", Action: "Create"}, func(context.Context) error {
-		fmt.Println("created:", want["name"], want["value"])
-		c.objects[want["name"].String()] = modules.Row{"name": want["name"], "kind": want["kind"], "value": want["value"]}
+func (c *cloud) Create(ctx context.Context, m modules.Mutation) (modules.Row, error) {
+	return m.Want, m.Permit.Do(ctx, modules.Call{Service: "Example", Action: "Create"}, func(modules.Entry) error {
+		fmt.Println("created:", m.Want["name"], m.Want["value"])
+		c.objects[m.Want["name"].String()] = modules.Row{"name": m.Want["name"], "kind": m.Want["kind"], "value": m.Want["value"]}
 		return nil
 	})
 }
 
-func (c *cloud) Update(ctx context.Context, _ modules.Scope, have, want modules.Row, columns []string) error {
-	return modules.Mutate(ctx, modules.Call{Service: "Example", Action: "Update"}, func(context.Context) error {
-		for _, column := range columns {
-			fmt.Println("pushed:", column, want[column])
-			c.objects[have["name"].String()][column] = want[column]
+func (c *cloud) Update(ctx context.Context, m modules.Mutation) error {
+	return m.Permit.Do(ctx, modules.Call{Service: "Example", Action: "Update"}, func(modules.Entry) error {
+		for _, column := range m.Columns {
+			fmt.Println("pushed:", column, m.Want[column])
+			c.objects[m.Have["name"].String()][column] = m.Want[column]
 		}
 		return nil
 	})
 }
 
-func (c *cloud) Delete(ctx context.Context, _ modules.Scope, have modules.Row) error {
-	return modules.Mutate(ctx, modules.Call{Service: "Example", Action: "Delete"}, func(context.Context) error {
-		delete(c.objects, have["name"].String())
+func (c *cloud) Delete(ctx context.Context, m modules.Mutation) error {
+	return m.Permit.Do(ctx, modules.Call{Service: "Example", Action: "Delete"}, func(modules.Entry) error {
+		delete(c.objects, m.Have["name"].String())
 		return nil
 	})
 }

@@ -13,14 +13,16 @@ import (
 // running is an operation under way.
 type running struct {
 	*decide.Op
-	made    int64         // how many creations for its record have ended
-	token   string        // to make a creation again with; "" for one that is made for the first time
-	request string        // that an earlier call has begun; "" for none that is known
-	done    chan struct{} // closed when the outcome is in the database
-	ending  ending
-	outcome store.Outcome  // of what was called
-	waiting decide.Waiting // of what is blocked or postponed
-	created modules.Row    // what a creation returned, in cloud terms
+	made    int64  // how many creations for its record have ended
+	token   string // to make a creation again with; "" for one that is made for the first time
+	request string // that an earlier call has begun; "" for none that is known
+	// accompanied: other operations of the plan are made at the same time.
+	accompanied bool
+	done        chan struct{} // closed when the outcome is in the database
+	ending      ending
+	outcome     store.Outcome  // of what was called
+	waiting     decide.Waiting // of what is blocked or postponed
+	created     modules.Row    // what a creation returned, in cloud terms
 	// unlogged: whether the intent log has the operation is not known.
 	unlogged bool
 }

@@ -53,9 +53,11 @@ func (q *sqsQueue) region() string {
 	return q.source.Region
 }
 
-// client returns the client of the queue's region, and the queue's URL.
-func (q *sqsQueue) client(ctx context.Context) (*sqs.Client, error) {
-	client, err := q.clients.SQS(ctx, modules.Scope{Account: q.source.Account, Region: q.region()})
+// client returns the client of the queue's region. onRequest is told what AWS calls the
+// requests that change something; nil: nobody asks.
+func (q *sqsQueue) client(ctx context.Context, onRequest func(string)) (*sqs.Client, error) {
+	clients := q.clients.Permitted(&modules.Permit{Journal: permitted{}, OnRequest: onRequest})
+	client, err := clients.SQS(ctx, modules.Scope{Account: q.source.Account, Region: q.region()})
 	if err != nil || q.url != "" {
 		return client, err
 	}
@@ -73,7 +75,7 @@ func (q *sqsQueue) client(ctx context.Context) (*sqs.Client, error) {
 
 // Receive implements [queue].
 func (q *sqsQueue) Receive(ctx context.Context, wait bool) ([]received, error) {
-	client, err := q.client(ctx)
+	client, err := q.client(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +84,7 @@ func (q *sqsQueue) Receive(ctx context.Context, wait bool) ([]received, error) {
 	if wait {
 		in.WaitTimeSeconds = longPoll
 	}
-	out, err := client.ReceiveMessage(modules.WithMutations(ctx, permitted{}), in)
+	out, err := client.ReceiveMessage(ctx, in)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +100,7 @@ func (q *sqsQueue) Receive(ctx context.Context, wait bool) ([]received, error) {
 
 // Delete implements [queue]. What is not deleted comes again, and is known by then.
 func (q *sqsQueue) Delete(ctx context.Context, handles []string) error {
-	client, err := q.client(ctx)
+	client, err := q.client(ctx, nil)
 	if err != nil {
 		return err
 	}
@@ -107,7 +109,7 @@ func (q *sqsQueue) Delete(ctx context.Context, handles []string) error {
 		for i, handle := range some {
 			entries[i] = sqstypes.DeleteMessageBatchRequestEntry{Id: awssdk.String(strconv.Itoa(i)), ReceiptHandle: &handle}
 		}
-		out, err := client.DeleteMessageBatch(modules.WithMutations(ctx, permitted{}), &sqs.DeleteMessageBatchInput{QueueUrl: &q.url, Entries: entries})
+		out, err := client.DeleteMessageBatch(ctx, &sqs.DeleteMessageBatchInput{QueueUrl: &q.url, Entries: entries})
 		if err != nil {
 			return err
 		}
@@ -124,11 +126,10 @@ const heartbeatTag = "iasql:heartbeat"
 // Beat implements [queue]: it removes a tag from the queue that is not there. CloudTrail
 // tells of that as of any other change.
 func (q *sqsQueue) Beat(ctx context.Context) (request string, err error) {
-	client, err := q.client(ctx)
+	client, err := q.client(ctx, func(id string) { request = id })
 	if err != nil {
 		return "", err
 	}
-	ctx = modules.WithRequests(modules.WithMutations(ctx, permitted{}), func(id string) { request = id })
 	_, err = client.UntagQueue(ctx, &sqs.UntagQueueInput{QueueUrl: &q.url, TagKeys: []string{heartbeatTag}})
 	return request, err
 }

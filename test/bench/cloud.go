@@ -94,28 +94,28 @@ func (c *cloud) Get(_ context.Context, asked modules.GetRequest) ([]modules.Obse
 }
 
 // Update changes an object.
-func (c *cloud) Update(ctx context.Context, _ modules.Scope, have, want modules.Row, columns []string) error {
-	return modules.Mutate(ctx, modules.Call{Service: "bench", Action: "Update"}, func(context.Context) error {
+func (c *cloud) Update(ctx context.Context, m modules.Mutation) error {
+	return m.Permit.Do(ctx, modules.Call{Service: "bench", Action: "Update"}, func(modules.Entry) error {
 		time.Sleep(*latency)
 		c.lock.Lock()
 		defer c.lock.Unlock()
 		c.calls <- time.Now()
-		row := have.Clone()
-		for _, name := range columns {
-			row[name] = want[name]
+		row := m.Have.Clone()
+		for _, name := range m.Columns {
+			row[name] = m.Want[name]
 		}
-		c.changed[have["thing_id"].String()] = row
+		c.changed[m.Have["thing_id"].String()] = row
 		return nil
 	})
 }
 
 // Create and Delete are there so that rows may be written; the bench rolls
 // those back.
-func (c *cloud) Create(context.Context, modules.Scope, modules.Row, string) (modules.Row, error) {
+func (c *cloud) Create(context.Context, modules.Mutation) (modules.Row, error) {
 	return nil, &modules.Error{Class: modules.Invalid, Message: "the bench creates nothing"}
 }
 
 // Delete is not called.
-func (c *cloud) Delete(context.Context, modules.Scope, modules.Row) error {
+func (c *cloud) Delete(context.Context, modules.Mutation) error {
 	return &modules.Error{Class: modules.Invalid, Message: "the bench deletes nothing"}
 }

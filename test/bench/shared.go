@@ -83,40 +83,40 @@ func (c *sharedCloud) Get(_ context.Context, asked modules.GetRequest) (all []mo
 	return all, nil
 }
 
-func (c *sharedCloud) Create(ctx context.Context, scope modules.Scope, want modules.Row, token string) (row modules.Row, err error) {
-	err = modules.Mutate(ctx, modules.Call{Service: "bench", Action: "Create"}, func(context.Context) error {
+func (c *sharedCloud) Create(ctx context.Context, m modules.Mutation) (row modules.Row, err error) {
+	err = m.Permit.Do(ctx, modules.Call{Service: "bench", Action: "Create"}, func(modules.Entry) error {
 		time.Sleep(c.latency)
 		c.lock.Lock()
 		defer c.lock.Unlock()
-		if id, again := c.tokens[token]; again {
-			row = c.objects[scope.Account][id].Clone()
+		if id, again := c.tokens[m.Token]; again {
+			row = c.objects[m.Scope.Account][id].Clone()
 			return nil
 		}
-		row = c.add(scope.Account, want["label"])
-		c.tokens[token] = row["item_id"].String()
+		row = c.add(m.Scope.Account, m.Want["label"])
+		c.tokens[m.Token] = row["item_id"].String()
 		return nil
 	})
 	return row, err
 }
 
-func (c *sharedCloud) Update(ctx context.Context, scope modules.Scope, have, want modules.Row, columns []string) error {
-	return modules.Mutate(ctx, modules.Call{Service: "bench", Action: "Update"}, func(context.Context) error {
+func (c *sharedCloud) Update(ctx context.Context, m modules.Mutation) error {
+	return m.Permit.Do(ctx, modules.Call{Service: "bench", Action: "Update"}, func(modules.Entry) error {
 		time.Sleep(c.latency)
 		c.lock.Lock()
 		defer c.lock.Unlock()
-		for _, name := range columns {
-			c.objects[scope.Account][have["item_id"].String()][name] = want[name]
+		for _, name := range m.Columns {
+			c.objects[m.Scope.Account][m.Have["item_id"].String()][name] = m.Want[name]
 		}
 		return nil
 	})
 }
 
-func (c *sharedCloud) Delete(ctx context.Context, scope modules.Scope, have modules.Row) error {
-	return modules.Mutate(ctx, modules.Call{Service: "bench", Action: "Delete"}, func(context.Context) error {
+func (c *sharedCloud) Delete(ctx context.Context, m modules.Mutation) error {
+	return m.Permit.Do(ctx, modules.Call{Service: "bench", Action: "Delete"}, func(modules.Entry) error {
 		time.Sleep(c.latency)
 		c.lock.Lock()
 		defer c.lock.Unlock()
-		delete(c.objects[scope.Account], have["item_id"].String())
+		delete(c.objects[m.Scope.Account], m.Have["item_id"].String())
 		return nil
 	})
 }

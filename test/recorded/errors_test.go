@@ -94,16 +94,14 @@ type replay struct {
 	classes map[string]modules.Class
 	inputs  map[string]reflect.Value // by operation
 	calls   []operation
-	ctx     context.Context
 	rounds  int
 }
 
 func newReplay(t *testing.T, s service, calls []operation) *replay {
-	r := &replay{T: t, service: s, server: newFaulty(t, s), classes: classes(), inputs: map[string]reflect.Value{}, calls: calls,
-		ctx: modules.WithMutations(t.Context(), &awstest.Journal{})}
+	r := &replay{T: t, service: s, server: newFaulty(t, s), classes: classes(), inputs: map[string]reflect.Value{}, calls: calls}
 	r.clients = aws.New(aws.Options{Endpoint: r.server.URL, MaxAttempts: 1, Patience: time.Nanosecond, Accounts: func(context.Context, string) (aws.Credentials, error) {
 		return aws.Credentials{AccessKeyID: "AKIAIOSFODNN7EXAMPLE", SecretAccessKey: secret}, nil
-	}})
+	}}).Permitted(awstest.Permit())
 	return r
 }
 
@@ -173,7 +171,7 @@ func (r *replay) one(o operation, f failure, class modules.Class) bool {
 	}
 	r.rounds++
 	// The engine's rate is per region: that of another error must not slow this one.
-	client, err := aws.Client(r.ctx, r.clients, modules.Scope{Account: "recorded", Region: "r" + strconv.Itoa(r.rounds%997)}, func(cfg awssdk.Config) any { return r.service.build(cfg) })
+	client, err := aws.Client(r.Context(), r.clients, modules.Scope{Account: "recorded", Region: "r" + strconv.Itoa(r.rounds%997)}, func(cfg awssdk.Config) any { return r.service.build(cfg) })
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -227,7 +225,7 @@ func (r *replay) ask(o operation, client any) error {
 	}
 	method := reflect.ValueOf(client).MethodByName(o.name)
 	for round := 0; ; round++ {
-		out := method.Call([]reflect.Value{reflect.ValueOf(r.ctx), in})
+		out := method.Call([]reflect.Value{reflect.ValueOf(r.Context()), in})
 		err, _ := out[1].Interface().(error)
 		var missing smithy.InvalidParamsError
 		if !errors.As(err, &missing) || round > 5 {

@@ -321,7 +321,7 @@ func TestHolding(t *testing.T) {
 	row := identities("a/cow")[0]
 	want := row.Clone()
 	want["age"] = modules.Int(9)
-	if err := f.table(t).Update(t.Context(), meadow, row, want, []string{"age"}); err != nil {
+	if err := awstest.Update(t.Context(), f.table(t), nil, meadow, row, want, []string{"age"}); err != nil {
 		t.Fatal(err)
 	}
 	if got := f.calls; !slices.Equal(got, []string{"hold", "Feed cow", "release"}) {

@@ -49,6 +49,7 @@ type Op struct {
 	client  reflect.Type
 	in, out reflect.Type
 	call    func(ctx context.Context, client, in any) (any, error)
+	jointly func(ctx context.Context, s *Step, in any) (any, error) // instead of call, where it changes something
 
 	template any               // *In
 	from     map[string]string // column by member of the input
@@ -105,6 +106,17 @@ func With[In any](template *In) Option {
 			o.defect("its input is %s, not %s", o.in, t)
 		}
 		o.template = template
+	}
+}
+
+// Jointly has a call that changes something made in a way of its own: together with others
+// ([Joint]).
+func Jointly[In, Out any](do func(ctx context.Context, s *Step, in *In) (*Out, error)) Option {
+	return func(o *Op) {
+		if t := reflect.TypeFor[In](); t != o.in {
+			o.defect("its input is %s, and is sent as %s", o.in, t)
+		}
+		o.jointly = func(ctx context.Context, s *Step, in any) (any, error) { return do(ctx, s, in.(*In)) }
 	}
 }
 
@@ -201,7 +213,7 @@ func (o *Op) run(ctx context.Context, s *Step, in reflect.Value) (reflect.Value,
 			return reflect.Value{}, err
 		}
 	}
-	out, err := o.call(ctx, s.client, in.Interface())
+	out, err := o.send(ctx, s, in.Interface())
 	if err != nil {
 		if o.failed != nil {
 			err = o.failed(ctx, s, err)
@@ -209,6 +221,13 @@ func (o *Op) run(ctx context.Context, s *Step, in reflect.Value) (reflect.Value,
 		return reflect.Value{}, err
 	}
 	return reflect.ValueOf(out), o.look(out)
+}
+
+func (o *Op) send(ctx context.Context, s *Step, in any) (any, error) {
+	if o.jointly != nil {
+		return o.jointly(ctx, s, in)
+	}
+	return o.call(ctx, s.client, in)
 }
 
 // look returns the failure that an answer tells.

@@ -150,7 +150,7 @@ func shelves(t *testing.T) *declare.Resource {
 
 func TestCalls(t *testing.T) {
 	r, scope := shelves(t), awstest.Scope("")
-	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
+	ctx, permit := t.Context(), awstest.Permit()
 	text := func(json string) modules.Value {
 		v, err := modules.JSONText(json)
 		if err != nil {
@@ -180,7 +180,7 @@ func TestCalls(t *testing.T) {
 
 	want := have.Clone()
 	want["books"] = modules.Strings([]string{})
-	_, err := r.Create(ctx, scope, want, "")
+	_, err := awstest.Create(ctx, r, permit, scope, want, "")
 	expect("create with an empty list", err, "eu-west-1 create open []")
 
 	had := have.Clone()
@@ -194,11 +194,11 @@ func TestCalls(t *testing.T) {
 		"texts":  {`eu-west-1 add open b "other"`, "eu-west-1 remove open c"},
 		"tags":   {"eu-west-1 label open 1 [old]"},
 	} {
-		expect("update "+column, r.Update(ctx, scope, had, want, []string{column}), calls...)
+		expect("update "+column, awstest.Update(ctx, r, permit, scope, had, want, []string{column}), calls...)
 	}
 
-	expect("delete", r.Delete(ctx, scope, have), "eu-west-1 delete open", "eu-west-1 read open", "us-west-2 read locked")
-	err = r.Delete(ctx, scope, modules.Row{"name": modules.Text("locked"), "region": modules.Text("us-west-2")})
+	expect("delete", awstest.Delete(ctx, r, permit, scope, have), "eu-west-1 delete open", "eu-west-1 read open", "us-west-2 read locked")
+	err = awstest.Delete(ctx, r, permit, scope, modules.Row{"name": modules.Text("locked"), "region": modules.Text("us-west-2")})
 	if modules.ClassOf(err) != modules.Invalid || slices.Contains(log, "us-west-2 delete locked") {
 		t.Errorf("deletes what has an owner by now: %v, %q", err, log)
 	}

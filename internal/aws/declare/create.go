@@ -9,15 +9,14 @@ import (
 )
 
 // Create implements [modules.Creator].
-func (r *Resource) Create(ctx context.Context, scope modules.Scope, want modules.Row, token string) (modules.Row, error) {
-	s, err := r.step(ctx, scope)
+func (r *Resource) Create(ctx context.Context, m modules.Mutation) (modules.Row, error) {
+	s, err := r.stepFor(ctx, &m)
 	if err != nil {
 		return nil, err
 	}
-	if s, err = r.at(ctx, s, reflect.Value{}, want); err != nil {
+	if s, err = r.at(ctx, s, reflect.Value{}, m.Want); err != nil {
 		return nil, err
 	}
-	s.Want, s.Token = want, token
 	if r.createBy != nil {
 		return r.createBy(ctx, s)
 	}

@@ -337,7 +337,7 @@ func TestLife(t *testing.T) {
 		"name": modules.Text("a"), "size": modules.Int(3), "locked": modules.Bool(false), "visitors": modules.Int(9),
 		"tags": modules.StringMap(map[string]string{"k": "v"}),
 	}
-	made, err := r.Create(t.Context(), here, want, "")
+	made, err := awstest.Create(t.Context(), r, nil, here, want, "")
 	if err != nil || made["name"].String() != "a" || made["arn"].String() != "arn:zoo:a" {
 		t.Fatalf("created %v, %v", made, err)
 	}
@@ -367,7 +367,7 @@ func TestLife(t *testing.T) {
 		t.Helper()
 		want := have.Clone()
 		want[column] = value
-		if err := r.Update(t.Context(), here, have, want, []string{column}); err != nil {
+		if err := awstest.Update(t.Context(), r, nil, here, have, want, []string{column}); err != nil {
 			t.Fatal(err)
 		}
 		expect(t, "changing "+column, z.took(), calls...)
@@ -384,21 +384,21 @@ func TestLife(t *testing.T) {
 	// Several columns of one call change together.
 	want = have.Clone()
 	want["size"], want["locked"] = modules.Int(6), modules.Bool(true)
-	if err := r.Update(t.Context(), here, have, want, []string{"size", "locked"}); err != nil {
+	if err := awstest.Update(t.Context(), r, nil, here, have, want, []string{"size", "locked"}); err != nil {
 		t.Fatal(err)
 	}
 	expect(t, "changing two", z.took(), "UpdateCage a size=6 locked=true")
 
 	// A deletion that knows the identity alone reads what the call takes.
-	if err := r.Delete(t.Context(), here, modules.Row{"name": modules.Text("a")}); err != nil {
+	if err := awstest.Delete(t.Context(), r, nil, here, modules.Row{"name": modules.Text("a")}); err != nil {
 		t.Fatal(err)
 	}
 	expect(t, "deleting", z.took(), "ListCages a", "DeleteCage arn:zoo:a")
-	if err := r.Delete(t.Context(), here, have); err != nil {
+	if err := awstest.Delete(t.Context(), r, nil, here, have); err != nil {
 		t.Errorf("deleting what is gone: %v", err)
 	}
 	z.took()
-	if err := r.Delete(t.Context(), here, modules.Row{"name": modules.Text("c"), "arn": modules.Text("x"), "state": modules.Text("leaving")}); err != nil {
+	if err := awstest.Delete(t.Context(), r, nil, here, modules.Row{"name": modules.Text("c"), "arn": modules.Text("x"), "state": modules.Text("leaving")}); err != nil {
 		t.Error(err)
 	}
 	expect(t, "deleting what is on its way out", z.took())
@@ -688,7 +688,7 @@ func TestConcurrency(t *testing.T) {
 				t.Error(err)
 			}
 			have := modules.Row{"name": modules.Text(name), "size": modules.Int(0)}
-			if err := r.Update(t.Context(), here, have, modules.Row{"size": modules.Int(i)}, []string{"size"}); err != nil {
+			if err := awstest.Update(t.Context(), r, nil, here, have, modules.Row{"size": modules.Int(i)}, []string{"size"}); err != nil {
 				t.Error(err)
 			}
 		})

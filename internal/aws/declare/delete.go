@@ -9,18 +9,18 @@ import (
 )
 
 // Delete implements [modules.Deleter].
-func (r *Resource) Delete(ctx context.Context, scope modules.Scope, have modules.Row) error {
-	if err := aws.Keep(r.Protected(have)); err != nil {
+func (r *Resource) Delete(ctx context.Context, m modules.Mutation) error {
+	if err := aws.Keep(r.Protected(m.Have)); err != nil {
 		return err
 	}
-	if r.going.Holds(have) {
+	if r.going.Holds(m.Have) {
 		return nil
 	}
-	s, err := r.step(ctx, scope)
+	s, err := r.stepFor(ctx, &m)
 	if err != nil {
 		return err
 	}
-	if s.Have, err = r.named(ctx, s, have); err != nil || s.Have == nil {
+	if s.Have, err = r.named(ctx, s, m.Have); err != nil || s.Have == nil {
 		return err
 	}
 	if err := aws.Keep(r.Protected(s.Have)); err != nil { // it may have been read only now

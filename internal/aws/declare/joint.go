@@ -13,25 +13,32 @@ import (
 const moment = 20 * time.Millisecond
 
 // Joint has requests that are made at the same time made by one call, where the API
-// takes several: AWS counts calls, and not what is in them. K tells which requests may go
-// together: the client, and what else a call has once. Each request is in the intent log by
+// takes several: AWS counts calls, and not what is in them. Those of one scope may go
+// together whose K is equal: what a call has once. Each request is in the intent log by
 // itself before the call is made (R6), and has an outcome of its own.
 //
-// A request waits a moment for others only if its plan has others ([modules.Accompanied]),
-// and for as long as a call of its kind is under way.
+// A request waits a moment for others only if its plan has others
+// ([modules.Permit.Accompanied]), and for as long as a call of its kind is under way.
 type Joint[K comparable, In, Out any] struct {
 	// Most is how many requests go with one call.
 	Most int
-	// Send makes one call for all of them. It returns what came of each, parallel to
-	// them, or that the call failed. It is called for one alone, too.
-	Send func(ctx context.Context, of K, some []In) ([]Result[Out], error)
+	// Send makes one call for all of them, by the client of a step that is permitted it. It
+	// returns what came of each, parallel to them, or that the call failed. It is called for
+	// one alone, too.
+	Send func(ctx context.Context, s *Step, of K, some []In) ([]Result[Out], error)
 	// Alone reports whether an error of a call for several says that it was refused, which
 	// may be the fault of one of them. Each is then made by itself, so that it fails for
 	// its own fault only (R8). nil means [Refused].
 	Alone func(error) bool
 
 	lock    sync.Mutex
-	waiting map[K][]*request[In, Out] // of those at work, which go with the next call
+	waiting map[joined[K]][]*request[In, Out] // of those at work, which go with the next call
+}
+
+// joined is what requests that go by one call have in common.
+type joined[K comparable] struct {
+	scope modules.Scope
+	of    K
 }
 
 // Refused reports whether an error says that a call was looked at and refused for what it
@@ -53,27 +60,20 @@ type Result[Out any] struct {
 // request is one request, and what came of it.
 type request[In, Out any] struct {
 	ctx    context.Context
-	began  time.Time // before it was in the intent log
+	step   *Step
+	entry  modules.Entry
 	in     In
 	result Result[Out]
 	done   chan struct{}
 }
 
-// journaled is the journal of a call whose entries are in the intent log already.
-type journaled struct{}
-
-// Begin implements [modules.Journal].
-func (journaled) Begin(context.Context, modules.Call) (func(error), error) {
-	return func(error) {}, nil
-}
-
-// Do makes a request, together with others of the same kind. call is what the intent log
-// knows it by.
-func (j *Joint[K, In, Out]) Do(ctx context.Context, call modules.Call, of K, in In) (Out, error) {
-	one := &request[In, Out]{began: time.Now(), in: in, done: make(chan struct{})}
-	err := modules.Mutate(ctx, call, func(ctx context.Context) error {
-		one.ctx = modules.WithMutations(ctx, journaled{})
-		j.join(of, one, modules.Accompanied(ctx))
+// Do makes a request of a step's, together with others of the same kind. call is what the
+// intent log knows it by.
+func (j *Joint[K, In, Out]) Do(ctx context.Context, s *Step, call modules.Call, of K, in In) (Out, error) {
+	one := &request[In, Out]{ctx: ctx, step: s, in: in, done: make(chan struct{})}
+	err := s.permit.Do(ctx, call, func(entry modules.Entry) error {
+		one.entry = entry
+		j.join(joined[K]{s.Scope, of}, one)
 		<-one.done
 		return one.result.Err
 	})
@@ -81,21 +81,21 @@ func (j *Joint[K, In, Out]) Do(ctx context.Context, call modules.Call, of K, in 
 }
 
 // join adds a request to those that go with the next call of its kind.
-func (j *Joint[K, In, Out]) join(of K, one *request[In, Out], accompanied bool) {
+func (j *Joint[K, In, Out]) join(of joined[K], one *request[In, Out]) {
 	j.lock.Lock()
 	defer j.lock.Unlock()
 	if j.waiting == nil {
-		j.waiting = map[K][]*request[In, Out]{}
+		j.waiting = map[joined[K]][]*request[In, Out]{}
 	}
 	waiting, atWork := j.waiting[of]
 	j.waiting[of] = append(waiting, one)
 	if !atWork {
-		go j.work(of, accompanied)
+		go j.work(of, one.step.permit.Accompanied)
 	}
 }
 
 // work makes the requests of a kind until there are none left.
-func (j *Joint[K, In, Out]) work(of K, wait bool) {
+func (j *Joint[K, In, Out]) work(of joined[K], wait bool) {
 	if wait {
 		time.Sleep(moment)
 	}
@@ -110,7 +110,7 @@ func (j *Joint[K, In, Out]) work(of K, wait bool) {
 		n := min(j.Most, len(some))
 		j.waiting[of] = some[n:]
 		j.lock.Unlock()
-		j.make(of, some[:n])
+		j.make(of.of, some[:n])
 	}
 }
 
@@ -130,17 +130,23 @@ func (j *Joint[K, In, Out]) make(of K, some []*request[In, Out]) {
 	}
 }
 
-// send makes some requests by one call, and returns why it failed. The oldest of them
-// says until when it may be sent ([modules.SendWithin]).
+// send makes some requests by one call, and returns why it failed. It may be sent for as
+// long as the oldest of them may, and what the cloud calls it is told to each.
 func (j *Joint[K, In, Out]) send(of K, some []*request[In, Out]) error {
 	ins, oldest := make([]In, len(some)), some[0]
 	for i, one := range some {
 		ins[i] = one.in
-		if one.began.Before(oldest.began) {
+		if one.entry.Before(oldest.entry) {
 			oldest = one
 		}
 	}
-	results, err := j.Send(oldest.ctx, of, ins)
+	permit := oldest.entry.Permit()
+	permit.OnRequest = func(request string) {
+		for _, one := range some {
+			one.entry.Requested(request)
+		}
+	}
+	results, err := j.sendBy(oldest, permit, of, ins)
 	for i, one := range some {
 		one.result = Result[Out]{Err: err}
 		if err == nil {
@@ -148,4 +154,12 @@ func (j *Joint[K, In, Out]) send(of K, some []*request[In, Out]) error {
 		}
 	}
 	return err
+}
+
+func (j *Joint[K, In, Out]) sendBy(one *request[In, Out], permit *modules.Permit, of K, ins []In) ([]Result[Out], error) {
+	s, err := one.step.permitted(one.ctx, permit)
+	if err != nil {
+		return nil, err
+	}
+	return j.Send(one.ctx, s, of, ins)
 }

@@ -182,8 +182,8 @@ func TestRestate(t *testing.T) {
 		"prefix_list_id": modules.Text("pl-1"), "description": modules.Text("old"),
 	}
 	want := modules.Row{"security_group_id": modules.Text("sg-1")}
-	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
-	if err := r.Update(ctx, scope, have, want, []string{"description"}); err != nil {
+	ctx, permit := t.Context(), awstest.Permit()
+	if err := awstest.Update(ctx, r, permit, scope, have, want, []string{"description"}); err != nil {
 		t.Fatal(err)
 	}
 	form := got()[0]

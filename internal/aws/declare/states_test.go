@@ -133,7 +133,7 @@ func TestFinalSnapshot(t *testing.T) {
 	}
 	r := bind(t, table)
 	for name, skip := range map[string]modules.Value{"c00": modules.Bool(true), "c01": modules.Bool(false), "c02": modules.Null} {
-		if err := r.Delete(t.Context(), here, modules.Row{"name": modules.Text(name), "skip_final_snapshot": skip}); err != nil {
+		if err := awstest.Delete(t.Context(), r, nil, here, modules.Row{"name": modules.Text(name), "skip_final_snapshot": skip}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -21,6 +21,7 @@ type Step struct {
 	Columns []string // that an update is to change
 	Token   string   // of a creation
 	client  any
+	permit  *modules.Permit
 
 	resource *Resource
 	list     modules.ListRequest // that the step is part of, if any
@@ -113,6 +114,15 @@ func (s *Step) In(ctx context.Context, region string) (*Step, error) {
 	client, err := s.resource.service.of(ctx, s.Clients, there.Scope)
 	there.client = client
 	return &there, err
+}
+
+// permitted returns the step with its calls permitted by another permit.
+func (s *Step) permitted(ctx context.Context, p *modules.Permit) (*Step, error) {
+	other := *s
+	other.permit, other.Clients = p, s.Clients.Permitted(p)
+	client, err := s.resource.service.of(ctx, other.Clients, other.Scope)
+	other.client = client
+	return &other, err
 }
 
 // Ask makes a call of the module's own that names what the step has by its keys,

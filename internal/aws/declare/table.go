@@ -305,15 +305,28 @@ func (r *Resource) ManagedBy(have modules.Row) string {
 }
 
 func (r *Resource) step(ctx context.Context, scope modules.Scope) (*Step, error) {
-	return r.stepOf(ctx, scope, false)
+	return r.stepBy(ctx, scope, r.clients)
 }
 
 // stepOf returns a step in a scope, which somebody waits for or not.
 func (r *Resource) stepOf(ctx context.Context, scope modules.Scope, waited bool) (*Step, error) {
+	return r.stepBy(ctx, scope, r.clients.Waited(waited))
+}
+
+// stepFor returns the step of a mutation.
+func (r *Resource) stepFor(ctx context.Context, m *modules.Mutation) (*Step, error) {
+	s, err := r.stepBy(ctx, m.Scope, r.clients.Permitted(m.Permit))
+	if err != nil {
+		return nil, err
+	}
+	s.permit, s.Have, s.Want, s.Columns, s.Token = m.Permit, m.Have, m.Want, m.Columns, m.Token
+	return s, nil
+}
+
+func (r *Resource) stepBy(ctx context.Context, scope modules.Scope, clients *aws.Clients) (*Step, error) {
 	if r.home != nil {
 		scope.Region = ""
 	}
-	clients := r.clients.Waited(waited)
 	client, err := r.service.of(ctx, clients, scope)
 	if err != nil {
 		return nil, err

@@ -78,12 +78,12 @@ func EC2Tags(kind ec2types.ResourceType) Column {
 		return err
 	})
 	c := TagsBy("Tags",
-		Call(func(client *ec2.Client, ctx context.Context, in *ec2.CreateTagsInput, _ ...func(*ec2.Options)) (*ec2.CreateTagsOutput, error) {
-			return &ec2.CreateTagsOutput{}, set(ctx, client, in.Resources, in.Tags)
-		}),
-		Call(func(client *ec2.Client, ctx context.Context, in *ec2.DeleteTagsInput, _ ...func(*ec2.Options)) (*ec2.DeleteTagsOutput, error) {
-			return &ec2.DeleteTagsOutput{}, remove(ctx, client, in.Resources, in.Tags)
-		}))
+		Call((*ec2.Client).CreateTags, Jointly(func(ctx context.Context, s *Step, in *ec2.CreateTagsInput) (*ec2.CreateTagsOutput, error) {
+			return &ec2.CreateTagsOutput{}, set(ctx, s, in.Resources, in.Tags)
+		})),
+		Call((*ec2.Client).DeleteTags, Jointly(func(ctx context.Context, s *Step, in *ec2.DeleteTagsInput) (*ec2.DeleteTagsOutput, error) {
+			return &ec2.DeleteTagsOutput{}, remove(ctx, s, in.Resources, in.Tags)
+		})))
 	c.tagging.kind = kind
 	return c
 }
@@ -92,33 +92,27 @@ func EC2Tags(kind ec2types.ResourceType) Column {
 // their pages recommend fewer.
 const mostTagged = 200
 
-// tagged is what objects must have in common to be tagged by one call.
-type tagged struct {
-	client *ec2.Client
-	tags   string
-}
-
 // sameTags has objects that are tagged alike at the same time tagged by one call. Both
 // calls may be made again, so that one that is refused because of one object is made for
 // each.
-func sameTags(action string, call func(ctx context.Context, client *ec2.Client, resources []string, tags []ec2types.Tag) error) func(context.Context, *ec2.Client, []string, []ec2types.Tag) error {
+func sameTags(action string, call func(ctx context.Context, client *ec2.Client, resources []string, tags []ec2types.Tag) error) func(context.Context, *Step, []string, []ec2types.Tag) error {
 	type one struct {
 		resources []string
 		tags      []ec2types.Tag
 	}
-	all := &Joint[tagged, one, struct{}]{Most: mostTagged, Send: func(ctx context.Context, of tagged, some []one) ([]Result[struct{}], error) {
+	all := &Joint[string, one, struct{}]{Most: mostTagged, Send: func(ctx context.Context, s *Step, _ string, some []one) ([]Result[struct{}], error) {
 		var resources []string
 		for _, o := range some {
 			resources = append(resources, o.resources...)
 		}
-		return make([]Result[struct{}], len(some)), call(ctx, of.client, resources, some[0].tags)
+		return make([]Result[struct{}], len(some)), call(ctx, ClientOf[*ec2.Client](s), resources, some[0].tags)
 	}}
-	return func(ctx context.Context, client *ec2.Client, resources []string, tags []ec2types.Tag) error {
+	return func(ctx context.Context, s *Step, resources []string, tags []ec2types.Tag) error {
 		text, err := json.Marshal(tags) // they are sorted
 		if err != nil {
 			return err
 		}
-		_, err = all.Do(ctx, modules.Call{Service: ec2.ServiceID, Action: action}, tagged{client, string(text)}, one{resources, tags})
+		_, err = all.Do(ctx, s, modules.Call{Service: ec2.ServiceID, Action: action}, string(text), one{resources, tags})
 		return err
 	}
 }

@@ -90,15 +90,14 @@ type update struct {
 }
 
 // Update implements [modules.Updater].
-func (r *Resource) Update(ctx context.Context, scope modules.Scope, have, want modules.Row, columns []string) error {
-	s, err := r.step(ctx, scope)
+func (r *Resource) Update(ctx context.Context, m modules.Mutation) error {
+	s, err := r.stepFor(ctx, &m)
 	if err != nil {
 		return err
 	}
-	if s, err = r.at(ctx, s, reflect.Value{}, have); err != nil {
+	if s, err = r.at(ctx, s, reflect.Value{}, m.Have); err != nil {
 		return err
 	}
-	s.Have, s.Want, s.Columns = have, want, columns
 	return s.update(ctx)
 }
 

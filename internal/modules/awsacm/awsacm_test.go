@@ -29,9 +29,9 @@ func TestCertificateLifecycle(t *testing.T) {
 func TestCertificateRow(t *testing.T) {
 	t.Parallel()
 	r, scope := newCertificate(awstest.Clients(t)), awstest.Scope("us-west-2")
-	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
+	ctx, permit := t.Context(), awstest.Permit()
 	want := modules.Row{"domain_name": modules.Text("example.com"), "subject_alternative_names": modules.Strings([]string{"a.example.com", "b.example.com"})}
-	made, err := r.Create(ctx, scope, want, "token")
+	made, err := awstest.Create(ctx, r, permit, scope, want, "token")
 	if err != nil {
 		t.Fatal(err)
 	}

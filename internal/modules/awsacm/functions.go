@@ -54,7 +54,8 @@ func importCertificate(c *aws.Clients) *modules.Function {
 				Doc: `A JSON object: {"chain": "the certificates of the authorities, in PEM", "arn": "of the imported certificate that it replaces"}.`},
 		},
 		Returns: certificateResults("ISSUED"),
-		Call: func(ctx context.Context, scope modules.Scope, args modules.Row) ([]modules.Row, error) {
+		Call: func(ctx context.Context, i modules.Invocation) ([]modules.Row, error) {
+			c, scope, args := c.Permitted(i.Permit), i.Scope, i.Arguments
 			var o struct {
 				Chain string  `json:"chain"`
 				ARN   *string `json:"arn"`
@@ -99,7 +100,8 @@ func requestCertificate(c *aws.Clients) *modules.Function {
 			{Name: "tags", Type: modules.TypeJSON, Default: "NULL", Doc: "Its tags."},
 		},
 		Returns: certificateResults("PENDING_VALIDATION"),
-		Call: func(ctx context.Context, scope modules.Scope, args modules.Row) ([]modules.Row, error) {
+		Call: func(ctx context.Context, i modules.Invocation) ([]modules.Row, error) {
+			c, scope, args := c.Permitted(i.Permit), i.Scope, i.Arguments
 			var o struct {
 				Names []string `json:"subjectAlternativeNames"`
 				ARN   *string  `json:"arn"`

@@ -75,7 +75,7 @@ func TestAPICalls(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	r, scope := newAPI(awstest.Fake(server.URL)), awstest.Scope("cn-north-1")
-	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
+	ctx, permit := t.Context(), awstest.Permit()
 	var rows []modules.Row
 	if err := awstest.List(ctx, r, scope, func(some []modules.Row) error { rows = append(rows, some...); return nil }); err != nil || len(rows) != 2 {
 		t.Fatal(rows, err)
@@ -88,7 +88,7 @@ func TestAPICalls(t *testing.T) {
 	}
 	want := rows[0].Clone()
 	want["description"], want["ip_address_type"] = modules.Null, text("dualstack")
-	if err := r.Update(ctx, scope, rows[0], want, []string{"description", "ip_address_type"}); err != nil || sent != `{"description":"","ipAddressType":"dualstack"}` {
+	if err := awstest.Update(ctx, r, permit, scope, rows[0], want, []string{"description", "ip_address_type"}); err != nil || sent != `{"description":"","ipAddressType":"dualstack"}` {
 		t.Errorf("sent %s (%v)", sent, err)
 	}
 }

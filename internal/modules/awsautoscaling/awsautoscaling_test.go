@@ -114,9 +114,9 @@ func TestGroupLifecycle(t *testing.T) {
 	})
 
 	r, scope := newGroup(newFake(t, map[string]*node{})), awstest.Scope("us-east-1")
-	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
+	ctx, permit := t.Context(), awstest.Permit()
 	want := modules.Row{"auto_scaling_group_name": text("mixed"), "min_size": modules.Int(1), "max_size": modules.Int(1), "launch_template_id": text("web"), "launch_template_version": text("7")}
-	if _, err := r.Create(ctx, scope, want, ""); err != nil {
+	if _, err := awstest.Create(ctx, r, permit, scope, want, ""); err != nil {
 		t.Fatal(err)
 	}
 	read := func() modules.Row {
@@ -130,7 +130,7 @@ func TestGroupLifecycle(t *testing.T) {
 	mixed := want.Clone()
 	mixed["launch_template_id"], mixed["launch_template_version"], mixed["mixed_instances_policy"] = modules.Null, text("$Default"), policy("t3.micro")
 	for _, to := range []modules.Row{mixed, want} {
-		if err := r.Update(ctx, scope, read(), to, []string{"launch_template_id", "launch_template_version", "mixed_instances_policy"}); err != nil {
+		if err := awstest.Update(ctx, r, permit, scope, read(), to, []string{"launch_template_id", "launch_template_version", "mixed_instances_policy"}); err != nil {
 			t.Fatal(err)
 		}
 		have := read()
@@ -141,15 +141,15 @@ func TestGroupLifecycle(t *testing.T) {
 		}
 	}
 	// One with an instance is not deleted, and may be later.
-	if err := r.Delete(ctx, scope, read()); modules.ClassOf(err) != modules.Dependency {
+	if err := awstest.Delete(ctx, r, permit, scope, read()); modules.ClassOf(err) != modules.Dependency {
 		t.Errorf("delete a group with an instance: %v, want class %s", err, modules.Dependency)
 	}
 	made := read()
 	made["eks_nodegroup"] = text("nodes")
-	if err := r.Delete(ctx, scope, made); modules.ClassOf(err) != modules.Invalid {
+	if err := awstest.Delete(ctx, r, permit, scope, made); modules.ClassOf(err) != modules.Invalid {
 		t.Errorf("delete a group of EKS's: %v, want class %s", err, modules.Invalid)
 	}
-	if err := r.Update(ctx, scope, modules.Row{"auto_scaling_group_name": text("none")}, want, []string{"max_size"}); !aws.IsNotFound(err) {
+	if err := awstest.Update(ctx, r, permit, scope, modules.Row{"auto_scaling_group_name": text("none")}, want, []string{"max_size"}); !aws.IsNotFound(err) {
 		t.Errorf("update a group that there is not: %v", err)
 	}
 }

@@ -19,14 +19,14 @@ func TestPropagation(t *testing.T) {
 		"Tags.member.1.Key": {"kept"}, "Tags.member.1.Value": {"old"}, "Tags.member.1.PropagateAtLaunch": {"false"},
 		"Tags.member.2.Key": {"given"}, "Tags.member.2.Value": {"old"}, "Tags.member.2.PropagateAtLaunch": {"true"}})})
 	scope := awstest.Scope("us-east-1")
-	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
+	ctx, permit := t.Context(), awstest.Permit()
 	have := modules.Row{"auto_scaling_group_name": text("web"), "tags": modules.StringMap(map[string]string{"kept": "old", "given": "old"})}
 	want := have.Clone()
 	want["tags"] = modules.StringMap(map[string]string{"kept": "new", "given": "new", "added": "new"})
-	if err := newGroup(clients).Update(ctx, scope, have, want, []string{"tags"}); err != nil {
+	if err := awstest.Update(ctx, newGroup(clients), permit, scope, have, want, []string{"tags"}); err != nil {
 		t.Fatal(err)
 	}
-	client, err := declare.Client(ctx, clients, scope, autoscaling.NewFromConfig)
+	client, err := declare.Client(ctx, clients.Permitted(permit), scope, autoscaling.NewFromConfig)
 	if err != nil {
 		t.Fatal(err)
 	}

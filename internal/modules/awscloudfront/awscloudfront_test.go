@@ -82,14 +82,14 @@ func TestOriginAccessControlLifecycle(t *testing.T) {
 func TestCallerReference(t *testing.T) {
 	t.Parallel()
 	r, scope := newDistribution(awstest.Clients(t)), awstest.Scope("")
-	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
+	ctx, permit := t.Context(), awstest.Permit()
 	want := distribution(t)
 	for _, reference := range []string{"mine", ""} {
 		expected := reference
 		if want["caller_reference"] = modules.NonEmpty(reference); reference == "" {
 			expected = "token"
 		}
-		made, err := r.Create(ctx, scope, want, "token")
+		made, err := awstest.Create(ctx, r, permit, scope, want, "token")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -97,7 +97,7 @@ func TestCallerReference(t *testing.T) {
 		if err != nil || len(rows) != 1 || rows[0]["caller_reference"] != text(expected) {
 			t.Errorf("got %v, %v, want the caller reference %s", rows, err, expected)
 		}
-		if _, err := r.Create(ctx, scope, want, "token"); modules.ClassOf(err) != modules.Exists {
+		if _, err := awstest.Create(ctx, r, permit, scope, want, "token"); modules.ClassOf(err) != modules.Exists {
 			t.Errorf("created twice: %v, want class %s", err, modules.Exists)
 		}
 	}
@@ -110,7 +110,7 @@ func TestConfiguration(t *testing.T) {
 	f := &fake{config: answered, status: deployed}
 	clients := f.start(t)
 	r, scope := newDistribution(clients), awstest.Scope("")
-	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
+	ctx, permit := t.Context(), awstest.Permit()
 	read := func() modules.Row {
 		t.Helper()
 		rows, err := awstest.Get(ctx, r, scope, []modules.Row{{"distribution_id": text("E1")}})
@@ -141,7 +141,7 @@ func TestConfiguration(t *testing.T) {
 			t.Errorf("%s is the same as %s", column, other)
 		}
 	}
-	client, err := declare.Client(ctx, clients, scope, cloudfront.NewFromConfig)
+	client, err := declare.Client(ctx, clients.Permitted(permit), scope, cloudfront.NewFromConfig)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +179,7 @@ func TestConfiguration(t *testing.T) {
 			want[column] = value
 			columns = append(columns, column)
 		}
-		if err := r.Update(ctx, scope, have, want, columns); err != nil {
+		if err := awstest.Update(ctx, r, permit, scope, have, want, columns); err != nil {
 			t.Fatalf("%v: %v", columns, err)
 		}
 		if c.expect(was); !reflect.DeepEqual(config(), was) {
@@ -196,16 +196,16 @@ func TestConfiguration(t *testing.T) {
 	}
 	want := have.Clone()
 	want["ssl_support_method"] = text("vip")
-	if err := r.Update(ctx, scope, have, want, []string{"ssl_support_method"}); modules.ClassOf(err) != modules.Invalid {
+	if err := awstest.Update(ctx, r, permit, scope, have, want, []string{"ssl_support_method"}); modules.ClassOf(err) != modules.Invalid {
 		t.Errorf("a method without a certificate: %v, want class %s", err, modules.Invalid)
 	}
 	// What somebody else has changed meanwhile is not overwritten.
 	f.take()
 	f.set(deployed)
-	if err := r.Update(ctx, scope, have, want, []string{"enabled"}); modules.ClassOf(err) != modules.Dependency {
+	if err := awstest.Update(ctx, r, permit, scope, have, want, []string{"enabled"}); modules.ClassOf(err) != modules.Dependency {
 		t.Errorf("overtaken: %v, want class %s", err, modules.Dependency)
 	}
-	if err := r.Update(ctx, scope, have, want, []string{"enabled"}); err != nil {
+	if err := awstest.Update(ctx, r, permit, scope, have, want, []string{"enabled"}); err != nil {
 		t.Errorf("again: %v", err)
 	}
 }
@@ -215,10 +215,10 @@ func TestDelete(t *testing.T) {
 	t.Parallel()
 	f := &fake{config: answered, status: deployed}
 	r, scope := newDistribution(f.start(t)), awstest.Scope("")
-	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
+	ctx, permit := t.Context(), awstest.Permit()
 	have := modules.Row{"distribution_id": text("E1")}
 	for i, want := range [][]string{{"PUT distribution/E1/config"}, nil} {
-		if err := r.Delete(ctx, scope, have); modules.ClassOf(err) != modules.Dependency {
+		if err := awstest.Delete(ctx, r, permit, scope, have); modules.ClassOf(err) != modules.Dependency {
 			t.Errorf("step %d: %v, want class %s", i, err, modules.Dependency)
 		}
 		if calls := f.take(); !slices.Equal(calls, want) {
@@ -226,11 +226,11 @@ func TestDelete(t *testing.T) {
 		}
 	}
 	f.set(deployed)
-	if err := r.Delete(ctx, scope, have); modules.ClassOf(err) != modules.Dependency {
+	if err := awstest.Delete(ctx, r, permit, scope, have); modules.ClassOf(err) != modules.Dependency {
 		t.Errorf("overtaken: %v, want class %s", err, modules.Dependency)
 	}
 	f.take()
-	if err := r.Delete(ctx, scope, have); err != nil {
+	if err := awstest.Delete(ctx, r, permit, scope, have); err != nil {
 		t.Errorf("deployed: %v", err)
 	}
 	if calls := f.take(); !slices.Equal(calls, []string{"DELETE distribution/E1"}) {
@@ -239,7 +239,7 @@ func TestDelete(t *testing.T) {
 	if rows, err := awstest.Get(ctx, r, scope, []modules.Row{have}); err != nil || len(rows) > 0 {
 		t.Errorf("got %v, %v", rows, err)
 	}
-	if err := r.Delete(ctx, scope, have); err != nil {
+	if err := awstest.Delete(ctx, r, permit, scope, have); err != nil {
 		t.Error(err)
 	}
 }

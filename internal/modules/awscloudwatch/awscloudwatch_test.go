@@ -20,8 +20,8 @@ func TestLogGroupLifecycle(t *testing.T) {
 	resource := newLogGroup(awstest.Clients(t))
 	scope := awstest.Scope("us-west-2")
 	// One whose name begins like the other's is another.
-	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
-	if _, err := resource.Create(ctx, scope, modules.Row{"log_group_name": modules.Text("/app/web-old")}, ""); err != nil {
+	ctx, permit := t.Context(), awstest.Permit()
+	if _, err := awstest.Create(ctx, resource, permit, scope, modules.Row{"log_group_name": modules.Text("/app/web-old")}, ""); err != nil {
 		t.Fatal(err)
 	}
 	awstest.Lifecycle(t, awstest.Case{
@@ -38,7 +38,7 @@ func TestLogGroupLifecycle(t *testing.T) {
 		Elsewhere: []string{"kms_key_id"}, // TestLogGroupKey
 		Calls:     map[string]int{"tags": 2},
 	})
-	if _, err := resource.Create(ctx, scope, modules.Row{"log_group_name": modules.Text("/app/web-old")}, ""); err == nil || modules.ClassOf(err) != modules.Exists {
+	if _, err := awstest.Create(ctx, resource, permit, scope, modules.Row{"log_group_name": modules.Text("/app/web-old")}, ""); err == nil || modules.ClassOf(err) != modules.Exists {
 		t.Errorf("create what there is: got %v, want class %s", err, modules.Exists)
 	}
 }
@@ -63,10 +63,10 @@ func TestLogGroupKey(t *testing.T) {
 	if resource.Table().Column("kms_key_id").CreateOnly {
 		t.Error("changing the key replaces the log group, and its logs are gone")
 	}
-	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
+	ctx, permit := t.Context(), awstest.Permit()
 	have := modules.Row{"log_group_name": modules.Text("/app"), "kms_key_id": modules.Text("arn:aws:kms:us-west-2:123456789012:key/old")}
 	for _, key := range []modules.Value{modules.Text("arn:aws:kms:us-west-2:123456789012:key/new"), modules.Null} {
-		if err := resource.Update(ctx, awstest.Scope("us-west-2"), have, modules.Row{"log_group_name": have["log_group_name"], "kms_key_id": key}, []string{"kms_key_id"}); err != nil {
+		if err := awstest.Update(ctx, resource, permit, awstest.Scope("us-west-2"), have, modules.Row{"log_group_name": have["log_group_name"], "kms_key_id": key}, []string{"kms_key_id"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -131,19 +131,19 @@ func TestMetricAlarmLifecycle(t *testing.T) {
 func TestMetricAlarmOfMetrics(t *testing.T) {
 	t.Parallel()
 	r, scope := newMetricAlarm(awstest.Clients(t)), awstest.Scope("us-west-2")
-	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
+	ctx, permit := t.Context(), awstest.Permit()
 	const stat = `"MetricStat":{"Metric":{"Namespace":"AWS/EC2","MetricName":"CPUUtilization","Dimensions":[{"Name":"a","Value":"b"}]},"Period":60,"Stat":"p99"}`
 	want := modules.Row{
 		"alarm_name": modules.Text("odd"), "actions_enabled": modules.Bool(true), "evaluation_periods": modules.Int(1),
 		"comparison_operator": modules.Text("GreaterThanUpperThreshold"), "threshold_metric_id": modules.Text("band"), "treat_missing_data": modules.Text("missing"),
 		"metrics": document(t, `[{"Id":"m",`+stat+`},{"Id":"band","Expression":"ANOMALY_DETECTION_BAND(m, 2)","Label":"band"}]`),
 	}
-	if _, err := r.Create(ctx, scope, want, ""); err != nil {
+	if _, err := awstest.Create(ctx, r, permit, scope, want, ""); err != nil {
 		t.Fatal(err)
 	}
 	for _, metrics := range []string{want["metrics"].String(), `[{"Id":"m",` + stat + `},{"Id":"band","Expression":"ANOMALY_DETECTION_BAND(m, 3)","ReturnData":true}]`} {
 		want["metrics"] = document(t, metrics)
-		if err := r.Update(ctx, scope, want, want, []string{"metrics"}); err != nil {
+		if err := awstest.Update(ctx, r, permit, scope, want, want, []string{"metrics"}); err != nil {
 			t.Fatal(err)
 		}
 		rows, err := awstest.Get(ctx, r, scope, []modules.Row{want})
@@ -157,7 +157,7 @@ func TestMetricAlarmOfMetrics(t *testing.T) {
 		}
 	}
 	want["metrics"] = document(t, `[{"Id":"m","Expresion":"1"}]`)
-	if _, err := r.Create(ctx, scope, want, ""); modules.ClassOf(err) != modules.Invalid {
+	if _, err := awstest.Create(ctx, r, permit, scope, want, ""); modules.ClassOf(err) != modules.Invalid {
 		t.Errorf("a member that there is not: %v, want class %s", err, modules.Invalid)
 	}
 }

@@ -34,7 +34,8 @@ func tail(c *aws.Clients) *modules.Function {
 			{Name: "event_timestamp", Type: modules.TypeTime, Doc: "When it was logged."},
 			{Name: "message", Type: modules.TypeText, Doc: "What was logged."},
 		},
-		Call: func(ctx context.Context, scope modules.Scope, args modules.Row) ([]modules.Row, error) {
+		Call: func(ctx context.Context, i modules.Invocation) ([]modules.Row, error) {
+			c, scope, args := c.Permitted(i.Permit), i.Scope, i.Arguments
 			client, err := declare.Client(ctx, c, scope, cloudwatchlogs.NewFromConfig)
 			if err != nil {
 				return nil, err

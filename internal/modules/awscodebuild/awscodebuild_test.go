@@ -156,9 +156,9 @@ func TestProjectLifecycle(t *testing.T) {
 func TestProjectWithoutRole(t *testing.T) {
 	t.Parallel()
 	r, scope := newProject(awstest.Clients(t)), awstest.Scope("us-east-1")
-	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
+	ctx, permit := t.Context(), awstest.Permit()
 	want := wantProject(t)
-	if _, err := r.Create(ctx, scope, want, ""); modules.ClassOf(err) != modules.Dependency {
+	if _, err := awstest.Create(ctx, r, permit, scope, want, ""); modules.ClassOf(err) != modules.Dependency {
 		t.Errorf("without a role: got %v, want class %s", err, modules.Dependency)
 	}
 }
@@ -173,14 +173,14 @@ func TestProjectKeepsTheRest(t *testing.T) {
 		"source":      map[string]any{"type": "GITHUB", "location": "https://github.com/example/app", "buildspec": "old.yml", "gitCloneDepth": 1},
 	}}
 	r, scope := newProject(newCodeBuild(t, projects, nil, nil)), awstest.Scope("us-east-1")
-	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
+	ctx, permit := t.Context(), awstest.Permit()
 	have, err := awstest.Get(ctx, r, scope, []modules.Row{{"project_name": modules.Text("app")}})
 	if err != nil || len(have) != 1 {
 		t.Fatal(have, err)
 	}
 	want := have[0].Clone()
 	want["image"], want["build_spec"] = modules.Text("j"), modules.Null
-	if err := r.Update(ctx, scope, have[0], want, []string{"image", "build_spec"}); err != nil {
+	if err := awstest.Update(ctx, r, permit, scope, have[0], want, []string{"image", "build_spec"}); err != nil {
 		t.Fatal(err)
 	}
 	for member, wanted := range map[string]string{
@@ -200,13 +200,13 @@ func TestSourceCredentials(t *testing.T) {
 	t.Parallel()
 	credentials := map[string]awstest.Input{}
 	r, scope := newSourceCredentials(newCodeBuild(t, nil, nil, credentials)), awstest.Scope("us-east-1")
-	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
+	ctx, permit := t.Context(), awstest.Permit()
 	want := modules.Row{"source_type": modules.Text("GITHUB"), "auth_type": modules.Text("PERSONAL_ACCESS_TOKEN"), "token": modules.Text("one")}
-	created, err := r.Create(ctx, scope, want, "")
+	created, err := awstest.Create(ctx, r, permit, scope, want, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Create(ctx, scope, want, ""); err == nil || modules.ClassOf(err) != modules.Exists {
+	if _, err := awstest.Create(ctx, r, permit, scope, want, ""); err == nil || modules.ClassOf(err) != modules.Exists {
 		t.Errorf("create what there is: got %v, want class %s", err, modules.Exists)
 	}
 	have, err := awstest.Get(ctx, r, scope, []modules.Row{created, {"source_type": modules.Text("BITBUCKET")}})
@@ -217,14 +217,14 @@ func TestSourceCredentials(t *testing.T) {
 		t.Error("the token is read")
 	}
 	want["token"] = modules.Text("two")
-	if err := r.Update(ctx, scope, have[0], want, []string{"token"}); err != nil {
+	if err := awstest.Update(ctx, r, permit, scope, have[0], want, []string{"token"}); err != nil {
 		t.Fatal(err)
 	}
 	if got := credentials[have[0]["arn"].String()]; got.Text("token") != "two" || got.Text("authType") != "PERSONAL_ACCESS_TOKEN" {
 		t.Errorf("renewed as %v", got)
 	}
 	for range 2 {
-		if err := r.Delete(ctx, scope, created); err != nil {
+		if err := awstest.Delete(ctx, r, permit, scope, created); err != nil {
 			t.Error(err)
 		}
 	}
@@ -237,8 +237,8 @@ func TestBuilds(t *testing.T) {
 	t.Parallel()
 	builds := map[string]awstest.Input{"app:1": {"id": "app:1", "projectName": "app", "buildStatus": "SUCCEEDED", "buildNumber": 1, "startTime": 1.6e9, "endTime": 1.6e9 + 60}}
 	clients, scope := newCodeBuild(t, nil, builds, nil), awstest.Scope("us-east-1")
-	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
-	started, err := start(clients).Call(ctx, scope, modules.Row{"project_name": modules.Text("app"), "source_version": modules.Text("main")})
+	ctx, permit := t.Context(), awstest.Permit()
+	started, err := start(clients).Call(ctx, modules.Invocation{Scope: scope, Arguments: modules.Row{"project_name": modules.Text("app"), "source_version": modules.Text("main")}, Permit: permit})
 	if err != nil || len(started) != 1 || started[0]["aws_id"].String() != "app:2" || started[0]["build_status"].String() != "IN_PROGRESS" {
 		t.Fatalf("started %v, %v", started, err)
 	}
@@ -251,11 +251,11 @@ func TestBuilds(t *testing.T) {
 	if len(all) != 2 || all[0]["end_time"].String() != "2020-09-13T12:27:40Z" || !all[1]["end_time"].IsNull() {
 		t.Fatalf("got %v", all)
 	}
-	if err := r.Delete(ctx, scope, all[1]); err == nil || modules.ClassOf(err) != modules.Dependency {
+	if err := awstest.Delete(ctx, r, permit, scope, all[1]); err == nil || modules.ClassOf(err) != modules.Dependency {
 		t.Errorf("delete one in progress: got %v, want class %s", err, modules.Dependency)
 	}
 	for range 2 {
-		if err := r.Delete(ctx, scope, all[0]); err != nil {
+		if err := awstest.Delete(ctx, r, permit, scope, all[0]); err != nil {
 			t.Error(err)
 		}
 	}
@@ -268,9 +268,9 @@ func TestBuilds(t *testing.T) {
 func TestECRBuild(t *testing.T) {
 	t.Parallel()
 	builds := map[string]awstest.Input{}
-	_, err := buildImage(newCodeBuild(t, nil, builds, nil)).Call(modules.WithMutations(t.Context(), &awstest.Journal{}), awstest.Scope("us-east-1"), modules.Row{"project_name": modules.Text("images"), "source_version": modules.Text("main"),
+	_, err := buildImage(newCodeBuild(t, nil, builds, nil)).Call(t.Context(), modules.Invocation{Scope: awstest.Scope("us-east-1"), Arguments: modules.Row{"project_name": modules.Text("images"), "source_version": modules.Text("main"),
 		"repository_uri": modules.Text("123456789012.dkr.ecr.eu-west-1.amazonaws.com/app"), "build_path": modules.Text("a; rm -rf /"), "image_tag": modules.Text("v1"),
-		"source_location": modules.Text("https://github.com/example/other")})
+		"source_location": modules.Text("https://github.com/example/other")}, Permit: awstest.Permit()})
 	if err != nil {
 		t.Fatal(err)
 	}

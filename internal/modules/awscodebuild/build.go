@@ -68,7 +68,8 @@ INSERT INTO codebuild_project (project_name, source_type, source_location, servi
 			{Name: "source_version", Type: modules.TypeText, Default: "NULL", Doc: "The branch, tag or commit; the project's if left out."},
 		},
 		Returns: startedBuild,
-		Call: func(ctx context.Context, scope modules.Scope, args modules.Row) ([]modules.Row, error) {
+		Call: func(ctx context.Context, i modules.Invocation) ([]modules.Row, error) {
+			c, scope, args := c.Permitted(i.Permit), i.Scope, i.Arguments
 			return startBuild(ctx, c, scope, &codebuild.StartBuildInput{ProjectName: args["project_name"].Ptr(), SourceVersion: args["source_version"].Ptr()})
 		},
 	}

@@ -50,7 +50,8 @@ INSERT INTO codebuild_project (project_name, source_type, source_location, servi
 			{Name: "source_location", Type: modules.TypeText, Default: "NULL", Doc: "Another source of the project's source_type, such as https://github.com/example/other; the project's if left out."},
 		},
 		Returns: startedBuild,
-		Call: func(ctx context.Context, scope modules.Scope, args modules.Row) ([]modules.Row, error) {
+		Call: func(ctx context.Context, i modules.Invocation) ([]modules.Row, error) {
+			c, scope, args := c.Permitted(i.Permit), i.Scope, i.Arguments
 			in := &codebuild.StartBuildInput{
 				ProjectName: args["project_name"].Ptr(), SourceVersion: args["source_version"].Ptr(), SourceLocationOverride: args["source_location"].Ptr(),
 				BuildspecOverride:      awssdk.String(imageSpec),

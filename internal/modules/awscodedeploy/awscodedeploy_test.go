@@ -194,10 +194,10 @@ func TestDeployments(t *testing.T) {
 	t.Parallel()
 	deployments := objects{"d-0": {"deploymentId": "d-0", "applicationName": "app", "deploymentGroupName": "test", "status": "Succeeded", "createTime": 1.5e9, "completeTime": 1.5e9 + 60}}
 	clients, scope := newCodeDeploy(t, nil, nil, deployments), awstest.Scope("us-east-1")
-	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
+	ctx, permit := t.Context(), awstest.Permit()
 	location := document(t, `{"RevisionType":"S3","S3Location":{"Bucket":"releases","Key":"app.zip","BundleType":"zip"}}`)
 	args := modules.Row{"application_name": modules.Text("app"), "deployment_group_name": modules.Text("production"), "location": location, "description": modules.Text("two")}
-	started, err := deploy(clients).Call(ctx, scope, args)
+	started, err := deploy(clients).Call(ctx, modules.Invocation{Scope: scope, Arguments: args, Permit: permit})
 	if err != nil || len(started) != 1 || started[0]["deployment_id"].String() != "d-2" {
 		t.Fatalf("started %v, %v", started, err)
 	}
@@ -214,7 +214,7 @@ func TestDeployments(t *testing.T) {
 		t.Error("deployments can be written")
 	}
 	args["location"] = document(t, `{"S3":"x"}`)
-	if _, err := deploy(clients).Call(ctx, scope, args); err == nil || modules.ClassOf(err) != modules.Invalid {
+	if _, err := deploy(clients).Call(ctx, modules.Invocation{Scope: scope, Arguments: args, Permit: permit}); err == nil || modules.ClassOf(err) != modules.Invalid {
 		t.Errorf("a location that there is not: %v, want class %s", err, modules.Invalid)
 	}
 }

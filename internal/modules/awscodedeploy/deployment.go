@@ -59,7 +59,8 @@ SELECT id, 'production', 'deployer', '[{"Key": "app", "Value": "web", "Type": "K
 			{Name: "description", Type: modules.TypeText, Default: "NULL", Doc: "What is said about it."},
 		},
 		Returns: []modules.Result{{Name: "deployment_id", Type: modules.TypeText, Doc: "The deployment's id."}},
-		Call: func(ctx context.Context, scope modules.Scope, args modules.Row) ([]modules.Row, error) {
+		Call: func(ctx context.Context, i modules.Invocation) ([]modules.Row, error) {
+			c, scope, args := c.Permitted(i.Permit), i.Scope, i.Arguments
 			client, err := declare.Client(ctx, c, scope, codedeploy.NewFromConfig)
 			if err != nil {
 				return nil, err

@@ -33,8 +33,8 @@ func stages(t *testing.T, key string) modules.Value {
 func TestPipelineLifecycle(t *testing.T) {
 	t.Parallel()
 	clients, scope := awstest.Clients(t), awstest.Scope("us-east-1")
-	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
-	roles, err := declare.Client(ctx, clients, scope, iam.NewFromConfig)
+	ctx, permit := t.Context(), awstest.Permit()
+	roles, err := declare.Client(ctx, clients.Permitted(permit), scope, iam.NewFromConfig)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func TestPipelineLifecycle(t *testing.T) {
 		},
 	})
 	// moto has no PipelineNameInUseException.
-	if _, err := newPipeline(clients).Create(ctx, scope, modules.Row{"name": modules.Text("x"), "artifact_store": store, "stages": stages(t, "x"), "service_role_name": modules.Text("none")}, ""); err == nil || modules.ClassOf(err) != modules.Dependency {
+	if _, err := awstest.Create(ctx, newPipeline(clients), permit, scope, modules.Row{"name": modules.Text("x"), "artifact_store": store, "stages": stages(t, "x"), "service_role_name": modules.Text("none")}, ""); err == nil || modules.ClassOf(err) != modules.Dependency {
 		t.Errorf("without a role: got %v, want class %s", err, modules.Dependency)
 	}
 }

@@ -54,12 +54,12 @@ func TestTableLifecycle(t *testing.T) {
 func TestTableExists(t *testing.T) {
 	t.Parallel()
 	r, scope := newTable(awstest.Clients(t)), awstest.Scope("us-east-1")
-	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
+	ctx, permit := t.Context(), awstest.Permit()
 	row := modules.Row{"table_name": modules.Text("one"), "primary_key": parse(t, `{"id":"S"}`), "throughput": modules.Text(onDemand)}
-	if _, err := r.Create(ctx, scope, row, ""); err != nil {
+	if _, err := awstest.Create(ctx, r, permit, scope, row, ""); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Create(ctx, scope, row, ""); err == nil || modules.ClassOf(err) != modules.Exists {
+	if _, err := awstest.Create(ctx, r, permit, scope, row, ""); err == nil || modules.ClassOf(err) != modules.Exists {
 		t.Errorf("got %v, want class %s", err, modules.Exists)
 	}
 }
@@ -128,10 +128,10 @@ func TestTimeToLiveTwice(t *testing.T) {
 			},
 			"UpdateTable": func(awstest.Input) (any, error) { others++; return struct{}{}, nil },
 		}))
-		ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
+		ctx, permit := t.Context(), awstest.Permit()
 		have := modules.Row{"table_name": modules.Text("t"), "time_to_live_attribute": modules.Text("expires"), "deletion_protection_enabled": modules.Bool(false)}
 		row := modules.Row{"table_name": modules.Text("t"), "time_to_live_attribute": modules.Null, "deletion_protection_enabled": modules.Bool(true)}
-		err := r.Update(ctx, awstest.Scope("us-east-1"), have, row, []string{"time_to_live_attribute", "deletion_protection_enabled"})
+		err := awstest.Update(ctx, r, permit, awstest.Scope("us-east-1"), have, row, []string{"time_to_live_attribute", "deletion_protection_enabled"})
 		if others != 1 {
 			t.Error("holds up another change of the table")
 		}

@@ -16,8 +16,8 @@ import (
 func TestIndexesAreProvisioned(t *testing.T) {
 	t.Parallel()
 	clients, scope := awstest.Clients(t), awstest.Scope("eu-north-1")
-	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
-	client, err := declare.Client(ctx, clients, scope, dynamodb.NewFromConfig)
+	ctx, permit := t.Context(), awstest.Permit()
+	client, err := declare.Client(ctx, clients.Permitted(permit), scope, dynamodb.NewFromConfig)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func TestIndexesAreProvisioned(t *testing.T) {
 	have := modules.Row{"table_name": modules.Text(name), "throughput": modules.Text(onDemand)}
 	want := have.Clone()
 	want["throughput"] = modules.Text(`{"ReadCapacityUnits":3,"WriteCapacityUnits":4}`)
-	if err := newTable(clients).Update(ctx, scope, have, want, []string{"throughput"}); err != nil {
+	if err := awstest.Update(ctx, newTable(clients), permit, scope, have, want, []string{"throughput"}); err != nil {
 		t.Fatal(err)
 	}
 	out, err := client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &name})

@@ -1,7 +1,6 @@
 package awsec2
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -45,13 +44,9 @@ var (
 	tagChanges = []modules.Value{tags("a", "1", "b", "2"), modules.Null}
 )
 
-func mutating(t *testing.T) context.Context {
-	return modules.WithMutations(t.Context(), &awstest.Journal{})
-}
-
 func api(t *testing.T, c *aws.Clients) *ec2.Client {
 	t.Helper()
-	client, err := c.EC2(t.Context(), east)
+	client, err := c.Permitted(awstest.Permit()).EC2(t.Context(), east)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +56,7 @@ func api(t *testing.T, c *aws.Clients) *ec2.Client {
 // build creates an object that a test needs, and returns its row.
 func build(t *testing.T, r modules.Resource, want modules.Row) modules.Row {
 	t.Helper()
-	row, err := r.(modules.Creator).Create(mutating(t), east, want, t.Name())
+	row, err := awstest.Create(t.Context(), r.(modules.Creator), awstest.Permit(), east, want, t.Name())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +99,7 @@ func TestKeyPairLifecycle(t *testing.T) {
 		Changes:  map[string][]modules.Value{"tags": tagChanges},
 		Calls:    map[string]int{"tags": 2},
 	})
-	if _, err := newKeyPair(c).Create(mutating(t), east, modules.Row{"name": text("none")}, ""); err == nil || modules.ClassOf(err) != modules.Invalid {
+	if _, err := awstest.Create(t.Context(), newKeyPair(c), awstest.Permit(), east, modules.Row{"name": text("none")}, ""); err == nil || modules.ClassOf(err) != modules.Invalid {
 		t.Errorf("a pair without a public key: %v", err)
 	}
 	if !sameKey(keyA, keyA+" life") || sameKey(keyA, keyA[:60]) || sameKey("", "") {
@@ -190,7 +185,7 @@ func TestImageOfParameter(t *testing.T) {
 	if id := row["ami"].String(); len(id) < 5 || id[:4] != "ami-" || !sameImage(id, name) || sameImage(id, ubuntu) {
 		t.Errorf("got %v", row)
 	}
-	_, err := newInstance(c).Create(mutating(t), east, modules.Row{"ami": text("resolve:ssm:none"), "instance_type": text("t3.micro")}, "none")
+	_, err := awstest.Create(t.Context(), newInstance(c), awstest.Permit(), east, modules.Row{"ami": text("resolve:ssm:none"), "instance_type": text("t3.micro")}, "none")
 	if !aws.IsNotFound(err) {
 		t.Errorf("a parameter that does not exist: %v", err)
 	}
@@ -218,17 +213,17 @@ func TestInstanceRole(t *testing.T) {
 	t.Parallel()
 	c := awstest.Clients(t)
 	r, have := newTestInstance(t, c)
-	client, err := declare.Client(t.Context(), c, east, iam.NewFromConfig)
+	client, err := declare.Client(t.Context(), c.Permitted(awstest.Permit()), east, iam.NewFromConfig)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"one", "two"} {
-		if _, err := client.CreateRole(mutating(t), &iam.CreateRoleInput{RoleName: &name, AssumeRolePolicyDocument: awssdk.String(`{"Version":"2012-10-17","Statement":[]}`)}); err != nil {
+		if _, err := client.CreateRole(t.Context(), &iam.CreateRoleInput{RoleName: &name, AssumeRolePolicyDocument: awssdk.String(`{"Version":"2012-10-17","Statement":[]}`)}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, role := range []modules.Value{text("one"), modules.Null, text("two")} {
-		if err := r.Update(mutating(t), east, have, modules.Row{"role_name": role}, []string{"role_name"}); err != nil {
+		if err := awstest.Update(t.Context(), r, awstest.Permit(), east, have, modules.Row{"role_name": role}, []string{"role_name"}); err != nil {
 			t.Fatal(err)
 		}
 		if have = get(t, r, have); have["role_name"] != role {
@@ -240,13 +235,13 @@ func TestInstanceRole(t *testing.T) {
 		t.Errorf("got role %v", made["role_name"])
 	}
 	// A profile that holds another role.
-	if _, err := client.CreateInstanceProfile(mutating(t), &iam.CreateInstanceProfileInput{InstanceProfileName: awssdk.String("other")}); err != nil {
+	if _, err := client.CreateInstanceProfile(t.Context(), &iam.CreateInstanceProfileInput{InstanceProfileName: awssdk.String("other")}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := client.AddRoleToInstanceProfile(mutating(t), &iam.AddRoleToInstanceProfileInput{InstanceProfileName: awssdk.String("other"), RoleName: awssdk.String("two")}); err != nil {
+	if _, err := client.AddRoleToInstanceProfile(t.Context(), &iam.AddRoleToInstanceProfileInput{InstanceProfileName: awssdk.String("other"), RoleName: awssdk.String("two")}); err != nil {
 		t.Fatal(err)
 	}
-	if err := ensureProfile(mutating(t), client, "other"); err == nil || modules.ClassOf(err) != modules.Invalid {
+	if err := ensureProfile(t.Context(), client, "other"); err == nil || modules.ClassOf(err) != modules.Invalid {
 		t.Errorf("got %v", err)
 	}
 	if err := profileError(&modules.Error{Class: modules.Invalid, Code: "InvalidParameterValue", Message: "Value (x) for parameter iamInstanceProfile.name is invalid. Invalid IAM Instance Profile name"}); modules.ClassOf(err) != modules.Dependency {
@@ -262,7 +257,7 @@ func TestInstanceGroupsLifecycle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	group, err := api(t, c).CreateSecurityGroup(mutating(t), &ec2.CreateSecurityGroupInput{
+	group, err := api(t, c).CreateSecurityGroup(t.Context(), &ec2.CreateSecurityGroupInput{
 		GroupName: awssdk.String("web"), Description: awssdk.String("of a test"), VpcId: out.Reservations[0].Instances[0].VpcId,
 	})
 	if err != nil {
@@ -290,12 +285,12 @@ func TestBlockDeviceMappingLifecycle(t *testing.T) {
 		Want:    modules.Row{"instance_id": i["instance_id"], "device_name": text("/dev/sdf"), "volume_id": v["volume_id"], "delete_on_termination": yes},
 		Changes: map[string][]modules.Value{"delete_on_termination": {no, yes}},
 	})
-	if _, err := r.Create(mutating(t), east, modules.Row{"instance_id": i["instance_id"], "device_name": text("/dev/sdg")}, ""); err == nil || modules.ClassOf(err) != modules.Invalid {
+	if _, err := awstest.Create(t.Context(), r, awstest.Permit(), east, modules.Row{"instance_id": i["instance_id"], "device_name": text("/dev/sdg")}, ""); err == nil || modules.ClassOf(err) != modules.Invalid {
 		t.Errorf("a mapping without a volume: %v", err)
 	}
 	// The root device stays, and says whose it is.
 	for _, row := range all(t, r) {
-		if err := r.Delete(mutating(t), east, row); err == nil || modules.ClassOf(err) != modules.Invalid || r.Protected(row) == "" {
+		if err := awstest.Delete(t.Context(), r, awstest.Permit(), east, row); err == nil || modules.ClassOf(err) != modules.Invalid || r.Protected(row) == "" {
 			t.Errorf("delete of %v: %v", row, err)
 		}
 	}
@@ -353,7 +348,7 @@ func TestChangeOfAnInstanceThatRuns(t *testing.T) {
 	want := modules.Row{"instance_type": text("t3.large"), "state": text(running)}
 	look := func() modules.Row { return get(t, r, modules.Row{"instance_id": text("i-1")}) }
 	update := func() error {
-		return r.Update(mutating(t), east, look(), want, []string{"instance_type"})
+		return awstest.Update(t.Context(), r, awstest.Permit(), east, look(), want, []string{"instance_type"})
 	}
 	shown := func(status, kind, state string) {
 		t.Helper()
@@ -393,7 +388,7 @@ func TestChangeOfAnInstanceThatRuns(t *testing.T) {
 		t.Errorf("made the calls %v", s.calls)
 	}
 	for _, data := range []modules.Value{text("hello"), modules.Null} {
-		if err := r.Update(mutating(t), east, look(), modules.Row{"user_data": data, "state": text(stopped)}, []string{"user_data"}); err != nil {
+		if err := awstest.Update(t.Context(), r, awstest.Permit(), east, look(), modules.Row{"user_data": data, "state": text(stopped)}, []string{"user_data"}); err != nil {
 			t.Fatal(err)
 		}
 		if got := look()["user_data"]; got != data {
@@ -457,7 +452,7 @@ func TestInstanceRow(t *testing.T) {
 		return 200, "<" + form["Action"] + "Response/>"
 	}))
 	for _, on := range []modules.Value{yes, no} {
-		if err := r.Update(mutating(t), east, modules.Row{"instance_id": text("i-1")}, modules.Row{"monitoring": on}, []string{"monitoring"}); err != nil {
+		if err := awstest.Update(t.Context(), r, awstest.Permit(), east, modules.Row{"instance_id": text("i-1")}, modules.Row{"monitoring": on}, []string{"monitoring"}); err != nil {
 			t.Error(err)
 		}
 	}
@@ -485,7 +480,7 @@ func TestInstanceRow(t *testing.T) {
 	}
 	shown = "<tagSet><item><key>aws:autoscaling:groupName</key><value>web</value></item></tagSet>"
 	row := get(t, r, modules.Row{"instance_id": text("i-1")})
-	if err := r.Delete(mutating(t), east, row); err == nil || modules.ClassOf(err) != modules.Invalid || row["auto_scaling_group"] != text("web") || !row["tags"].IsNull() {
+	if err := awstest.Delete(t.Context(), r, awstest.Permit(), east, row); err == nil || modules.ClassOf(err) != modules.Invalid || row["auto_scaling_group"] != text("web") || !row["tags"].IsNull() {
 		t.Errorf("delete of an instance of a group: %v, %v", row, err)
 	}
 	if !sameState(stopped, hibernate) || sameState(running, hibernate) {
@@ -529,7 +524,7 @@ func TestDetaching(t *testing.T) {
 			return 200, `<DescribeInstancesResponse><reservationSet><item><instancesSet><item><instanceId>i-1</instanceId><blockDeviceMapping>` + device +
 				`</blockDeviceMapping></item></instancesSet></item></reservationSet></DescribeInstancesResponse>`
 		}))
-		err := r.Delete(mutating(t), east, modules.Row{"instance_id": text("i-1"), "device_name": text("/dev/sdf"), "volume_id": text("vol-1")})
+		err := awstest.Delete(t.Context(), r, awstest.Permit(), east, modules.Row{"instance_id": text("i-1"), "device_name": text("/dev/sdf"), "volume_id": text("vol-1")})
 		if (err != nil) != (class >= 0) || err != nil && modules.ClassOf(err) != class {
 			t.Errorf("%q: got %v", status, err)
 		}
@@ -556,11 +551,11 @@ func TestChangeWithSeveralInterfaces(t *testing.T) {
 		}
 		return 400, ""
 	})
-	if err := newInstanceGroups(c).Set(mutating(t), east, aws.MemberList{Owner: "i-1"}, []string{"sg-1"}); err != nil {
+	if err := newInstanceGroups(c).Set(t.Context(), c.Permitted(awstest.Permit()), east, aws.MemberList{Owner: "i-1"}, []string{"sg-1"}); err != nil {
 		t.Error(err)
 	}
 	have := modules.Row{"instance_id": text("i-1"), "source_dest_check": yes}
-	if err := newInstance(c).Update(mutating(t), east, have, modules.Row{"instance_id": text("i-1"), "source_dest_check": no}, []string{"source_dest_check"}); err != nil {
+	if err := awstest.Update(t.Context(), newInstance(c), awstest.Permit(), east, have, modules.Row{"instance_id": text("i-1"), "source_dest_check": no}, []string{"source_dest_check"}); err != nil {
 		t.Error(err)
 	}
 	if want := []string{"eni-1 sg-1 ", "eni-1  false"}; !slices.Equal(calls, want) {

@@ -17,6 +17,7 @@ import (
 // instance's primary network interface.
 func newInstanceGroups(c *aws.Clients) *aws.Memberships {
 	return &aws.Memberships{
+		Clients: c,
 		Description: aws.DescribeGroups("instance_security_groups",
 			"The security groups of instances. An instance has one at least: the VPC's default group when there is no other, and until the first is given.",
 			modules.Column{Name: "instance_id", References: &modules.Reference{Table: "instance", Key: "instance_id"}, Doc: "The instance."},
@@ -47,7 +48,7 @@ func newInstanceGroups(c *aws.Clients) *aws.Memberships {
 			}
 			return page(lists)
 		},
-		Set: func(ctx context.Context, scope modules.Scope, have aws.MemberList, want []string) error {
+		Set: func(ctx context.Context, c *aws.Clients, scope modules.Scope, have aws.MemberList, want []string) error {
 			client, err := c.EC2(ctx, scope)
 			if err != nil {
 				return err

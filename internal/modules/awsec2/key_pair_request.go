@@ -30,7 +30,8 @@ func requestKeyPair(c *aws.Clients) *modules.Function {
 			{Name: "fingerprint", Type: modules.TypeText, Doc: "Its fingerprint."},
 			{Name: "parameter", Type: modules.TypeText, Doc: "The parameter that holds the private key: /ec2/keypair/ and the pair's id, as CloudFormation names it."},
 		},
-		Call: func(ctx context.Context, scope modules.Scope, args modules.Row) ([]modules.Row, error) {
+		Call: func(ctx context.Context, i modules.Invocation) ([]modules.Row, error) {
+			c, scope, args := c.Permitted(i.Permit), i.Scope, i.Arguments
 			client, err := declare.Client(ctx, c, scope, ec2.NewFromConfig)
 			if err != nil {
 				return nil, err

@@ -18,8 +18,8 @@ func TestRegisteredInstanceLifecycle(t *testing.T) {
 	t.Parallel()
 	c := awstest.Clients(t)
 	r := newRegistered(c)
-	ctx := mutating(t)
-	client, err := declare.Client(ctx, c, east, elb.NewFromConfig)
+	ctx, permit := t.Context(), awstest.Permit()
+	client, err := declare.Client(ctx, c.Permitted(permit), east, elb.NewFromConfig)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,14 +48,14 @@ func TestRegisteredInstanceLifecycle(t *testing.T) {
 	if _, err := api(t, c).StopInstances(ctx, &ec2.StopInstancesInput{InstanceIds: []string{want["instance"].String()}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Create(ctx, east, want, ""); modules.ClassOf(err) != modules.Dependency || err == nil {
+	if _, err := awstest.Create(ctx, r, permit, east, want, ""); modules.ClassOf(err) != modules.Dependency || err == nil {
 		t.Errorf("a stopped instance: %v, want class %s", err, modules.Dependency)
 	}
 	// Without the target group there is nothing to take out.
 	if _, err := client.DeleteTargetGroup(ctx, &elb.DeleteTargetGroupInput{TargetGroupArn: group.TargetGroups[0].TargetGroupArn}); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Delete(ctx, east, want); err != nil {
+	if err := awstest.Delete(ctx, r, permit, east, want); err != nil {
 		t.Error(err)
 	}
 }

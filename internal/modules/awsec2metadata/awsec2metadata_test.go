@@ -21,8 +21,8 @@ func TestMain(m *testing.M) { testaws.Main(m) }
 func TestMetadata(t *testing.T) {
 	t.Parallel()
 	c, scope := awstest.Clients(t), awstest.Scope("us-east-1")
-	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
-	client, err := c.EC2(ctx, scope)
+	ctx, permit := t.Context(), awstest.Permit()
+	client, err := c.Permitted(permit).EC2(ctx, scope)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -85,8 +85,8 @@ func TestPolicyLifecycle(t *testing.T) {
 
 func createRepository(t *testing.T, clients *aws.Clients, scope modules.Scope, name string) modules.Row {
 	t.Helper()
-	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
-	row, err := newRepository(clients).Create(ctx, scope, wantRepository(name), "")
+	ctx, permit := t.Context(), awstest.Permit()
+	row, err := awstest.Create(ctx, newRepository(clients), permit, scope, wantRepository(name), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,8 +98,8 @@ func TestImages(t *testing.T) {
 	t.Parallel()
 	clients, scope := awstest.Clients(t), awstest.Scope("us-west-2")
 	repository := createRepository(t, clients, scope, "images")
-	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
-	sdk, err := declare.Client(ctx, clients, scope, ecr.NewFromConfig)
+	ctx, permit := t.Context(), awstest.Permit()
+	sdk, err := declare.Client(ctx, clients.Permitted(permit), scope, ecr.NewFromConfig)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,12 +128,12 @@ func TestImages(t *testing.T) {
 	if err != nil || len(got) != 2 {
 		t.Errorf("get: got %v, %v, want both images", got, err)
 	}
-	if err := newRepository(clients).Delete(ctx, scope, repository); modules.ClassOf(err) != modules.Dependency {
+	if err := awstest.Delete(ctx, newRepository(clients), permit, scope, repository); modules.ClassOf(err) != modules.Dependency {
 		t.Errorf("delete a repository with images: %v, want class %s", err, modules.Dependency)
 	}
 	for _, row := range images {
 		for range 2 { // one that is gone is no error
-			if err := r.Delete(ctx, scope, row); err != nil {
+			if err := awstest.Delete(ctx, r, permit, scope, row); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -141,7 +141,7 @@ func TestImages(t *testing.T) {
 	if left := list(); len(left) != 0 {
 		t.Errorf("left over: %v", left)
 	}
-	if err := newRepository(clients).Delete(ctx, scope, repository); err != nil {
+	if err := awstest.Delete(ctx, newRepository(clients), permit, scope, repository); err != nil {
 		t.Error(err)
 	}
 }
@@ -177,7 +177,7 @@ func TestPublicImages(t *testing.T) {
 	clients, registry := newPublicRegistry(t)
 	registry.repositories["app"] = &storedRepository{images: map[string]string{"sha256:01": "one", "sha256:02": "two"}}
 	registry.repositories["empty"] = &storedRepository{}
-	ctx, scope := modules.WithMutations(t.Context(), &awstest.Journal{}), modules.Scope{Account: "test"}
+	ctx, scope, permit := t.Context(), modules.Scope{Account: "test"}, awstest.Permit()
 	r := newPublicImage(clients)
 	page, rows := aws.Collector()
 	if err := awstest.List(ctx, r, scope, page); err != nil {
@@ -193,15 +193,15 @@ func TestPublicImages(t *testing.T) {
 		t.Errorf("get: got %v, %v, want both images", got, err)
 	}
 	repository := modules.Row{"repository_name": modules.Text("app")}
-	if err := newPublicRepository(clients).Delete(ctx, scope, repository); modules.ClassOf(err) != modules.Dependency {
+	if err := awstest.Delete(ctx, newPublicRepository(clients), permit, scope, repository); modules.ClassOf(err) != modules.Dependency {
 		t.Errorf("delete a repository with images: %v, want class %s", err, modules.Dependency)
 	}
 	for _, row := range append(images, gone, elsewhere) { // one that is gone is no error
-		if err := r.Delete(ctx, scope, row); err != nil {
+		if err := awstest.Delete(ctx, r, permit, scope, row); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := newPublicRepository(clients).Delete(ctx, scope, repository); err != nil {
+	if err := awstest.Delete(ctx, newPublicRepository(clients), permit, scope, repository); err != nil {
 		t.Error(err)
 	}
 }

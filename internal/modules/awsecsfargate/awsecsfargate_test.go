@@ -66,8 +66,8 @@ func TestTaskDefinitionLifecycle(t *testing.T) {
 	})
 
 	// What is registered is what was wanted, although ECS fills in the rest.
-	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
-	made, err := r.Create(ctx, scope, want, "again")
+	ctx, permit := t.Context(), awstest.Permit()
+	made, err := awstest.Create(ctx, r, permit, scope, want, "again")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func TestTaskDefinitionLifecycle(t *testing.T) {
 		t.Errorf("registered again as %v", rows[0])
 	}
 	want["container_definitions"] = document(t, `[{"name":"web","imaeg":"nginx"}]`)
-	if _, err := r.Create(ctx, scope, want, "bad"); modules.ClassOf(err) != modules.Invalid {
+	if _, err := awstest.Create(ctx, r, permit, scope, want, "bad"); modules.ClassOf(err) != modules.Invalid {
 		t.Errorf("a member that there is not: %v, want class %s", err, modules.Invalid)
 	}
 }
@@ -132,13 +132,13 @@ func TestSameVolumes(t *testing.T) {
 func TestServiceLifecycle(t *testing.T) {
 	t.Parallel()
 	clients, scope := awstest.Clients(t), awstest.Scope("us-west-2")
-	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
-	if _, err := newCluster(clients).Create(ctx, scope, modules.Row{"cluster_name": modules.Text("one")}, ""); err != nil {
+	ctx, permit := t.Context(), awstest.Permit()
+	if _, err := awstest.Create(ctx, newCluster(clients), permit, scope, modules.Row{"cluster_name": modules.Text("one")}, ""); err != nil {
 		t.Fatal(err)
 	}
 	var revisions []modules.Value
 	for _, token := range []string{"1", "2"} {
-		made, err := newTaskDefinition(clients).Create(ctx, scope, modules.Row{
+		made, err := awstest.Create(ctx, newTaskDefinition(clients), permit, scope, modules.Row{
 			"family": modules.Text("app"), "cpu": modules.Int(256), "memory": modules.Int(512), "network_mode": modules.Text("awsvpc"),
 			"requires_compatibilities": modules.Strings([]string{"FARGATE"}), "container_definitions": document(t, `[{"name":"web","image":"nginx"}]`),
 		}, token)
@@ -147,7 +147,7 @@ func TestServiceLifecycle(t *testing.T) {
 		}
 		revisions = append(revisions, made["task_definition_arn"])
 	}
-	sdk, err := clients.EC2(ctx, scope)
+	sdk, err := clients.Permitted(permit).EC2(ctx, scope)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,11 +196,11 @@ func TestServiceLifecycle(t *testing.T) {
 		Elsewhere: []string{"task_definition_id", "desired_count", "subnets", "assign_public_ip", "target_group_id", "container_name", "container_port", "tags"},
 	})
 	want["container_port"] = modules.Int(80)
-	if _, err := newService(clients, groups).Create(ctx, scope, want, ""); modules.ClassOf(err) != modules.Invalid {
+	if _, err := awstest.Create(ctx, newService(clients, groups), permit, scope, want, ""); modules.ClassOf(err) != modules.Invalid {
 		t.Errorf("a port of no target group: %v, want class %s", err, modules.Invalid)
 	}
 	delete(want, "container_port")
-	made, err := newService(clients, groups).Create(ctx, scope, want, "")
+	made, err := awstest.Create(ctx, newService(clients, groups), permit, scope, want, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +212,7 @@ func TestServiceLifecycle(t *testing.T) {
 	}
 	first := modules.Row{"service_id": made["arn"], "security_group_id": modules.TextPtr(out.SecurityGroups[0].GroupId)}
 	awstest.Lifecycle(t, awstest.Case{Resource: groups, Scope: scope, Want: first})
-	if _, err := groups.Create(ctx, scope, first, ""); err != nil {
+	if _, err := awstest.Create(ctx, groups, permit, scope, first, ""); err != nil {
 		t.Fatal(err)
 	}
 	have, err := awstest.Get(ctx, newService(clients, groups), scope, []modules.Row{made})
@@ -220,7 +220,7 @@ func TestServiceLifecycle(t *testing.T) {
 		t.Fatalf("got %v, %v", have, err)
 	}
 	want["subnets"] = modules.Strings([]string{two})
-	if err := newService(clients, groups).Update(ctx, scope, have[0], want, []string{"subnets"}); err != nil {
+	if err := awstest.Update(ctx, newService(clients, groups), permit, scope, have[0], want, []string{"subnets"}); err != nil {
 		t.Fatal(err)
 	}
 	gone := modules.Row{"service_id": modules.Text(made["arn"].String() + "-too"), "security_group_id": first["security_group_id"]}
@@ -228,11 +228,11 @@ func TestServiceLifecycle(t *testing.T) {
 		t.Errorf("its groups are %v, %v", rows, err)
 	}
 	want["name"], want["subnets"], want["launch_type"] = modules.Text("bridged"), modules.Null, modules.Text("EC2")
-	if made, err = newService(clients, groups).Create(ctx, scope, want, ""); err != nil {
+	if made, err = awstest.Create(ctx, newService(clients, groups), permit, scope, want, ""); err != nil {
 		t.Fatal(err)
 	}
 	first["service_id"] = made["arn"]
-	if _, err := groups.Create(ctx, scope, first, ""); modules.ClassOf(err) != modules.Dependency || !strings.Contains(err.Error(), "set service.subnets") {
+	if _, err := awstest.Create(ctx, groups, permit, scope, first, ""); modules.ClassOf(err) != modules.Dependency || !strings.Contains(err.Error(), "set service.subnets") {
 		t.Errorf("a group of a service in no VPC: %v", err)
 	}
 }

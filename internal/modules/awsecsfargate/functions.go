@@ -40,7 +40,8 @@ INSERT INTO task_definition (family, cpu, memory, container_definitions) VALUES 
 			{Name: "last_status", Type: modules.TypeText, Doc: "Its status, such as PROVISIONING."},
 			{Name: "task_definition_arn", Type: modules.TypeText, Doc: "The revision it runs."},
 		},
-		Call: func(ctx context.Context, scope modules.Scope, args modules.Row) ([]modules.Row, error) {
+		Call: func(ctx context.Context, i modules.Invocation) ([]modules.Row, error) {
+			c, scope, args := c.Permitted(i.Permit), i.Scope, i.Arguments
 			client, err := declare.Client(ctx, c, scope, ecs.NewFromConfig)
 			if err != nil {
 				return nil, err
@@ -94,7 +95,8 @@ func deployService(c *aws.Clients) *modules.Function {
 			{Name: "status", Type: modules.TypeText, Doc: "The service's status."},
 			{Name: "message", Type: modules.TypeText, Doc: "The id of the deployment."},
 		},
-		Call: func(ctx context.Context, scope modules.Scope, args modules.Row) ([]modules.Row, error) {
+		Call: func(ctx context.Context, i modules.Invocation) ([]modules.Row, error) {
+			c, scope, args := c.Permitted(i.Permit), i.Scope, i.Arguments
 			client, err := declare.Client(ctx, c, scope, ecs.NewFromConfig)
 			if err != nil {
 				return nil, err

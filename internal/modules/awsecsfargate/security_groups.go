@@ -17,6 +17,7 @@ import (
 func newSecurityGroups(c *aws.Clients) *aws.Memberships {
 	services := newService(c, nil) // which are only read
 	return &aws.Memberships{
+		Clients: c,
 		Description: aws.DescribeGroups("service_security_groups",
 			"The security groups of services' tasks, five at most. The tasks of a service that has none have the VPC's default group. "+
 				"Every change of them, as of the service's subnets, is a new deployment: a new service's first tasks may be of the default group.",
@@ -27,7 +28,7 @@ func newSecurityGroups(c *aws.Clients) *aws.Memberships {
 		Lists: declare.Lists(services, named, func(s *ecstypes.Service) aws.MemberList {
 			return aws.MemberList{Owner: awssdk.ToString(s.ServiceArn), Members: groups(s)}
 		}),
-		Set: func(ctx context.Context, scope modules.Scope, have aws.MemberList, want []string) error {
+		Set: func(ctx context.Context, c *aws.Clients, scope modules.Scope, have aws.MemberList, want []string) error {
 			client, err := declare.Client(ctx, c, scope, ecs.NewFromConfig)
 			if err != nil {
 				return err

@@ -49,8 +49,8 @@ func TestFileSystemLifecycle(t *testing.T) {
 func TestMountTargetLifecycle(t *testing.T) {
 	t.Parallel()
 	clients, scope := awstest.Clients(t), awstest.Scope("us-west-2")
-	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
-	client, err := clients.EC2(ctx, scope)
+	ctx, permit := t.Context(), awstest.Permit()
+	client, err := clients.Permitted(permit).EC2(ctx, scope)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func TestMountTargetLifecycle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	system, err := newFileSystem(clients).Create(ctx, scope, modules.Row{"encrypted": modules.Bool(true)}, "token")
+	system, err := awstest.Create(ctx, newFileSystem(clients), permit, scope, modules.Row{"encrypted": modules.Bool(true)}, "token")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,14 +109,14 @@ func TestChanges(t *testing.T) {
 		_ = json.NewEncoder(w).Encode(out)
 	}))
 	t.Cleanup(server.Close)
-	r, scope, ctx := newFileSystem(awstest.Fake(server.URL)), awstest.Scope("us-west-2"), modules.WithMutations(t.Context(), &awstest.Journal{})
+	r, scope, ctx, permit := newFileSystem(awstest.Fake(server.URL)), awstest.Scope("us-west-2"), t.Context(), awstest.Permit()
 	have := modules.Row{"file_system_id": modules.Text("fs-1")}
 	rows, err := awstest.Get(ctx, r, scope, []modules.Row{have})
 	if err != nil || len(rows) != 1 || rows[0]["automatic_backups"] != modules.Bool(true) || !rows[0]["policy"].IsNull() {
 		t.Fatalf("got %v, %v", rows, err)
 	}
 	want := modules.Row{"throughput_mode": modules.Text("provisioned"), "provisioned_throughput_in_mibps": modules.Text("1.5"), "automatic_backups": modules.Bool(false), "policy": modules.Null}
-	if err := r.Update(ctx, scope, have, want, []string{"throughput_mode", "automatic_backups", "policy"}); err != nil {
+	if err := awstest.Update(ctx, r, permit, scope, have, want, []string{"throughput_mode", "automatic_backups", "policy"}); err != nil {
 		t.Fatal(err)
 	}
 	if want := []string{
@@ -126,7 +126,7 @@ func TestChanges(t *testing.T) {
 	}; !slices.Equal(calls, want) {
 		t.Errorf("made the calls %q, want %q", calls, want)
 	}
-	if err := r.Delete(ctx, scope, have); err == nil || modules.ClassOf(err) != modules.Dependency {
+	if err := awstest.Delete(ctx, r, permit, scope, have); err == nil || modules.ClassOf(err) != modules.Dependency {
 		t.Errorf("got %v, want class %s", err, modules.Dependency)
 	}
 	state = "deleting"
@@ -134,7 +134,7 @@ func TestChanges(t *testing.T) {
 	if _, told := rows[0]["automatic_backups"]; err != nil || len(rows) != 1 || told || awstest.Phase(r, rows[0]) != modules.Going {
 		t.Errorf("got %v, %v", rows, err)
 	}
-	if err := r.Delete(ctx, scope, have); err != nil {
+	if err := awstest.Delete(ctx, r, permit, scope, have); err != nil {
 		t.Error(err)
 	}
 	state = "deleted"

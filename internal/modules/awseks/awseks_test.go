@@ -43,7 +43,7 @@ func document(t *testing.T, text string) modules.Value {
 func withRole(ctx context.Context, t *testing.T) *aws.Clients {
 	t.Helper()
 	clients := awstest.Clients(t)
-	client, err := declare.Client(ctx, clients, scope, iam.NewFromConfig)
+	client, err := declare.Client(ctx, clients.Permitted(awstest.Permit()), scope, iam.NewFromConfig)
 	if err == nil {
 		_, err = client.CreateRole(ctx, &iam.CreateRoleInput{RoleName: awssdk.String("eks"), AssumeRolePolicyDocument: awssdk.String(
 			`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"eks.amazonaws.com"},"Action":"sts:AssumeRole"}]}`)})
@@ -162,9 +162,9 @@ func TestClusterLifecycle(t *testing.T) {
 
 func TestNodeGroupLifecycle(t *testing.T) {
 	t.Parallel()
-	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
+	ctx, permit := t.Context(), awstest.Permit()
 	clients := withRole(ctx, t)
-	if _, err := newCluster(clients).Create(ctx, scope, cluster("home"), ""); err != nil {
+	if _, err := awstest.Create(ctx, newCluster(clients), permit, scope, cluster("home"), ""); err != nil {
 		t.Fatal(err)
 	}
 	awstest.Lifecycle(t, awstest.Case{
@@ -202,7 +202,7 @@ func TestCalls(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	clients := awstest.Fake(server.URL)
-	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
+	ctx, permit := t.Context(), awstest.Permit()
 	group := modules.Row{"cluster_id": text("home"), "node_group_name": text("nodes"), "launch_template_id": text("web"), "arn": text("arn:nodes"), "tags": tags}
 	for _, test := range []struct {
 		r      *declare.Resource
@@ -238,14 +238,14 @@ func TestCalls(t *testing.T) {
 			columns = append(columns, column)
 		}
 		sent = nil
-		if err := test.r.Update(ctx, scope, test.have, want, columns); err != nil || strings.Join(sent, "\n") != strings.Join(test.want, "\n") {
+		if err := awstest.Update(ctx, test.r, permit, scope, test.have, want, columns); err != nil || strings.Join(sent, "\n") != strings.Join(test.want, "\n") {
 			t.Errorf("%v: %v, sent\n%s\nwant\n%s", columns, err, strings.Join(sent, "\n"), strings.Join(test.want, "\n"))
 		}
 	}
 	sent = nil
 	for _, r := range []*declare.Resource{newCluster(clients), newNodeGroup(clients)} {
 		have := modules.Row{"cluster_name": text("life"), "cluster_id": text("home"), "node_group_name": text("nodes"), "status": text("DELETING")}
-		if err := r.Delete(ctx, scope, have); err != nil || len(sent) > 0 {
+		if err := awstest.Delete(ctx, r, permit, scope, have); err != nil || len(sent) > 0 {
 			t.Errorf("delete what is on its way out: %v, sent %v", err, sent)
 		}
 	}

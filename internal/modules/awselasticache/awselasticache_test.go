@@ -20,7 +20,7 @@ func TestMain(m *testing.M) { testaws.Main(m) }
 func TestClusterInMoto(t *testing.T) {
 	t.Parallel()
 	r, scope := newCluster(awstest.Clients(t)), awstest.Scope("us-east-1")
-	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
+	ctx, permit := t.Context(), awstest.Permit()
 	want := modules.Row{
 		"cluster_id": modules.Text("sessions"), "engine": modules.Text("redis"), "node_type": modules.Text("cache.t4g.micro"), "num_nodes": modules.Int(1),
 		"transit_encryption_enabled": modules.Bool(true), "auto_minor_version_upgrade": modules.Bool(true), "snapshot_retention_limit": modules.Int(3),
@@ -37,11 +37,11 @@ func TestClusterInMoto(t *testing.T) {
 	if err := r.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	created, err := r.Create(ctx, scope, want, "")
+	created, err := awstest.Create(ctx, r, permit, scope, want, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Create(ctx, scope, want, ""); err == nil || modules.ClassOf(err) != modules.Exists {
+	if _, err := awstest.Create(ctx, r, permit, scope, want, ""); err == nil || modules.ClassOf(err) != modules.Exists {
 		t.Errorf("create what there is: got %v, want class %s", err, modules.Exists)
 	}
 	have := get(created)
@@ -54,14 +54,14 @@ func TestClusterInMoto(t *testing.T) {
 		t.Error("the port of a cluster without nodes is taken for known")
 	}
 	want["tags"] = modules.StringMap(map[string]string{"a": "1"})
-	if err := r.Update(ctx, scope, have, want, []string{"tags"}); err != nil {
+	if err := awstest.Update(ctx, r, permit, scope, have, want, []string{"tags"}); err != nil {
 		t.Fatal(err)
 	}
 	if have = get(created); have["tags"] != want["tags"] {
 		t.Errorf("tags are %v", have["tags"])
 	}
 	for range 2 {
-		if err := r.Delete(ctx, scope, have); err != nil {
+		if err := awstest.Delete(ctx, r, permit, scope, have); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -123,8 +123,8 @@ func TestClusterUpdate(t *testing.T) {
 	}
 	want := have.Clone()
 	want["num_nodes"], want["auto_minor_version_upgrade"], want["security_group_ids"] = modules.Int(1), modules.Bool(true), modules.Strings([]string{"sg-1", "sg-2"})
-	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
-	if err := newCluster(awstest.Fake(server.URL)).Update(ctx, awstest.Scope("us-east-1"), have, want, []string{"num_nodes", "auto_minor_version_upgrade", "security_group_ids"}); err != nil {
+	ctx, permit := t.Context(), awstest.Permit()
+	if err := awstest.Update(ctx, newCluster(awstest.Fake(server.URL)), permit, awstest.Scope("us-east-1"), have, want, []string{"num_nodes", "auto_minor_version_upgrade", "security_group_ids"}); err != nil {
 		t.Fatal(err)
 	}
 	if len(f.calls) != 1 {
@@ -157,8 +157,8 @@ func TestClusterDeletion(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := &c.fake
 			server, have := read(t, f)
-			ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
-			if err := newCluster(awstest.Fake(server.URL)).Delete(ctx, awstest.Scope("us-east-1"), have); err != nil {
+			ctx, permit := t.Context(), awstest.Permit()
+			if err := awstest.Delete(ctx, newCluster(awstest.Fake(server.URL)), permit, awstest.Scope("us-east-1"), have); err != nil {
 				t.Fatal(err)
 			}
 			if got := f.calls[0].Get("FinalSnapshotIdentifier"); len(f.calls) != 1 || strings.HasPrefix(got, "c-final-") != c.snapshot {

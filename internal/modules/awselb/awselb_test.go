@@ -36,7 +36,7 @@ func document(t *testing.T, s string) modules.Value {
 
 func create(t *testing.T, r modules.Creator, want modules.Row) modules.Row {
 	t.Helper()
-	made, err := r.Create(modules.WithMutations(t.Context(), &awstest.Journal{}), west, want, "other")
+	made, err := awstest.Create(t.Context(), r, awstest.Permit(), west, want, "other")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,8 +112,8 @@ func TestLoadBalancerSecurityGroups(t *testing.T) {
 	t.Parallel()
 	c := awstest.Clients(t)
 	in, vpc := subnets(t, c)
-	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
-	client, err := c.EC2(ctx, west)
+	ctx, permit := t.Context(), awstest.Permit()
+	client, err := c.Permitted(permit).EC2(ctx, west)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,8 +230,8 @@ func TestListenerLifecycle(t *testing.T) {
 	})
 
 	// What it does, and the protocol with what belongs to it.
-	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
-	certs, err := aws.Client(ctx, c, west, func(cfg awssdk.Config) *acm.Client { return acm.NewFromConfig(cfg) })
+	ctx, permit := t.Context(), awstest.Permit()
+	certs, err := aws.Client(ctx, c.Permitted(permit), west, func(cfg awssdk.Config) *acm.Client { return acm.NewFromConfig(cfg) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -261,7 +261,7 @@ func TestListenerLifecycle(t *testing.T) {
 			columns = append(columns, column)
 		}
 		if len(columns) > 0 {
-			if err := r.Update(ctx, west, rows[0], want, columns); err != nil {
+			if err := awstest.Update(ctx, r, permit, west, rows[0], want, columns); err != nil {
 				t.Fatal(i, err)
 			}
 			if rows, err = awstest.Get(ctx, r, west, []modules.Row{made}); err != nil || len(rows) != 1 {
@@ -275,7 +275,7 @@ func TestListenerLifecycle(t *testing.T) {
 		}
 	}
 	want["target_group_id"], want["default_actions"] = modules.Null, document(t, `[{"Type":"forward","Targetgroup":"x"}]`)
-	if _, err := r.Create(ctx, west, want, "bad"); modules.ClassOf(err) != modules.Invalid {
+	if _, err := awstest.Create(ctx, r, permit, west, want, "bad"); modules.ClassOf(err) != modules.Invalid {
 		t.Errorf("a member that there is not: %v, want class %s", err, modules.Invalid)
 	}
 }

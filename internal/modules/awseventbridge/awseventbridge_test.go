@@ -58,16 +58,16 @@ func TestBusUpdate(t *testing.T) {
 		"UpdateEventBus": func(in awstest.Input) (any, error) { sent = in; return map[string]any{}, nil },
 		"CreateEventBus": func(in awstest.Input) (any, error) { sent = in; return map[string]any{}, nil },
 	}))
-	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
+	ctx, permit := t.Context(), awstest.Permit()
 	want := modules.Row{"name": modules.Text("orders"), "dead_letter_arn": modules.Text("arn"), "log_level": modules.Text("INFO"), "log_include_detail": modules.Text("FULL")}
-	if err := r.Update(ctx, awstest.Scope("us-west-2"), want, want, []string{"description", "log_level"}); err != nil {
+	if err := awstest.Update(ctx, r, permit, awstest.Scope("us-west-2"), want, want, []string{"description", "log_level"}); err != nil {
 		t.Fatal(err)
 	}
 	if got, _ := json.Marshal(sent); string(got) != `{"DeadLetterConfig":{"Arn":"arn"},"Description":"","LogConfig":{"IncludeDetail":"FULL","Level":"INFO"},"Name":"orders"}` {
 		t.Errorf("sent %s", got)
 	}
 	want = modules.Row{"name": modules.Text("aws.partner/example.com/orders")}
-	if _, err := r.Create(ctx, awstest.Scope("us-west-2"), want, ""); err != nil || sent.Text("EventSourceName") != want["name"].String() {
+	if _, err := awstest.Create(ctx, r, permit, awstest.Scope("us-west-2"), want, ""); err != nil || sent.Text("EventSourceName") != want["name"].String() {
 		t.Errorf("sent %v, %v", sent, err)
 	}
 }
@@ -75,8 +75,8 @@ func TestBusUpdate(t *testing.T) {
 // roles makes roles, and returns clients.
 func roles(t *testing.T, scope modules.Scope, names ...string) *aws.Clients {
 	t.Helper()
-	clients, ctx := awstest.Clients(t), modules.WithMutations(t.Context(), &awstest.Journal{})
-	client, err := declare.Client(ctx, clients, modules.Scope{Account: scope.Account}, iam.NewFromConfig)
+	clients, ctx, permit := awstest.Clients(t), t.Context(), awstest.Permit()
+	client, err := declare.Client(ctx, clients.Permitted(permit), modules.Scope{Account: scope.Account}, iam.NewFromConfig)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,8 +92,8 @@ func TestRuleAndTargetLifecycle(t *testing.T) {
 	t.Parallel()
 	scope, text, number := awstest.Scope("eu-west-1"), modules.Text, modules.Int[int]
 	clients := roles(t, scope, "one", "two")
-	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
-	if _, err := newBus(clients).Create(ctx, scope, modules.Row{"name": text("orders")}, ""); err != nil {
+	ctx, permit := t.Context(), awstest.Permit()
+	if _, err := awstest.Create(ctx, newBus(clients), permit, scope, modules.Row{"name": text("orders")}, ""); err != nil {
 		t.Fatal(err)
 	}
 	awstest.Lifecycle(t, awstest.Case{
@@ -111,7 +111,7 @@ func TestRuleAndTargetLifecycle(t *testing.T) {
 	})
 	want := modules.Row{"event_bus_name": text("orders"), "name": text("new"), "event_pattern": document(t, `{"detail-type":["order"]}`), "state": text("ENABLED")}
 	rule := newRule(clients)
-	if _, err := rule.Create(ctx, scope, want, ""); err != nil {
+	if _, err := awstest.Create(ctx, rule, permit, scope, want, ""); err != nil {
 		t.Fatal(err)
 	}
 	rows, err := awstest.Get(ctx, rule, scope, []modules.Row{want})
@@ -184,10 +184,10 @@ func TestPagesAndFailures(t *testing.T) {
 	if want := []string{"aws.partner/a/b c 1", "aws.partner/a/b c 2", "default a 1", "default a 2"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
+	ctx, permit := t.Context(), awstest.Permit()
 	want := modules.Row{"rule_id": modules.Text(arn + "a"), "target_id": modules.Text("1"), "arn": modules.Text("arn:aws:sqs:us-east-1:123456789012:q")}
-	_, created := r.Create(ctx, scope, want, "")
-	for what, err := range map[string]error{"create": created, "update": r.Update(ctx, scope, want, want, []string{"arn"}), "delete": r.Delete(ctx, scope, want)} {
+	_, created := awstest.Create(ctx, r, permit, scope, want, "")
+	for what, err := range map[string]error{"create": created, "update": awstest.Update(ctx, r, permit, scope, want, want, []string{"arn"}), "delete": awstest.Delete(ctx, r, permit, scope, want)} {
 		if err == nil || modules.ClassOf(err) != modules.Dependency {
 			t.Errorf("%s: got %v, want class %s", what, err, modules.Dependency)
 		}

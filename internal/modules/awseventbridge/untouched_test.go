@@ -15,8 +15,8 @@ import (
 func TestReplaceSendsAsFound(t *testing.T) {
 	t.Parallel()
 	clients, scope := awstest.Clients(t), awstest.Scope("us-west-1")
-	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
-	client, err := declare.Client(ctx, clients, scope, eventbridge.NewFromConfig)
+	ctx, permit := t.Context(), awstest.Permit()
+	client, err := declare.Client(ctx, clients.Permitted(permit), scope, eventbridge.NewFromConfig)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func TestReplaceSendsAsFound(t *testing.T) {
 	want := rows[0].Clone()
 	want["description"] = modules.Text("edited")
 	delete(want, "role_name") // there is no record of it
-	if err := rules.Update(ctx, scope, rows[0], want, []string{"description"}); err != nil {
+	if err := awstest.Update(ctx, rules, permit, scope, rows[0], want, []string{"description"}); err != nil {
 		t.Fatal(err)
 	}
 	is, err := client.DescribeRule(ctx, &eventbridge.DescribeRuleInput{Name: &name})

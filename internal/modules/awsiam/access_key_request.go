@@ -30,7 +30,8 @@ func requestAccessKey(c *aws.Clients) *modules.Function {
 			{Name: "access_key_id", Type: modules.TypeText, Doc: "The key's id."},
 			{Name: "parameter", Type: modules.TypeText, Doc: "The parameter that holds the secret access key: /iam/access-key/ and the key's id."},
 		},
-		Call: func(ctx context.Context, scope modules.Scope, args modules.Row) ([]modules.Row, error) {
+		Call: func(ctx context.Context, i modules.Invocation) ([]modules.Row, error) {
+			c, scope, args := c.Permitted(i.Permit), i.Scope, i.Arguments
 			client, err := declare.Client(ctx, c, scope, iam.NewFromConfig)
 			if err != nil {
 				return nil, err

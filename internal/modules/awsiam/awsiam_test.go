@@ -110,9 +110,9 @@ func TestDeleteRole(t *testing.T) {
 	t.Parallel()
 	clients, scope := awstest.Clients(t), awstest.Scope("")
 	journal := &awstest.Journal{}
-	ctx := modules.WithMutations(t.Context(), journal)
+	ctx, permit := t.Context(), awstest.PermitBy(journal)
 	r := newRole(clients)
-	c, err := declare.Client(ctx, clients, scope, iam.NewFromConfig)
+	c, err := declare.Client(ctx, clients.Permitted(permit), scope, iam.NewFromConfig)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +120,7 @@ func TestDeleteRole(t *testing.T) {
 		row := modules.Row{
 			"role_name": modules.Text("same"), "path": modules.Text("/"), "assume_role_policy_document": trust(t, "ec2.amazonaws.com"),
 		}
-		if _, err := r.Create(ctx, scope, row, ""); err != nil {
+		if _, err := awstest.Create(ctx, r, permit, scope, row, ""); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := c.CreateInstanceProfile(ctx, &iam.CreateInstanceProfileInput{InstanceProfileName: &profile}); err != nil {
@@ -130,7 +130,7 @@ func TestDeleteRole(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = r.Delete(ctx, scope, row)
+		err = awstest.Delete(ctx, r, permit, scope, row)
 		if profile == "same" && err != nil {
 			t.Errorf("with the profile of its name: %v", err)
 		}
@@ -143,7 +143,7 @@ func TestDeleteRole(t *testing.T) {
 		t.Fatal(err)
 	}
 	journal.Take()
-	err = r.Delete(ctx, scope, modules.Row{"role_name": modules.TextPtr(linked.Role.RoleName)})
+	err = awstest.Delete(ctx, r, permit, scope, modules.Row{"role_name": modules.TextPtr(linked.Role.RoleName)})
 	if err == nil || modules.ClassOf(err) != modules.Invalid || !strings.Contains(err.Error(), "service-linked role of autoscaling.amazonaws.com") {
 		t.Errorf("service-linked role: got %v", err)
 	}
@@ -157,7 +157,7 @@ func TestDeleteRole(t *testing.T) {
 func TestAccessKey(t *testing.T) {
 	t.Parallel()
 	clients, scope := awstest.Clients(t), awstest.Scope("")
-	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
+	ctx, permit := t.Context(), awstest.Permit()
 	r, users := newAccessKey(clients), newUser(clients)
 	if r.Can().Create {
 		t.Error("creates keys, whose secrets nobody gets")
@@ -165,15 +165,15 @@ func TestAccessKey(t *testing.T) {
 	if err := r.Table().Validate(); err != nil {
 		t.Error(err)
 	}
-	c, err := declare.Client(ctx, clients, scope, iam.NewFromConfig)
+	c, err := declare.Client(ctx, clients.Permitted(permit), scope, iam.NewFromConfig)
 	if err != nil {
 		t.Fatal(err)
 	}
 	owner := modules.Row{"user_name": modules.Text("owner"), "path": modules.Text("/"), "attached_policies_arns": modules.Strings([]string{readOnly})}
-	if _, err := users.Create(ctx, scope, owner, ""); err != nil {
+	if _, err := awstest.Create(ctx, users, permit, scope, owner, ""); err != nil {
 		t.Fatal(err)
 	}
-	if err := users.Update(ctx, scope, modules.Row{"user_name": owner["user_name"]}, owner, []string{"attached_policies_arns"}); err != nil {
+	if err := awstest.Update(ctx, users, permit, scope, modules.Row{"user_name": owner["user_name"]}, owner, []string{"attached_policies_arns"}); err != nil {
 		t.Fatal(err)
 	}
 	made, err := c.CreateAccessKey(ctx, &iam.CreateAccessKeyInput{UserName: owner["user_name"].Ptr()})
@@ -188,7 +188,7 @@ func TestAccessKey(t *testing.T) {
 	if key["access_key_id"].String() != *made.AccessKey.AccessKeyId || key["status"].String() != "Active" || key["user_name"] != owner["user_name"] {
 		t.Errorf("got %v", key)
 	}
-	if err := r.Update(ctx, scope, key, modules.Row{"status": modules.Text("Inactive")}, []string{"status"}); err != nil {
+	if err := awstest.Update(ctx, r, permit, scope, key, modules.Row{"status": modules.Text("Inactive")}, []string{"status"}); err != nil {
 		t.Fatal(err)
 	}
 	absent := modules.Row{"access_key_id": modules.Text("AKIANONE"), "user_name": modules.Text("nobody")}
@@ -197,14 +197,14 @@ func TestAccessKey(t *testing.T) {
 		t.Errorf("got %v, %v", rows, err)
 	}
 	// moto deletes users that have keys; AWS refuses (page DeleteUser).
-	if err := users.Delete(ctx, scope, owner); err == nil || modules.ClassOf(err) != modules.Dependency {
+	if err := awstest.Delete(ctx, users, permit, scope, owner); err == nil || modules.ClassOf(err) != modules.Dependency {
 		t.Errorf("delete a user with keys: got %v", err)
 	}
 	if rows, err := awstest.Get(ctx, users, scope, []modules.Row{owner}); err != nil || len(rows) != 1 || rows[0]["attached_policies_arns"].IsNull() {
 		t.Errorf("after that: got %v, %v", rows, err)
 	}
 	for range 2 {
-		if err := r.Delete(ctx, scope, key); err != nil {
+		if err := awstest.Delete(ctx, r, permit, scope, key); err != nil {
 			t.Error(err)
 		}
 	}
@@ -219,7 +219,7 @@ func TestAccessKey(t *testing.T) {
 	if _, err := c.CreateLoginProfile(ctx, &iam.CreateLoginProfileInput{UserName: owner["user_name"].Ptr(), Password: awssdk.String("a-Password-1!")}); err != nil {
 		t.Fatal(err)
 	}
-	if err := users.Delete(ctx, scope, owner); err != nil {
+	if err := awstest.Delete(ctx, users, permit, scope, owner); err != nil {
 		t.Error(err)
 	}
 	if rows, err := awstest.Get(ctx, users, scope, []modules.Row{owner}); err != nil || len(rows) != 0 {

@@ -30,7 +30,8 @@ func setPassword(c *aws.Clients) *modules.Function {
 		Returns: []modules.Result{
 			{Name: "status", Type: modules.TypeText, Doc: "OK."},
 		},
-		Call: func(ctx context.Context, scope modules.Scope, args modules.Row) ([]modules.Row, error) {
+		Call: func(ctx context.Context, i modules.Invocation) ([]modules.Row, error) {
+			c, scope, args := c.Permitted(i.Permit), i.Scope, i.Arguments
 			client, err := declare.Client(ctx, c, scope, iam.NewFromConfig)
 			if err != nil {
 				return nil, err

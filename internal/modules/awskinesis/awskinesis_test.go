@@ -71,10 +71,10 @@ func TestChanges(t *testing.T) {
 	fake := &fakeKinesis{answer: func(string) (map[string]any, string) { return map[string]any{}, "" }}
 	server := httptest.NewServer(fake)
 	t.Cleanup(server.Close)
-	r, ctx := newStream(awstest.Fake(server.URL)), modules.WithMutations(t.Context(), &awstest.Journal{})
+	r, ctx, permit := newStream(awstest.Fake(server.URL)), t.Context(), awstest.Permit()
 	have := modules.Row{"name": modules.Text("s"), "arn": modules.Text("arn"), "stream_mode": modules.Text("ON_DEMAND"), "kms_key_id": modules.Text("old")}
 	want := modules.Row{"name": modules.Text("s"), "stream_mode": modules.Text("PROVISIONED"), "shard_count": modules.Int(4), "max_record_size_in_kib": modules.Int(2048), "kms_key_id": modules.Null}
-	if err := r.Update(ctx, awstest.Scope("us-west-2"), have, want, []string{"stream_mode", "shard_count", "max_record_size_in_kib", "kms_key_id"}); err != nil {
+	if err := awstest.Update(ctx, r, permit, awstest.Scope("us-west-2"), have, want, []string{"stream_mode", "shard_count", "max_record_size_in_kib", "kms_key_id"}); err != nil {
 		t.Fatal(err)
 	}
 	if want := []string{
@@ -108,7 +108,7 @@ func TestStates(t *testing.T) {
 	}}
 	server := httptest.NewServer(fake)
 	t.Cleanup(server.Close)
-	r, scope, ctx := newStream(awstest.Fake(server.URL)), awstest.Scope("us-west-2"), modules.WithMutations(t.Context(), &awstest.Journal{})
+	r, scope, ctx, permit := newStream(awstest.Fake(server.URL)), awstest.Scope("us-west-2"), t.Context(), awstest.Permit()
 	want := modules.Row{"name": modules.Text("s"), "stream_mode": modules.Text("ON_DEMAND")}
 	check := func(going bool, create, remove modules.Class) {
 		t.Helper()
@@ -119,10 +119,10 @@ func TestStates(t *testing.T) {
 		if !rows[0]["shard_count"].IsNull() || rows[0]["open_shard_count"] != modules.Int(4) || len(rows[0]["shard_level_metrics"].Strings()) != len(metrics) || (awstest.Phase(r, rows[0]) == modules.Going) != going {
 			t.Errorf("got %v", rows[0])
 		}
-		if _, err := r.Create(ctx, scope, want, ""); err == nil || modules.ClassOf(err) != create {
+		if _, err := awstest.Create(ctx, r, permit, scope, want, ""); err == nil || modules.ClassOf(err) != create {
 			t.Errorf("create: got %v, want class %s", err, create)
 		}
-		if err := r.Delete(ctx, scope, want); err == nil != going || err != nil && modules.ClassOf(err) != remove {
+		if err := awstest.Delete(ctx, r, permit, scope, want); err == nil != going || err != nil && modules.ClassOf(err) != remove {
 			t.Errorf("delete: got %v, want class %s", err, remove)
 		}
 	}

@@ -47,10 +47,10 @@ func TestKeyLifecycle(t *testing.T) {
 func TestAliasLifecycle(t *testing.T) {
 	t.Parallel()
 	clients, scope := awstest.Clients(t), awstest.Scope("eu-west-1")
-	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
+	ctx, permit := t.Context(), awstest.Permit()
 	var keys []modules.Value
 	for range 2 {
-		key, err := newKey(clients).Create(ctx, scope, modules.Row{"description": modules.Text("one")}, "")
+		key, err := awstest.Create(ctx, newKey(clients), permit, scope, modules.Row{"description": modules.Text("one")}, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -106,7 +106,7 @@ func TestRotation(t *testing.T) {
 	server := httptest.NewServer(fake)
 	t.Cleanup(server.Close)
 	r, scope := newKey(awstest.Fake(server.URL)), awstest.Scope("us-west-2")
-	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
+	ctx, permit := t.Context(), awstest.Permit()
 	for _, c := range []struct {
 		enabled, rotate bool
 		days            modules.Value
@@ -120,7 +120,7 @@ func TestRotation(t *testing.T) {
 	} {
 		fake.calls = nil
 		want := modules.Row{"enabled": modules.Bool(c.enabled), "enable_key_rotation": modules.Bool(c.rotate), "rotation_period_in_days": c.days}
-		if err := r.Update(ctx, scope, modules.Row{"key_id": modules.Text("k")}, want, c.columns); err != nil {
+		if err := awstest.Update(ctx, r, permit, scope, modules.Row{"key_id": modules.Text("k")}, want, c.columns); err != nil {
 			t.Fatal(err)
 		}
 		if !slices.Equal(fake.calls, c.want) {
@@ -181,8 +181,8 @@ func TestReading(t *testing.T) {
 	} else if v, told := rows[0]["rotation_period_in_days"]; told {
 		t.Errorf("the rotation's period is %q", v)
 	}
-	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
-	if err := r.Delete(ctx, scope, rows[0]); err == nil {
+	ctx, permit := t.Context(), awstest.Permit()
+	if err := awstest.Delete(ctx, r, permit, scope, rows[0]); err == nil {
 		t.Error("a deletion that is refused is taken for one")
 	}
 	for _, state := range []string{"PendingDeletion", "PendingReplicaDeletion"} {
@@ -190,7 +190,7 @@ func TestReading(t *testing.T) {
 		if rows, err := list(); err != nil || len(rows) > 0 {
 			t.Errorf("got %v, %v", rows, err)
 		}
-		if err := r.Delete(ctx, scope, rows[0]); err != nil {
+		if err := awstest.Delete(ctx, r, permit, scope, rows[0]); err != nil {
 			t.Errorf("one that is being deleted: %v", err)
 		}
 	}

@@ -45,7 +45,7 @@ func zipped(t *testing.T, code string) modules.Value {
 
 func createRole(ctx context.Context, t *testing.T, clients *aws.Clients, name string) {
 	t.Helper()
-	client, err := aws.Client(ctx, clients, awstest.Scope(""), func(cfg awssdk.Config) *iam.Client { return iam.NewFromConfig(cfg) })
+	client, err := aws.Client(ctx, clients.Permitted(awstest.Permit()), awstest.Scope(""), func(cfg awssdk.Config) *iam.Client { return iam.NewFromConfig(cfg) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func createRole(ctx context.Context, t *testing.T, clients *aws.Clients, name st
 // default VPC.
 func network(ctx context.Context, t *testing.T, clients *aws.Clients, scope modules.Scope) (subnets []string, group string) {
 	t.Helper()
-	client, err := clients.EC2(ctx, scope)
+	client, err := clients.Permitted(awstest.Permit()).EC2(ctx, scope)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func want(t *testing.T, name string) modules.Row {
 func TestFunctionLifecycle(t *testing.T) {
 	t.Parallel()
 	clients, scope := awstest.Clients(t), awstest.Scope("us-west-2")
-	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
+	ctx := t.Context()
 	createRole(ctx, t, clients, "runner")
 	createRole(ctx, t, clients, "other")
 	subnets, _ := network(ctx, t, clients, scope)
@@ -125,14 +125,14 @@ func TestFunctionLifecycle(t *testing.T) {
 func TestSecurityGroups(t *testing.T) {
 	t.Parallel()
 	clients, scope := awstest.Clients(t), awstest.Scope("us-west-2")
-	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
+	ctx, permit := t.Context(), awstest.Permit()
 	createRole(ctx, t, clients, "runner")
 	subnets, standard := network(ctx, t, clients, scope)
 	web, elsewhere, other := secondVPC(ctx, t, clients, scope, subnets[0])
 	groups := newSecurityGroups(clients)
 	r, row := newFunction(clients, groups), want(t, "grouped")
 	row["subnets"] = modules.Strings(subnets[:1])
-	identity, err := r.Create(ctx, scope, row, "")
+	identity, err := awstest.Create(ctx, r, permit, scope, row, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +169,7 @@ func TestSecurityGroups(t *testing.T) {
 			t.Fatalf("got %v, %v", have, err)
 		}
 		row["subnets"] = modules.Strings(subnets)
-		if err := r.Update(ctx, scope, have[0], row, []string{"subnets"}); err != nil {
+		if err := awstest.Update(ctx, r, permit, scope, have[0], row, []string{"subnets"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -177,7 +177,7 @@ func TestSecurityGroups(t *testing.T) {
 	has("created", standard)
 	awstest.Lifecycle(t, awstest.Case{Resource: groups, Scope: scope, Want: membership})
 	has("after the last has gone", standard)
-	if _, err := groups.Create(ctx, scope, membership, ""); err != nil {
+	if _, err := awstest.Create(ctx, groups, permit, scope, membership, ""); err != nil {
 		t.Fatal(err)
 	}
 	has("with another", web)
@@ -187,11 +187,11 @@ func TestSecurityGroups(t *testing.T) {
 	has("in another VPC", elsewhere)
 	moves()
 	has("in no VPC")
-	_, err = groups.Create(ctx, scope, membership, "")
+	_, err = awstest.Create(ctx, groups, permit, scope, membership, "")
 	if modules.ClassOf(err) != modules.Dependency || !strings.Contains(err.Error(), "set lambda_function.subnets") {
 		t.Errorf("a group of a function in no VPC: %v", err)
 	}
-	if err := groups.Delete(ctx, scope, membership); err != nil {
+	if err := awstest.Delete(ctx, groups, permit, scope, membership); err != nil {
 		t.Errorf("delete what is gone: %v", err)
 	}
 }
@@ -200,7 +200,7 @@ func TestSecurityGroups(t *testing.T) {
 // subnet's VPC, and those of the default group and of a subnet of another VPC.
 func secondVPC(ctx context.Context, t *testing.T, clients *aws.Clients, scope modules.Scope, subnet string) (group, otherDefault, otherSubnet string) {
 	t.Helper()
-	client, err := clients.EC2(ctx, scope)
+	client, err := clients.Permitted(awstest.Permit()).EC2(ctx, scope)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,10 +232,10 @@ func TestCode(t *testing.T) {
 	t.Parallel()
 	clients, scope := awstest.Clients(t), awstest.Scope("us-west-2")
 	journal := &awstest.Journal{}
-	ctx := modules.WithMutations(t.Context(), journal)
+	ctx, permit := t.Context(), awstest.PermitBy(journal)
 	createRole(ctx, t, clients, "runner")
 	r, row := newFunction(clients, newSecurityGroups(clients)), want(t, "code")
-	identity, err := r.Create(ctx, scope, row, "")
+	identity, err := awstest.Create(ctx, r, permit, scope, row, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -250,7 +250,7 @@ func TestCode(t *testing.T) {
 	was := get()
 	row["zip_b64"] = zipped(t, "def handler(e, c): return 2")
 	journal.Take()
-	if err := r.Update(ctx, scope, was, row, []string{"zip_b64"}); err != nil {
+	if err := awstest.Update(ctx, r, permit, scope, was, row, []string{"zip_b64"}); err != nil {
 		t.Fatal(err)
 	}
 	if calls, _ := journal.Take(); len(calls) != 1 {
@@ -260,7 +260,7 @@ func TestCode(t *testing.T) {
 		t.Errorf("the code is as it was: %v", is)
 	}
 
-	if _, err := r.Create(ctx, scope, row, ""); modules.ClassOf(err) != modules.Exists {
+	if _, err := awstest.Create(ctx, r, permit, scope, row, ""); modules.ClassOf(err) != modules.Exists {
 		t.Errorf("create again: %v, want class %s", err, modules.Exists)
 	}
 	for column, c := range map[string]struct {
@@ -272,7 +272,7 @@ func TestCode(t *testing.T) {
 	} {
 		bad := want(t, "bad")
 		bad[column] = c.value
-		if _, err := r.Create(ctx, scope, bad, ""); modules.ClassOf(err) != c.class {
+		if _, err := awstest.Create(ctx, r, permit, scope, bad, ""); modules.ClassOf(err) != c.class {
 			t.Errorf("create with %s %q: %v, want class %s", column, c.value, err, c.class)
 		}
 	}
@@ -289,14 +289,14 @@ func TestArchitecture(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	journal := &awstest.Journal{}
-	ctx := modules.WithMutations(t.Context(), journal)
+	ctx, permit := t.Context(), awstest.PermitBy(journal)
 	r, have := newFunction(awstest.Fake(server.URL), nil), want(t, "architecture")
 	if r.Table().Column("architecture").CreateOnly {
 		t.Error("a change replaces the function")
 	}
 	row := want(t, "architecture")
 	row["architecture"] = modules.Text("x86_64")
-	if err := r.Update(ctx, awstest.Scope("us-east-1"), have, row, []string{"architecture", "zip_b64"}); err != nil {
+	if err := awstest.Update(ctx, r, permit, awstest.Scope("us-east-1"), have, row, []string{"architecture", "zip_b64"}); err != nil {
 		t.Fatal(err)
 	}
 	calls, _ := journal.Take()
@@ -304,7 +304,7 @@ func TestArchitecture(t *testing.T) {
 		t.Errorf("made the calls %v and sent %v", calls, sent)
 	}
 	row["zip_b64"] = modules.Null
-	err := r.Update(ctx, awstest.Scope("us-east-1"), have, row, []string{"architecture"})
+	err := awstest.Update(ctx, r, permit, awstest.Scope("us-east-1"), have, row, []string{"architecture"})
 	if calls, _ := journal.Take(); modules.ClassOf(err) != modules.Invalid || len(calls) != 0 {
 		t.Errorf("without code: %v after the calls %v", err, calls)
 	}
@@ -318,9 +318,9 @@ func TestEphemeralStorage(t *testing.T) {
 		_, _ = w.Write([]byte("{}"))
 	}))
 	t.Cleanup(server.Close)
-	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
+	ctx, permit := t.Context(), awstest.Permit()
 	r, row := newFunction(awstest.Fake(server.URL), nil), want(t, "storage")
-	if err := r.Update(ctx, awstest.Scope("us-east-1"), row, row, []string{"ephemeral_storage_size"}); err != nil {
+	if err := awstest.Update(ctx, r, permit, awstest.Scope("us-east-1"), row, row, []string{"ephemeral_storage_size"}); err != nil {
 		t.Fatal(err)
 	}
 	if storage, _ := sent["EphemeralStorage"].(map[string]any); len(sent) != 1 || storage["Size"] != 1024.0 {
@@ -361,13 +361,13 @@ func TestRefusals(t *testing.T) {
 				_ = json.NewEncoder(w).Encode(map[string]string{"Type": "User", "message": c.message})
 			}))
 			t.Cleanup(server.Close)
-			ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
+			ctx, permit := t.Context(), awstest.Permit()
 			r, row := newFunction(awstest.Fake(server.URL), nil), want(t, "refused")
-			if _, err := r.Create(ctx, awstest.Scope("us-east-1"), row, ""); modules.ClassOf(err) != c.class {
+			if _, err := awstest.Create(ctx, r, permit, awstest.Scope("us-east-1"), row, ""); modules.ClassOf(err) != c.class {
 				t.Errorf("create: %v of class %s, want %s", err, modules.ClassOf(err), c.class)
 			}
 			for _, column := range []string{"environment", "role_name", "zip_b64"} {
-				if err := r.Update(ctx, awstest.Scope("us-east-1"), row, row, []string{column}); modules.ClassOf(err) != c.class {
+				if err := awstest.Update(ctx, r, permit, awstest.Scope("us-east-1"), row, row, []string{column}); modules.ClassOf(err) != c.class {
 					t.Errorf("update %s: %v of class %s, want %s", column, err, modules.ClassOf(err), c.class)
 				}
 			}

@@ -43,7 +43,8 @@ INSERT INTO lambda_function (name, role_name, runtime, handler, zip_b64) VALUES 
 			{Name: "payload", Type: modules.TypeText, Doc: "The answer: JSON, or what describes the failure."},
 			{Name: "error", Type: modules.TypeText, Doc: "Handled or Unhandled if it has failed."},
 		},
-		Call: func(ctx context.Context, scope modules.Scope, args modules.Row) ([]modules.Row, error) {
+		Call: func(ctx context.Context, i modules.Invocation) ([]modules.Row, error) {
+			c, scope, args := c.Permitted(i.Permit), i.Scope, i.Arguments
 			client, err := aws.Client(ctx, c, scope, func(cfg awssdk.Config) patient {
 				return patient{lambda.NewFromConfig(cfg, func(o *lambda.Options) { o.HTTPClient = c.Patient(longestRun) })}
 			})

@@ -15,6 +15,7 @@ import (
 // newSecurityGroups makes the table lambda_function_security_groups.
 func newSecurityGroups(c *aws.Clients) *aws.Memberships {
 	return &aws.Memberships{
+		Clients: c,
 		Description: aws.DescribeGroups("lambda_function_security_groups",
 			"The security groups of functions that are in a VPC. Such a function has one at least: the VPC's default group when there is no other, "+
 				"and until the first is given. A function that moves to another VPC begins anew with that one's default group.",
@@ -23,7 +24,7 @@ func newSecurityGroups(c *aws.Clients) *aws.Memberships {
 		Owner:  "lambda_function_id",
 		Member: aws.GroupColumn,
 		Lists:  declare.Lists(newFunction(c, nil), declare.Identity("name"), memberList), // GetFunction takes ARNs for names
-		Set: func(ctx context.Context, scope modules.Scope, have aws.MemberList, want []string) error {
+		Set: func(ctx context.Context, c *aws.Clients, scope modules.Scope, have aws.MemberList, want []string) error {
 			if len(have.Subnets) == 0 {
 				// Its subnets may be about to be set: this can heal.
 				return &modules.Error{Class: modules.Dependency, Code: "NoVPC",

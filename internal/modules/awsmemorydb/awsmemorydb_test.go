@@ -59,8 +59,8 @@ func TestSubnetGroupUpdate(t *testing.T) {
 	have := want([]string{"subnet-1"})
 	wanted := have.Clone()
 	wanted["description"], wanted["subnets"] = modules.Null, modules.Strings([]string{"subnet-2", "subnet-3"})
-	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
-	if err := r.Update(ctx, awstest.Scope("us-west-2"), have, wanted, []string{"description", "subnets"}); err != nil {
+	ctx, permit := t.Context(), awstest.Permit()
+	if err := awstest.Update(ctx, r, permit, awstest.Scope("us-west-2"), have, wanted, []string{"description", "subnets"}); err != nil {
 		t.Fatal(err)
 	}
 	if got.Text("SubnetGroupName") != "home" || got["Description"] != "" || !slices.Equal(got.Texts("SubnetIds"), []string{"subnet-2", "subnet-3"}) {
@@ -71,8 +71,8 @@ func TestSubnetGroupUpdate(t *testing.T) {
 func TestClusterLifecycle(t *testing.T) {
 	t.Parallel()
 	clients, scope := awstest.Clients(t), awstest.Scope("us-west-2")
-	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
-	if _, err := newSubnetGroup(clients).Create(ctx, scope, want(newSubnets(t, clients, scope)), ""); err != nil {
+	ctx, permit := t.Context(), awstest.Permit()
+	if _, err := awstest.Create(ctx, newSubnetGroup(clients), permit, scope, want(newSubnets(t, clients, scope)), ""); err != nil {
 		t.Fatal(err)
 	}
 	text, number := modules.Text, modules.Int[int]
@@ -91,7 +91,7 @@ func TestClusterLifecycle(t *testing.T) {
 			"snapshot_retention_limit": {number(3)}, "snapshot_window": {text("05:00-09:00")},
 		},
 	})
-	sdk, err := declare.Client(ctx, clients, scope, memorydb.NewFromConfig)
+	sdk, err := declare.Client(ctx, clients.Permitted(permit), scope, memorydb.NewFromConfig)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func TestClusterGoing(t *testing.T) {
 			return map[string]any{}, nil
 		},
 	}))
-	scope, ctx := awstest.Scope("us-west-2"), modules.WithMutations(t.Context(), &awstest.Journal{})
+	scope, ctx, permit := awstest.Scope("us-west-2"), t.Context(), awstest.Permit()
 	rows, err := awstest.Get(ctx, r, scope, []modules.Row{{"cluster_name": modules.Text("events")}})
 	if err != nil || len(rows) != 1 {
 		t.Fatal(rows, err)
@@ -129,7 +129,7 @@ func TestClusterGoing(t *testing.T) {
 		}
 	}
 	for _, status = range []string{"creating", "updating"} {
-		if err := r.Delete(ctx, scope, rows[0]); err != nil {
+		if err := awstest.Delete(ctx, r, permit, scope, rows[0]); err != nil {
 			t.Error(err)
 		}
 	}
@@ -156,7 +156,7 @@ func TestSecurityGroups(t *testing.T) {
 		},
 	}))
 	m.Standard = func(context.Context, modules.Scope, aws.MemberList) (string, error) { return "sg-1", nil }
-	scope, ctx := awstest.Scope("us-west-2"), modules.WithMutations(t.Context(), &awstest.Journal{})
+	scope, ctx, permit := awstest.Scope("us-west-2"), t.Context(), awstest.Permit()
 	row := func(group string) modules.Row {
 		return modules.Row{"memory_db_cluster_id": modules.Text("events"), "security_group_id": modules.Text(group)}
 	}
@@ -164,10 +164,10 @@ func TestSecurityGroups(t *testing.T) {
 		do    func() error
 		wants []string
 	}{
-		{func() error { _, err := m.Create(ctx, scope, row("sg-2"), ""); return err }, []string{"sg-2"}}, // in place of the standard one
-		{func() error { _, err := m.Create(ctx, scope, row("sg-3"), ""); return err }, []string{"sg-2", "sg-3"}},
-		{func() error { return m.Delete(ctx, scope, row("sg-2")) }, []string{"sg-3"}},
-		{func() error { return m.Delete(ctx, scope, row("sg-3")) }, []string{"sg-1"}},
+		{func() error { _, err := awstest.Create(ctx, m, permit, scope, row("sg-2"), ""); return err }, []string{"sg-2"}}, // in place of the standard one
+		{func() error { _, err := awstest.Create(ctx, m, permit, scope, row("sg-3"), ""); return err }, []string{"sg-2", "sg-3"}},
+		{func() error { return awstest.Delete(ctx, m, permit, scope, row("sg-2")) }, []string{"sg-3"}},
+		{func() error { return awstest.Delete(ctx, m, permit, scope, row("sg-3")) }, []string{"sg-1"}},
 	} {
 		if err := step.do(); err != nil || !slices.Equal(groups, step.wants) {
 			t.Fatalf("got %v, %v, want %v", groups, err, step.wants)

@@ -106,6 +106,7 @@ func sameVersion(a, b string) bool {
 // newGroups makes the table memory_db_cluster_security_groups.
 func newGroups(c *aws.Clients) *aws.Memberships {
 	return &aws.Memberships{
+		Clients: c,
 		Description: aws.DescribeGroups("memory_db_cluster_security_groups", "The security groups of clusters. One that has no other has the default group of its VPC.",
 			modules.Column{Name: "memory_db_cluster_id", References: &modules.Reference{Table: "memory_db_cluster", Key: "cluster_name"}, Doc: "The cluster."},
 			modules.Touches("memorydb.amazonaws.com",
@@ -122,7 +123,7 @@ func newGroups(c *aws.Clients) *aws.Memberships {
 			}
 			return list
 		}),
-		Set: func(ctx context.Context, scope modules.Scope, have aws.MemberList, want []string) error {
+		Set: func(ctx context.Context, c *aws.Clients, scope modules.Scope, have aws.MemberList, want []string) error {
 			client, err := declare.Client(ctx, c, scope, memorydb.NewFromConfig)
 			if err != nil {
 				return err

@@ -108,7 +108,7 @@ func TestDomainCalls(t *testing.T) {
 	t.Cleanup(server.Close)
 	clients := awstest.Fake(server.URL)
 	r, scope := newDomain(clients, newSecurityGroups(clients)), awstest.Scope("us-east-1")
-	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
+	ctx, permit := t.Context(), awstest.Permit()
 	read := func() modules.Row {
 		rows, err := awstest.Get(ctx, r, scope, []modules.Row{{"domain_name": text("life")}})
 		if err != nil || len(rows) != 1 {
@@ -144,7 +144,7 @@ func TestDomainCalls(t *testing.T) {
 			want[column] = value
 			columns = append(columns, column)
 		}
-		if err := r.Update(ctx, scope, have, want, columns); err != nil {
+		if err := awstest.Update(ctx, r, permit, scope, have, want, columns); err != nil {
 			t.Errorf("%v: %v", columns, err)
 		}
 		if body, _ := json.Marshal(f.body); f.path != test.path || string(body) != test.body {
@@ -153,15 +153,15 @@ func TestDomainCalls(t *testing.T) {
 	}
 	want := have.Clone()
 	want["subnets"] = modules.Strings([]string{"subnet-1"})
-	if err := r.Update(ctx, scope, have, want, []string{"subnets"}); modules.ClassOf(err) == modules.Dependency || err == nil {
+	if err := awstest.Update(ctx, r, permit, scope, have, want, []string{"subnets"}); modules.ClassOf(err) == modules.Dependency || err == nil {
 		t.Errorf("a domain gets into a VPC: %v", err)
 	}
 	f.status["DomainProcessingStatus"] = "UpgradingEngineVersion"
-	if err := r.Update(ctx, scope, read(), want, []string{"version"}); modules.ClassOf(err) != modules.Dependency {
+	if err := awstest.Update(ctx, r, permit, scope, read(), want, []string{"version"}); modules.ClassOf(err) != modules.Dependency {
 		t.Errorf("upgrade during an upgrade: %v, want class %s", err, modules.Dependency)
 	}
 	f.status["Deleted"], f.path = true, ""
-	if err := r.Delete(ctx, scope, read()); err != nil || f.path != "" {
+	if err := awstest.Delete(ctx, r, permit, scope, read()); err != nil || f.path != "" {
 		t.Errorf("delete what is on its way out: %v, called %s", err, f.path)
 	}
 }
@@ -187,20 +187,20 @@ func TestDomainStates(t *testing.T) {
 func TestSecurityGroups(t *testing.T) {
 	t.Parallel()
 	clients, scope := awstest.Clients(t), awstest.Scope("us-east-1")
-	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
+	ctx, permit := t.Context(), awstest.Permit()
 	groups := newSecurityGroups(clients)
 	r := newDomain(clients, groups)
 	in := domain("inside")
 	in["subnets"] = modules.Strings([]string{"subnet-1"})
 	for _, want := range []modules.Row{in, domain("outside")} {
-		if _, err := r.Create(ctx, scope, want, ""); err != nil {
+		if _, err := awstest.Create(ctx, r, permit, scope, want, ""); err != nil {
 			t.Fatal(err)
 		}
 	}
 	// moto gives a domain no group by itself.
 	one := modules.Row{"domain_id": text("inside"), "security_group_id": text("sg-1")}
 	two := modules.Row{"domain_id": text("inside"), "security_group_id": text("sg-2")}
-	if err := groups.Set(ctx, scope, aws.MemberList{Owner: "inside", Subnets: []string{"subnet-1"}}, []string{"sg-1", "sg-2"}); err != nil {
+	if err := groups.Set(ctx, clients.Permitted(permit), scope, aws.MemberList{Owner: "inside", Subnets: []string{"subnet-1"}}, []string{"sg-1", "sg-2"}); err != nil {
 		t.Fatal(err)
 	}
 	// A change of the subnets leaves the groups.
@@ -209,14 +209,14 @@ func TestSecurityGroups(t *testing.T) {
 		t.Fatal(have, err)
 	}
 	in["subnets"] = modules.Strings([]string{"subnet-2"})
-	if err := r.Update(ctx, scope, have[0], in, []string{"subnets"}); err != nil {
+	if err := awstest.Update(ctx, r, permit, scope, have[0], in, []string{"subnets"}); err != nil {
 		t.Fatal(err)
 	}
 	got, err := awstest.Get(ctx, groups, scope, []modules.Row{one, two, {"domain_id": text("inside"), "security_group_id": text("sg-3")}})
 	if err != nil || len(got) != 2 {
 		t.Errorf("groups %v (%v), want two", got, err)
 	}
-	if err := groups.Set(ctx, scope, aws.MemberList{Owner: "outside"}, []string{"sg-1"}); modules.ClassOf(err) != modules.Invalid {
+	if err := groups.Set(ctx, clients.Permitted(permit), scope, aws.MemberList{Owner: "outside"}, []string{"sg-1"}); modules.ClassOf(err) != modules.Invalid {
 		t.Errorf("a group of a domain in no VPC: %v, want class %s", err, modules.Invalid)
 	}
 }

@@ -15,6 +15,7 @@ import (
 // newSecurityGroups makes the table domain_security_groups.
 func newSecurityGroups(c *aws.Clients) *aws.Memberships {
 	return &aws.Memberships{
+		Clients: c,
 		Description: aws.DescribeGroups("domain_security_groups",
 			"The security groups of domains that are in a VPC. Such a domain has one at least: the VPC's default group when there is no other, and until the first is given.",
 			modules.Column{Name: "domain_id", References: &modules.Reference{Table: "domain", Key: "domain_name"}, Doc: "The domain, whose column subnets says in which VPC it is."},
@@ -28,7 +29,7 @@ func newSecurityGroups(c *aws.Clients) *aws.Memberships {
 			}
 			return list
 		}),
-		Set: func(ctx context.Context, scope modules.Scope, have aws.MemberList, want []string) error {
+		Set: func(ctx context.Context, c *aws.Clients, scope modules.Scope, have aws.MemberList, want []string) error {
 			if len(have.Subnets) == 0 {
 				return &modules.Error{Class: modules.Invalid, Code: "NoVPC",
 					Message: "the domain " + have.Owner + " is in no VPC, where alone it can have security groups: domain.subnets says so when it is created"}

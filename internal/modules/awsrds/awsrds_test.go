@@ -38,7 +38,7 @@ func document(t *testing.T, text string) modules.Value {
 // network returns the ids of the default VPC's subnets and security groups.
 func network(ctx context.Context, t *testing.T, clients *aws.Clients, scope modules.Scope) (subnets, groups []string) {
 	t.Helper()
-	client, err := clients.EC2(ctx, scope)
+	client, err := clients.Permitted(awstest.Permit()).EC2(ctx, scope)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,8 +74,8 @@ func TestParameterGroupLifecycle(t *testing.T) {
 		Changes: map[string][]modules.Value{"parameters": {document(t, `{"max_connections":200,"work_mem":"4096"}`)}, "tags": tags},
 		Calls:   map[string]int{"tags": 2},
 	})
-	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
-	if err := r.Delete(ctx, awstest.Scope("us-west-2"), modules.Row{"name": modules.Text("default.postgres16")}); modules.ClassOf(err) != modules.Invalid {
+	ctx, permit := t.Context(), awstest.Permit()
+	if err := awstest.Delete(ctx, r, permit, awstest.Scope("us-west-2"), modules.Row{"name": modules.Text("default.postgres16")}); modules.ClassOf(err) != modules.Invalid {
 		t.Errorf("delete AWS's own group: %v, want class %s", err, modules.Invalid)
 	}
 }
@@ -100,16 +100,16 @@ func TestSubnetGroupLifecycle(t *testing.T) {
 func TestInstanceLifecycle(t *testing.T) {
 	t.Parallel()
 	clients, scope := awstest.Clients(t), awstest.Scope("us-west-2")
-	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
+	ctx, permit := t.Context(), awstest.Permit()
 	subnets, _ := network(ctx, t, clients, scope)
 	for _, name := range []string{"one", "two"} {
-		if _, err := newParameterGroup(clients).Create(ctx, scope, modules.Row{
+		if _, err := awstest.Create(ctx, newParameterGroup(clients), permit, scope, modules.Row{
 			"name": modules.Text(name), "family": modules.Text("postgres16"), "description": modules.Text("of a test"),
 		}, ""); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := newSubnetGroup(clients).Create(ctx, scope, modules.Row{
+	if _, err := awstest.Create(ctx, newSubnetGroup(clients), permit, scope, modules.Row{
 		"name": modules.Text("net"), "description": modules.Text("of a test"), "subnets": modules.Strings(subnets[:2]),
 	}, ""); err != nil {
 		t.Fatal(err)
@@ -147,14 +147,14 @@ func TestInstanceLifecycle(t *testing.T) {
 	r := newInstance(clients)
 	row := modules.Row{"db_instance_identifier": modules.Text("secret"), "engine": modules.Text("postgres"), "db_instance_class": modules.Text("db.t4g.micro"),
 		"allocated_storage": modules.Int(20), "master_username": modules.Text("someone"), "master_user_password": modules.Text("not-a-secret")}
-	ctx = modules.WithMutations(t.Context(), journal)
-	have, err := r.Create(ctx, scope, row, "")
+	ctx, permit = t.Context(), awstest.PermitBy(journal)
+	have, err := awstest.Create(ctx, r, permit, scope, row, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	journal.Take()
 	row["master_user_password"] = modules.Text("nor-is-this")
-	if err := r.Update(ctx, scope, have, row, []string{"master_user_password"}); err != nil {
+	if err := awstest.Update(ctx, r, permit, scope, have, row, []string{"master_user_password"}); err != nil {
 		t.Fatal(err)
 	}
 	if calls, _ := journal.Take(); !slices.Equal(calls, []string{"RDS:ModifyDBInstance"}) {
@@ -177,9 +177,9 @@ func multiAZ(name string) modules.Row {
 func TestClusterLifecycle(t *testing.T) {
 	t.Parallel()
 	clients, scope := awstest.Clients(t), awstest.Scope("us-west-2")
-	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
+	ctx, permit := t.Context(), awstest.Permit()
 	subnets, _ := network(ctx, t, clients, scope)
-	if _, err := newSubnetGroup(clients).Create(ctx, scope, modules.Row{
+	if _, err := awstest.Create(ctx, newSubnetGroup(clients), permit, scope, modules.Row{
 		"name": modules.Text("net"), "description": modules.Text("of a test"), "subnets": modules.Strings(subnets[:2]),
 	}, ""); err != nil {
 		t.Fatal(err)
@@ -237,10 +237,10 @@ func members(ctx context.Context, t *testing.T, clients *aws.Clients, scope modu
 	}
 	for _, want := range []modules.Row{aurora, multiAZ("multi")} {
 		want["deletion_protection"] = modules.Bool(false)
-		if _, err := newCluster(clients).Create(ctx, scope, want, ""); err != nil {
+		if _, err := awstest.Create(ctx, newCluster(clients), awstest.Permit(), scope, want, ""); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := newInstance(clients).Create(ctx, scope, modules.Row{
+		if _, err := awstest.Create(ctx, newInstance(clients), awstest.Permit(), scope, modules.Row{
 			"db_instance_identifier": modules.Text("in-" + want["db_cluster_identifier"].String()), "db_cluster_id": want["db_cluster_identifier"],
 			"engine": want["engine"], "db_instance_class": modules.Text("db.r6g.large"), "publicly_accessible": modules.Bool(false),
 		}, ""); err != nil {
@@ -254,7 +254,7 @@ func members(ctx context.Context, t *testing.T, clients *aws.Clients, scope modu
 func TestMembers(t *testing.T) {
 	t.Parallel()
 	clients, scope, journal := awstest.Clients(t), awstest.Scope("us-west-2"), &awstest.Journal{}
-	ctx := modules.WithMutations(t.Context(), journal)
+	ctx, permit := t.Context(), awstest.PermitBy(journal)
 	members(ctx, t, clients, scope)
 	instances, clusters := newInstance(clients), newCluster(clients)
 	read := func(r modules.Resource) map[string]modules.Row {
@@ -290,16 +290,16 @@ func TestMembers(t *testing.T) {
 		t.Error("an instance of a Multi-AZ DB cluster is not taken for AWS's own")
 	}
 	journal.Take()
-	if err := instances.Delete(ctx, scope, listed["in-multi"]); modules.ClassOf(err) != modules.Invalid {
+	if err := awstest.Delete(ctx, instances, permit, scope, listed["in-multi"]); modules.ClassOf(err) != modules.Invalid {
 		t.Errorf("delete what AWS has made: %v, want class %s", err, modules.Invalid)
 	}
 	if calls, _ := journal.Take(); len(calls) > 0 {
 		t.Errorf("made the calls %v", calls)
 	}
-	if err := clusters.Delete(ctx, scope, read(clusters)["aurora"]); modules.ClassOf(err) != modules.Dependency {
+	if err := awstest.Delete(ctx, clusters, permit, scope, read(clusters)["aurora"]); modules.ClassOf(err) != modules.Dependency {
 		t.Errorf("delete a cluster that has an instance: %v, want class %s", err, modules.Dependency)
 	}
-	for _, err := range []error{instances.Delete(ctx, scope, listed["in-aurora"]), clusters.Delete(ctx, scope, read(clusters)["aurora"])} {
+	for _, err := range []error{awstest.Delete(ctx, instances, permit, scope, listed["in-aurora"]), awstest.Delete(ctx, clusters, permit, scope, read(clusters)["aurora"])} {
 		if err != nil {
 			t.Error(err)
 		}
@@ -311,8 +311,8 @@ func TestMembers(t *testing.T) {
 func TestSecurityGroups(t *testing.T) {
 	t.Parallel()
 	clients, scope := awstest.Clients(t), awstest.Scope("us-west-2")
-	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
-	client, err := clients.EC2(ctx, scope)
+	ctx, permit := t.Context(), awstest.Permit()
+	client, err := clients.Permitted(permit).EC2(ctx, scope)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -324,13 +324,13 @@ func TestSecurityGroups(t *testing.T) {
 		}
 		groups = append(groups, *out.GroupId)
 	}
-	if _, err := newSubnetGroup(clients).Create(ctx, scope, modules.Row{
+	if _, err := awstest.Create(ctx, newSubnetGroup(clients), permit, scope, modules.Row{
 		"name": modules.Text("net"), "description": modules.Text("of a test"), "subnets": modules.Strings(subnets[:2]),
 	}, ""); err != nil {
 		t.Fatal(err)
 	}
 	members(ctx, t, clients, scope)
-	if _, err := newInstance(clients).Create(ctx, scope, modules.Row{
+	if _, err := awstest.Create(ctx, newInstance(clients), permit, scope, modules.Row{
 		"db_instance_identifier": modules.Text("single"), "engine": modules.Text("postgres"), "db_instance_class": modules.Text("db.t4g.micro"),
 		"allocated_storage": modules.Int(20), "master_username": modules.Text("someone"), "master_user_password": modules.Text("not-a-secret"),
 	}, ""); err != nil {
@@ -342,7 +342,7 @@ func TestSecurityGroups(t *testing.T) {
 		}
 		// moto gives a cluster no group by itself.
 		if owner == "aurora" {
-			if err := r.Set(ctx, scope, aws.MemberList{Owner: owner}, groups[:1]); err != nil {
+			if err := r.Set(ctx, clients.Permitted(permit), scope, aws.MemberList{Owner: owner}, groups[:1]); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -365,7 +365,7 @@ func TestSecurityGroups(t *testing.T) {
 		}
 		has(groups[0])
 		for _, group := range groups[1:] {
-			if _, err := r.Create(ctx, scope, row(group), ""); err != nil {
+			if _, err := awstest.Create(ctx, r, permit, scope, row(group), ""); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -374,7 +374,7 @@ func TestSecurityGroups(t *testing.T) {
 			t.Errorf("get: got %v, %v, want one of two", got, err)
 		}
 		for _, group := range groups {
-			if err := r.Delete(ctx, scope, row(group)); err != nil {
+			if err := awstest.Delete(ctx, r, permit, scope, row(group)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -382,7 +382,7 @@ func TestSecurityGroups(t *testing.T) {
 	}
 	// A member's are its cluster's: there is nothing to delete.
 	member := newInstanceGroups(clients)
-	if err := member.Delete(ctx, scope, modules.Row{"rds_id": modules.Text("in-aurora"), "security_group_id": modules.Text(groups[0])}); err != nil {
+	if err := awstest.Delete(ctx, member, permit, scope, modules.Row{"rds_id": modules.Text("in-aurora"), "security_group_id": modules.Text(groups[0])}); err != nil {
 		t.Error(err)
 	}
 }
@@ -438,12 +438,12 @@ func TestClusterCalls(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	r, scope := newCluster(awstest.Fake(server.URL)), awstest.Scope("us-west-2")
-	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
+	ctx, permit := t.Context(), awstest.Permit()
 	for _, c := range []struct {
 		class modules.Value
 		sent  []string
 	}{{modules.Null, nil}, {modules.Text("db.m6gd.large"), []string{"false"}}} {
-		_, err := r.Create(ctx, scope, modules.Row{
+		_, err := awstest.Create(ctx, r, permit, scope, modules.Row{
 			"db_cluster_identifier": modules.Text("c"), "engine": modules.Text("postgres"), "db_cluster_instance_class": c.class, "publicly_accessible": modules.Bool(false),
 		}, "")
 		if modules.ClassOf(err) != modules.Invalid || !slices.Equal(form["PubliclyAccessible"], c.sent) {
@@ -452,7 +452,7 @@ func TestClusterCalls(t *testing.T) {
 	}
 	have := modules.Row{"db_cluster_identifier": modules.Text("c")}
 	want := modules.Row{"storage_type": modules.Text("gp3"), "iops": modules.Int(3000)}
-	if err := r.Update(ctx, scope, have, want, []string{"storage_type"}); err == nil || form.Get("Iops") != "3000" || form.Get("StorageType") != "gp3" {
+	if err := awstest.Update(ctx, r, permit, scope, have, want, []string{"storage_type"}); err == nil || form.Get("Iops") != "3000" || form.Get("StorageType") != "gp3" {
 		t.Errorf("%v, sent %v", err, form)
 	}
 }
@@ -473,7 +473,7 @@ func TestFinalSnapshots(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	clients, scope := awstest.Fake(server.URL), awstest.Scope("us-west-2")
-	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
+	ctx, permit := t.Context(), awstest.Permit()
 	const postgres = "<Engine>postgres</Engine>"
 	for _, c := range []struct {
 		instance string // what AWS tells of it
@@ -496,13 +496,13 @@ func TestFinalSnapshots(t *testing.T) {
 		{"<Engine>custom-oracle-ee</Engine>" + status("available"), modules.Null, true, false},
 	} {
 		shown, form = "<DBInstanceIdentifier>d</DBInstanceIdentifier>"+c.instance, nil
-		err := newInstance(clients).Delete(ctx, scope, modules.Row{"db_instance_identifier": modules.Text("d"), "skip_final_snapshot": c.skip})
+		err := awstest.Delete(ctx, newInstance(clients), permit, scope, modules.Row{"db_instance_identifier": modules.Text("d"), "skip_final_snapshot": c.skip})
 		if name := form.Get("FinalDBSnapshotIdentifier"); err != nil || (form != nil) != c.made || strings.HasPrefix(name, "d-final-") != c.snapshot ||
 			c.made && form.Get("SkipFinalSnapshot") == "true" == c.snapshot {
 			t.Errorf("%s, skip %v: %v, sent %v", c.instance, c.skip, err, form)
 		}
 		shown, form = "<DBClusterIdentifier>d</DBClusterIdentifier>"+postgres+"<Status>available</Status>", nil
-		if err := newCluster(clients).Delete(ctx, scope, modules.Row{"db_cluster_identifier": modules.Text("d"), "skip_final_snapshot": c.skip}); err != nil ||
+		if err := awstest.Delete(ctx, newCluster(clients), permit, scope, modules.Row{"db_cluster_identifier": modules.Text("d"), "skip_final_snapshot": c.skip}); err != nil ||
 			(form.Get("FinalDBSnapshotIdentifier") == "") != c.skip.Bool() || (form.Get("SkipFinalSnapshot") == "true") != c.skip.Bool() {
 			t.Errorf("cluster, skip %v: %v, sent %v", c.skip, err, form)
 		}

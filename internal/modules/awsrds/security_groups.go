@@ -15,6 +15,7 @@ import (
 // newInstanceGroups makes the table rds_security_groups.
 func newInstanceGroups(c *aws.Clients) *aws.Memberships {
 	return &aws.Memberships{
+		Clients: c,
 		Description: aws.DescribeGroups("rds_security_groups",
 			"The security groups of database instances. One that has no other has the default group of its VPC. Members of a cluster have the cluster's: db_cluster_security_groups.",
 			modules.Column{Name: "rds_id", References: &modules.Reference{Table: "rds", Key: "db_instance_identifier"}, Doc: "The instance."},
@@ -28,7 +29,7 @@ func newInstanceGroups(c *aws.Clients) *aws.Memberships {
 			}
 			return list
 		}),
-		Set: func(ctx context.Context, scope modules.Scope, have aws.MemberList, want []string) error {
+		Set: func(ctx context.Context, c *aws.Clients, scope modules.Scope, have aws.MemberList, want []string) error {
 			client, err := declare.Client(ctx, c, scope, rds.NewFromConfig)
 			if err != nil {
 				return err
@@ -45,6 +46,7 @@ func newInstanceGroups(c *aws.Clients) *aws.Memberships {
 // newClusterGroups makes the table db_cluster_security_groups.
 func newClusterGroups(c *aws.Clients) *aws.Memberships {
 	return &aws.Memberships{
+		Clients: c,
 		Description: aws.DescribeGroups("db_cluster_security_groups",
 			"The security groups of database clusters and their instances. A cluster that has no other has the default group of its VPC.",
 			modules.Column{Name: "db_cluster_id", References: &modules.Reference{Table: "db_cluster", Key: "db_cluster_identifier"}, Doc: "The cluster."},
@@ -54,7 +56,7 @@ func newClusterGroups(c *aws.Clients) *aws.Memberships {
 		Lists: declare.Lists(newCluster(c), declare.Identity("db_cluster_identifier"), func(db *rdstypes.DBCluster) aws.MemberList {
 			return aws.MemberList{Owner: awssdk.ToString(db.DBClusterIdentifier), Members: groupsOf(db.VpcSecurityGroups)}
 		}),
-		Set: func(ctx context.Context, scope modules.Scope, have aws.MemberList, want []string) error {
+		Set: func(ctx context.Context, c *aws.Clients, scope modules.Scope, have aws.MemberList, want []string) error {
 			client, err := declare.Client(ctx, c, scope, rds.NewFromConfig)
 			if err != nil {
 				return err

@@ -38,8 +38,8 @@ func TestZoneLifecycle(t *testing.T) {
 
 func createZone(t *testing.T, clients *aws.Clients) modules.Value {
 	t.Helper()
-	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
-	row, err := newZone(clients).Create(ctx, awstest.Scope(""), modules.Row{"domain_name": modules.Text("example.com.")}, "zone")
+	ctx, permit := t.Context(), awstest.Permit()
+	row, err := awstest.Create(ctx, newZone(clients), permit, awstest.Scope(""), modules.Row{"domain_name": modules.Text("example.com.")}, "zone")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +132,7 @@ func TestDefaultRecords(t *testing.T) {
 	clients := awstest.Clients(t)
 	createZone(t, clients)
 	r := newRecord(clients)
-	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
+	ctx, permit := t.Context(), awstest.Permit()
 	page, rows := aws.Collector()
 	if err := awstest.List(ctx, r, awstest.Scope(""), page); err != nil {
 		t.Fatal(err)
@@ -144,7 +144,7 @@ func TestDefaultRecords(t *testing.T) {
 		if r.Protected(row) == "" {
 			t.Errorf("%v is not protected", row)
 		}
-		if err := r.Delete(ctx, awstest.Scope(""), row); modules.ClassOf(err) != modules.Invalid {
+		if err := awstest.Delete(ctx, r, permit, awstest.Scope(""), row); modules.ClassOf(err) != modules.Invalid {
 			t.Errorf("delete %v: %v, want class %s", row, err, modules.Invalid)
 		}
 	}
@@ -157,11 +157,11 @@ func TestManyRecords(t *testing.T) {
 	clients := awstest.Clients(t)
 	zone := createZone(t, clients)
 	r := newRecord(clients)
-	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
+	ctx, permit := t.Context(), awstest.Permit()
 	var there, identities []modules.Row
 	for _, name := range []string{"a.example.com.", "z.example.com.", "b.a.example.com.", "*.example.com.", "example.com.", `a\056b.example.com.`, "a0.example.com.", "a-b.example.com."} {
 		want := recordWith(zone, name, "TXT", modules.Row{"record": modules.Text(`"text"`), "ttl": modules.Int(5)})
-		row, err := r.Create(ctx, awstest.Scope(""), want, "")
+		row, err := awstest.Create(ctx, r, permit, awstest.Scope(""), want, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -290,8 +290,8 @@ func TestRefusedChanges(t *testing.T) {
 				w.WriteHeader(400)
 				fmt.Fprint(w, body)
 			}))
-			ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
-			_, err := r.Create(ctx, awstest.Scope(""), recordWith(modules.Text("Z1"), "alias.example.com.", "A", nil), "")
+			ctx, permit := t.Context(), awstest.Permit()
+			_, err := awstest.Create(ctx, r, permit, awstest.Scope(""), recordWith(modules.Text("Z1"), "alias.example.com.", "A", nil), "")
 			if err == nil || modules.ClassOf(err) != c.class || !strings.Contains(err.Error(), c.message) {
 				t.Errorf("%s: %v of class %s, want %s", body, err, modules.ClassOf(err), c.class)
 			}

@@ -19,13 +19,7 @@ const together = 100
 // batcher has changes of a zone that are asked for at the same time made by one call:
 // Route 53 takes five a second for the whole account.
 type batcher struct {
-	changes declare.Joint[zone, []route53types.Change, *route53.ChangeResourceRecordSetsOutput]
-}
-
-// zone is a hosted zone and who calls: there is one client for each account.
-type zone struct {
-	client *route53.Client
-	id     string
+	changes declare.Joint[string, []route53types.Change, *route53.ChangeResourceRecordSetsOutput] // by the zone's id
 }
 
 func newBatcher() *batcher {
@@ -35,22 +29,22 @@ func newBatcher() *batcher {
 	return b
 }
 
-// change makes a change like the client's own ChangeResourceRecordSets.
-func (b *batcher) change(client *route53.Client, ctx context.Context, in *route53.ChangeResourceRecordSetsInput, _ ...func(*route53.Options)) (*route53.ChangeResourceRecordSetsOutput, error) {
+// change makes a change together with others.
+func (b *batcher) change(ctx context.Context, s *declare.Step, in *route53.ChangeResourceRecordSetsInput) (*route53.ChangeResourceRecordSetsOutput, error) {
 	var changes []route53types.Change
 	if in.ChangeBatch != nil {
 		changes = in.ChangeBatch.Changes
 	}
-	return b.changes.Do(ctx, modules.Call{Service: route53.ServiceID, Action: "ChangeResourceRecordSets"}, zone{client, awssdk.ToString(in.HostedZoneId)}, changes)
+	return b.changes.Do(ctx, s, modules.Call{Service: route53.ServiceID, Action: "ChangeResourceRecordSets"}, awssdk.ToString(in.HostedZoneId), changes)
 }
 
 // send makes some changes by one call: all or none of them (page ChangeResourceRecordSets).
-func send(ctx context.Context, z zone, some [][]route53types.Change) ([]declare.Result[*route53.ChangeResourceRecordSetsOutput], error) {
-	in := &route53.ChangeResourceRecordSetsInput{HostedZoneId: &z.id, ChangeBatch: &route53types.ChangeBatch{}}
+func send(ctx context.Context, s *declare.Step, zone string, some [][]route53types.Change) ([]declare.Result[*route53.ChangeResourceRecordSetsOutput], error) {
+	in := &route53.ChangeResourceRecordSetsInput{HostedZoneId: &zone, ChangeBatch: &route53types.ChangeBatch{}}
 	for _, changes := range some {
 		in.ChangeBatch.Changes = append(in.ChangeBatch.Changes, changes...)
 	}
-	out, err := z.client.ChangeResourceRecordSets(ctx, in)
+	out, err := declare.ClientOf[*route53.Client](s).ChangeResourceRecordSets(ctx, in)
 	if err != nil {
 		return nil, err
 	}

@@ -10,10 +10,6 @@ import (
 	"sync"
 	"testing"
 
-	awssdk "github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/route53"
-	route53types "github.com/aws/aws-sdk-go-v2/service/route53/types"
-
 	"iasql/internal/aws"
 	"iasql/internal/modules"
 	"iasql/internal/test/awstest"
@@ -38,21 +34,18 @@ func TestChangesTogether(t *testing.T) {
 		fmt.Fprint(w, `<ChangeResourceRecordSetsResponse xmlns="https://route53.amazonaws.com/doc/2013-04-01/"><ChangeInfo><Id>/change/C1</Id><Status>PENDING</Status><SubmittedAt>2026-01-01T00:00:00Z</SubmittedAt></ChangeInfo></ChangeResourceRecordSetsResponse>`)
 	}))
 	t.Cleanup(server.Close)
-	client, err := aws.Client(t.Context(), awstest.Fake(server.URL), awstest.Scope(""), func(cfg awssdk.Config) *route53.Client { return route53.NewFromConfig(cfg) })
-	if err != nil {
-		t.Fatal(err)
+	r := newRecord(awstest.Fake(server.URL))
+	create := func(name string, p *modules.Permit) error {
+		_, err := awstest.Create(t.Context(), r, p, awstest.Scope(""), modules.Row{"parent_hosted_zone_id": modules.Text("Z1"), "name": modules.Text(name),
+			"record_type": modules.Text("A"), "set_identifier": modules.Text(""), "ttl": modules.Int(300), "record": modules.Text("192.0.2.1")}, "")
+		return err
 	}
-	b := newBatcher()
 	journals := make([]entries, 60)
 	change := func(names ...string) []error {
 		errs := make([]error, len(names))
 		var all sync.WaitGroup
 		for i, name := range names {
-			all.Go(func() {
-				_, errs[i] = b.change(client, modules.WithOthers(modules.WithMutations(t.Context(), &journals[i])), &route53.ChangeResourceRecordSetsInput{HostedZoneId: awssdk.String("Z1"),
-					ChangeBatch: &route53types.ChangeBatch{Changes: []route53types.Change{{Action: route53types.ChangeActionCreate,
-						ResourceRecordSet: &route53types.ResourceRecordSet{Name: &name, Type: route53types.RRTypeA}}}}})
-			})
+			all.Go(func() { errs[i] = create(name, &modules.Permit{Journal: &journals[i], Accompanied: true}) })
 		}
 		all.Wait()
 		return errs
@@ -74,7 +67,7 @@ func TestChangesTogether(t *testing.T) {
 	if errs[0] != nil || !aws.HasCode(errs[1], "InvalidChangeBatch") || errs[2] != nil || made != 2 {
 		t.Errorf("one of three is refused: %v, %d made", errs, made)
 	}
-	if _, err := b.change(client, t.Context(), &route53.ChangeResourceRecordSetsInput{}); modules.ClassOf(err) != modules.ReadOnly {
+	if err := create("c.example.com.", nil); modules.ClassOf(err) != modules.ReadOnly {
 		t.Errorf("without a journal: %v", err)
 	}
 }
@@ -130,7 +123,7 @@ func TestDeletedTogether(t *testing.T) {
 		for _, row := range rows {
 			all.Go(func() {
 				var journal entries
-				if err := r.Delete(modules.WithOthers(modules.WithMutations(t.Context(), &journal)), awstest.Scope(""), row); err != nil || journal == 0 {
+				if err := awstest.Delete(t.Context(), r, &modules.Permit{Journal: &journal, Accompanied: true}, awstest.Scope(""), row); err != nil || journal == 0 {
 					t.Errorf("%s: %v, %d entries", row["name"], err, journal)
 				}
 			})

@@ -39,7 +39,7 @@ func newRecord(c *aws.Clients) *declare.Resource {
 	text := func(name, member, doc string) declare.Column { return of(modules.TypeText, name, member, doc) }
 	changes := newBatcher()
 	change := func(action route53types.ChangeAction, options ...declare.Option) *declare.Op {
-		return declare.Call(changes.change, append(options, declare.Failed(tell), declare.Edit(ownZone), declare.With(&route53.ChangeResourceRecordSetsInput{
+		return declare.Call((*route53.Client).ChangeResourceRecordSets, append(options, declare.Jointly(changes.change), declare.Failed(tell), declare.Edit(ownZone), declare.With(&route53.ChangeResourceRecordSetsInput{
 			ChangeBatch: &route53types.ChangeBatch{Changes: []route53types.Change{{Action: action}}},
 		}))...)
 	}

@@ -64,12 +64,12 @@ func TestHiddenTagsStay(t *testing.T) {
 	t.Parallel()
 	c := awstest.Clients(t)
 	r, scope := newBucket(c), awstest.Scope("")
-	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
+	ctx, permit := t.Context(), awstest.Permit()
 	row := modules.Row{"name": modules.Text(unique("hidden-tags")), "region": modules.Text("us-east-1")}
-	if _, err := r.Create(ctx, scope, row, ""); err != nil {
+	if _, err := awstest.Create(ctx, r, permit, scope, row, ""); err != nil {
 		t.Fatal(err)
 	}
-	client, err := c.S3(ctx, scope)
+	client, err := c.Permitted(permit).S3(ctx, scope)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func TestHiddenTagsStay(t *testing.T) {
 	if _, err := client.PutBucketTagging(ctx, put); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Update(ctx, scope, row, modules.Row{"tags": modules.Null}, []string{"tags"}); err != nil {
+	if err := awstest.Update(ctx, r, permit, scope, row, modules.Row{"tags": modules.Null}, []string{"tags"}); err != nil {
 		t.Fatal(err)
 	}
 	left, err := readTags(ctx, client, row["name"].Ptr())
@@ -97,12 +97,12 @@ func TestDeleteOfAFullBucket(t *testing.T) {
 	t.Parallel()
 	c := awstest.Clients(t)
 	r, scope := newBucket(c), awstest.Scope("")
-	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
+	ctx, permit := t.Context(), awstest.Permit()
 	row := modules.Row{"name": modules.Text(unique("full")), "region": modules.Text("us-east-1")}
-	if _, err := r.Create(ctx, scope, row, ""); err != nil {
+	if _, err := awstest.Create(ctx, r, permit, scope, row, ""); err != nil {
 		t.Fatal(err)
 	}
-	client, err := c.S3(ctx, scope)
+	client, err := c.Permitted(permit).S3(ctx, scope)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func TestDeleteOfAFullBucket(t *testing.T) {
 	if _, err := client.PutObject(ctx, &s3.PutObjectInput{Bucket: row["name"].Ptr(), Key: &key, Body: strings.NewReader("x")}); err != nil {
 		t.Fatal(err)
 	}
-	err = r.Delete(ctx, scope, row)
+	err = awstest.Delete(ctx, r, permit, scope, row)
 	if modules.ClassOf(err) != modules.Dependency || err == nil || !strings.Contains(err.Error(), "must be emptied") {
 		t.Errorf("got %v", err)
 	}
@@ -254,8 +254,8 @@ func TestAbsenceIsProven(t *testing.T) {
 func TestSomebodyElsesBucket(t *testing.T) {
 	t.Parallel()
 	r := newBucket(fake(t, map[string]func(http.ResponseWriter){"PUT /taken": fail(409, "BucketAlreadyExists")}))
-	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
-	_, err := r.Create(ctx, awstest.Scope(""), modules.Row{"name": modules.Text("taken"), "region": modules.Text("us-east-1")}, "")
+	ctx, permit := t.Context(), awstest.Permit()
+	_, err := awstest.Create(ctx, r, permit, awstest.Scope(""), modules.Row{"name": modules.Text("taken"), "region": modules.Text("us-east-1")}, "")
 	if err == nil || modules.ClassOf(err) != modules.Invalid {
 		t.Errorf("got %v", err)
 	}

@@ -42,7 +42,8 @@ func upload(c *aws.Clients, name, doc, given, sample string, kind modules.Type, 
 			{Name: "response_message", Type: modules.TypeText, Doc: "How many bytes have been uploaded."},
 			{Name: "e_tag", Type: modules.TypeText, Doc: "A tag that changes with its content, in double quotes."},
 		},
-		Call: func(ctx context.Context, scope modules.Scope, args modules.Row) ([]modules.Row, error) {
+		Call: func(ctx context.Context, i modules.Invocation) ([]modules.Row, error) {
+			c, scope, args := c.Permitted(i.Permit), i.Scope, i.Arguments
 			client, err := homeClient(ctx, c, scope, args["bucket_name"])
 			if err != nil {
 				return nil, err
@@ -93,7 +94,8 @@ func download(c *aws.Clients) *modules.Function {
 			{Name: "e_tag", Type: modules.TypeText, Doc: "A tag that changes with its content, in double quotes."},
 			{Name: "last_modified", Type: modules.TypeTime, Doc: "When it was uploaded."},
 		},
-		Call: func(ctx context.Context, scope modules.Scope, args modules.Row) ([]modules.Row, error) {
+		Call: func(ctx context.Context, i modules.Invocation) ([]modules.Row, error) {
+			c, scope, args := c.Permitted(i.Permit), i.Scope, i.Arguments
 			client, err := homeClient(ctx, c, scope, args["bucket_name"])
 			if err != nil {
 				return nil, err

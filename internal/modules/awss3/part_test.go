@@ -19,7 +19,7 @@ import (
 func bucketElsewhere(t *testing.T, clients *aws.Clients, prefix string) modules.Value {
 	t.Helper()
 	row := modules.Row{"name": modules.Text(unique(prefix)), "region": modules.Text("eu-central-1")}
-	if _, err := newBucket(clients).Create(modules.WithMutations(t.Context(), &awstest.Journal{}), awstest.Scope(""), row, ""); err != nil {
+	if _, err := awstest.Create(t.Context(), newBucket(clients), awstest.Permit(), awstest.Scope(""), row, ""); err != nil {
 		t.Fatal(err)
 	}
 	return row["name"]
@@ -74,9 +74,9 @@ func TestWebsiteLifecycle(t *testing.T) {
 		t.Parallel()
 		clients := awstest.Clients(t)
 		site := newWebsite(clients)
-		ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
+		ctx, permit := t.Context(), awstest.Permit()
 		row := modules.Row{"bucket_name": bucketElsewhere(t, clients, "redirected"), "redirect_host_name": modules.Text("example.com"), "redirect_protocol": modules.Text("https")}
-		if _, err := site.Create(ctx, awstest.Scope(""), row, ""); err != nil {
+		if _, err := awstest.Create(ctx, site, permit, awstest.Scope(""), row, ""); err != nil {
 			t.Fatal(err)
 		}
 		rows, err := awstest.Get(ctx, site, awstest.Scope(""), []modules.Row{row})
@@ -118,13 +118,13 @@ func TestObject(t *testing.T) {
 	t.Parallel()
 	clients, scope := awstest.Clients(t), awstest.Scope("")
 	journal := &awstest.Journal{}
-	ctx := modules.WithMutations(t.Context(), journal)
+	ctx, permit := t.Context(), awstest.PermitBy(journal)
 	r := newObject(clients)
 	if r.Can().Create {
 		t.Error("creates objects, which have no bytes here")
 	}
 	name := bucketElsewhere(t, clients, "objects")
-	client, err := clients.S3(ctx, awstest.Scope("eu-central-1"))
+	client, err := clients.Permitted(permit).S3(ctx, awstest.Scope("eu-central-1"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,11 +153,11 @@ func TestObject(t *testing.T) {
 	if err != nil || len(rows) != 1 || fmt.Sprint(rows[0]) != fmt.Sprint(listed[0]) {
 		t.Errorf("got %v, %v, want %v", rows, err, listed[0])
 	}
-	if err := r.Delete(t.Context(), scope, listed[0]); modules.ClassOf(err) != modules.ReadOnly {
+	if err := awstest.Delete(t.Context(), r, nil, scope, listed[0]); modules.ClassOf(err) != modules.ReadOnly {
 		t.Errorf("delete without permission: %v", err)
 	}
 	for range 2 {
-		if err := r.Delete(ctx, scope, listed[0]); err != nil {
+		if err := awstest.Delete(ctx, r, permit, scope, listed[0]); err != nil {
 			t.Error(err)
 		}
 	}

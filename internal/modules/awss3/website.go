@@ -68,7 +68,8 @@ func endpoint(c *aws.Clients) *modules.Function {
 			{Name: "bucket_name", Type: modules.TypeText, Names: "bucket_name", Doc: "The bucket."},
 		},
 		Returns: []modules.Result{{Name: "endpoint", Type: modules.TypeText, Doc: "The URL."}},
-		Call: func(ctx context.Context, scope modules.Scope, args modules.Row) ([]modules.Row, error) {
+		Call: func(ctx context.Context, i modules.Invocation) ([]modules.Row, error) {
+			c, scope, args := c.Permitted(i.Permit), i.Scope, i.Arguments
 			region, err := home(ctx, &declare.Step{Clients: c, Scope: scope}, nil, modules.Row{"bucket_name": args["bucket_name"]})
 			if err != nil {
 				return nil, err

@@ -37,9 +37,9 @@ func TestSecretLifecycle(t *testing.T) {
 func TestValueAndRestoration(t *testing.T) {
 	t.Parallel()
 	clients, scope := awstest.Clients(t), awstest.Scope("us-east-1")
-	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
+	ctx, permit := t.Context(), awstest.Permit()
 	r := newSecret(clients)
-	client, err := declare.Client(ctx, clients, scope, secretsmanager.NewFromConfig)
+	client, err := declare.Client(ctx, clients.Permitted(permit), scope, secretsmanager.NewFromConfig)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,29 +64,29 @@ func TestValueAndRestoration(t *testing.T) {
 		return rows[0]
 	}
 	want := modules.Row{"name": modules.Text("s"), "value": modules.Text("one")}
-	if _, err := r.Create(ctx, scope, want, ""); err != nil {
+	if _, err := awstest.Create(ctx, r, permit, scope, want, ""); err != nil {
 		t.Fatal(err)
 	}
 	first := get()
 	value("one")
 	want["value"] = modules.Text("two")
-	if err := r.Update(ctx, scope, first, want, []string{"value"}); err != nil {
+	if err := awstest.Update(ctx, r, permit, scope, first, want, []string{"value"}); err != nil {
 		t.Fatal(err)
 	}
 	value("two")
 	if second := get(); second["version_id"] == first["version_id"] || second["version_id"].IsNull() {
 		t.Errorf("version %v after %v", second["version_id"], first["version_id"])
 	}
-	if err := r.Delete(ctx, scope, first); err != nil {
+	if err := awstest.Delete(ctx, r, permit, scope, first); err != nil {
 		t.Fatal(err)
 	}
 	want["value"] = modules.Text("three")
-	if _, err := r.Create(ctx, scope, want, ""); err != nil {
+	if _, err := awstest.Create(ctx, r, permit, scope, want, ""); err != nil {
 		t.Fatal(err)
 	}
 	get()
 	value("three")
-	if _, err := r.Create(ctx, scope, want, ""); err == nil || modules.ClassOf(err) != modules.Exists {
+	if _, err := awstest.Create(ctx, r, permit, scope, want, ""); err == nil || modules.ClassOf(err) != modules.Exists {
 		t.Errorf("create what there is: got %v, want class %s", err, modules.Exists)
 	}
 }

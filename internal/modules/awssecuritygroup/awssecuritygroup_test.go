@@ -22,8 +22,8 @@ func tags(m map[string]string) modules.Value { return modules.StringMap(m) }
 
 func create(t *testing.T, r modules.Resource, want modules.Row) modules.Row {
 	t.Helper()
-	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
-	row, err := r.(modules.Creator).Create(ctx, scope, want, "setup-"+want["group_name"].String())
+	ctx, permit := t.Context(), awstest.Permit()
+	row, err := awstest.Create(ctx, r.(modules.Creator), permit, scope, want, "setup-"+want["group_name"].String())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func TestOtherSides(t *testing.T) {
 	groups, rules := newGroup(c), newRule(c)
 	a := create(t, groups, modules.Row{"group_name": text("a"), "description": text("d")})["group_id"]
 	b := create(t, groups, modules.Row{"group_name": text("b"), "description": text("d")})["group_id"]
-	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
+	ctx, permit := t.Context(), awstest.Permit()
 	for _, side := range []struct {
 		group  modules.Value
 		column string
@@ -125,7 +125,7 @@ func TestOtherSides(t *testing.T) {
 			"security_group_id": side.group, "is_egress": modules.Bool(false), "ip_protocol": text("tcp"),
 			"from_port": modules.Int(22), "to_port": modules.Int(22), side.column: side.value,
 		}
-		made, err := rules.Create(ctx, scope, want, "t")
+		made, err := awstest.Create(ctx, rules, permit, scope, want, "t")
 		if err != nil {
 			t.Fatalf("%s: %v", side.column, err)
 		}
@@ -138,7 +138,7 @@ func TestOtherSides(t *testing.T) {
 				t.Errorf("%s: %s is %q, want %q", side.column, name, rows[0][name], v)
 			}
 		}
-		if err := rules.Delete(ctx, scope, rows[0]); err != nil {
+		if err := awstest.Delete(ctx, rules, permit, scope, rows[0]); err != nil {
 			t.Errorf("%s: delete: %v", side.column, err)
 		}
 	}
@@ -163,12 +163,12 @@ func TestRuleThatExists(t *testing.T) {
 	if why := rules.Protected(given); why != "" {
 		t.Errorf("the rule of a group that is not a default one is protected: %s", why)
 	}
-	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
+	ctx, permit := t.Context(), awstest.Permit()
 	want := modules.Row{
 		"security_group_id": g, "is_egress": modules.Bool(true), "ip_protocol": text("-1"), "from_port": modules.Null, "to_port": modules.Null,
 		"cidr_ipv4": text("0.0.0.0/0"),
 	}
-	made, err := rules.Create(ctx, scope, want, "t")
+	made, err := awstest.Create(ctx, rules, permit, scope, want, "t")
 	if err != nil || made["security_group_rule_id"] != given["security_group_rule_id"] {
 		t.Errorf("got %v, %v, want %v", made, err, given)
 	}
@@ -176,10 +176,10 @@ func TestRuleThatExists(t *testing.T) {
 		"security_group_id": g, "is_egress": modules.Bool(false), "ip_protocol": text("tcp"), "from_port": modules.Int(1), "to_port": modules.Int(2),
 		"cidr_ipv4": text("10.0.0.0/8"),
 	}
-	if _, err := rules.Create(ctx, scope, want, "t"); err != nil {
+	if _, err := awstest.Create(ctx, rules, permit, scope, want, "t"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := rules.Create(ctx, scope, want, "u"); modules.ClassOf(err) != modules.Exists || err == nil {
+	if _, err := awstest.Create(ctx, rules, permit, scope, want, "u"); modules.ClassOf(err) != modules.Exists || err == nil {
 		t.Errorf("got %v, want an error of class %s", err, modules.Exists)
 	}
 }
@@ -202,7 +202,7 @@ func TestDefaultsAreProtected(t *testing.T) {
 				t.Errorf("%s: not protected: %v", r.Table().Name, row)
 			}
 			journal := &awstest.Journal{}
-			err := r.Delete(modules.WithMutations(context.Background(), journal), scope, row)
+			err := awstest.Delete(context.Background(), r, awstest.PermitBy(journal), scope, row)
 			if calls, _ := journal.Take(); modules.ClassOf(err) != modules.Invalid || err == nil || len(calls) > 0 {
 				t.Errorf("%s: delete: %v, with the calls %v", r.Table().Name, err, calls)
 			}

@@ -41,7 +41,6 @@ type batcher struct {
 
 // kind is what rules must have in common to go with one call.
 type kind struct {
-	client *ec2.Client
 	group  string
 	egress bool
 	tags   string // as JSON
@@ -75,8 +74,8 @@ func (b *batcher) authorize(ctx context.Context, s *declare.Step) (modules.Row, 
 	if err != nil {
 		return nil, err
 	}
-	of := kind{declare.ClientOf[*ec2.Client](s), s.Want["security_group_id"].String(), s.Want["is_egress"].Bool(), string(tags)}
-	id, err := b.made.Do(ctx, action("AuthorizeSecurityGroup", of.egress), of, rule{s.Want, s.Token})
+	of := kind{s.Want["security_group_id"].String(), s.Want["is_egress"].Bool(), string(tags)}
+	id, err := b.made.Do(ctx, s, action("AuthorizeSecurityGroup", of.egress), of, rule{s.Want, s.Token})
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +83,7 @@ func (b *batcher) authorize(ctx context.Context, s *declare.Step) (modules.Row, 
 }
 
 // makeRules makes rules of a group by one call: all or none of them.
-func makeRules(ctx context.Context, of kind, some []rule) ([]declare.Result[modules.Value], error) {
+func makeRules(ctx context.Context, s *declare.Step, of kind, some []rule) ([]declare.Result[modules.Value], error) {
 	token := some[0].token
 	if len(some) > 1 {
 		marks := make([]string, len(some))
@@ -97,16 +96,16 @@ func makeRules(ctx context.Context, of kind, some []rule) ([]declare.Result[modu
 	for i, r := range some {
 		permissions[i] = permissionOf(r.want)
 	}
-	answer, err := authorizeAll(ctx, of, permissions, aws.EC2TagSpecification(ec2types.ResourceTypeSecurityGroupRule, some[0].want, token))
+	answer, err := authorizeAll(ctx, declare.ClientOf[*ec2.Client](s), of, permissions, aws.EC2TagSpecification(ec2types.ResourceTypeSecurityGroupRule, some[0].want, token))
 	if err != nil {
 		if len(some) == 1 && modules.ClassOf(err) == modules.Exists {
-			return existing(ctx, of, some[0], err)
+			return existing(ctx, s, of, some[0], err)
 		}
 		return nil, err
 	}
 	results, missing := told(answer, some)
 	if missing { // an answer that does not name them all is none of AWS's
-		there, err := rulesOf(ctx, of)
+		there, err := rulesOf(ctx, s, of)
 		if err != nil {
 			return nil, unsaid(err)
 		}
@@ -115,15 +114,15 @@ func makeRules(ctx context.Context, of kind, some []rule) ([]declare.Result[modu
 	return results, nil
 }
 
-func authorizeAll(ctx context.Context, of kind, permissions []ec2types.IpPermission, tags []ec2types.TagSpecification) ([]ec2types.SecurityGroupRule, error) {
+func authorizeAll(ctx context.Context, client *ec2.Client, of kind, permissions []ec2types.IpPermission, tags []ec2types.TagSpecification) ([]ec2types.SecurityGroupRule, error) {
 	if of.egress {
-		out, err := of.client.AuthorizeSecurityGroupEgress(ctx, &ec2.AuthorizeSecurityGroupEgressInput{GroupId: &of.group, IpPermissions: permissions, TagSpecifications: tags})
+		out, err := client.AuthorizeSecurityGroupEgress(ctx, &ec2.AuthorizeSecurityGroupEgressInput{GroupId: &of.group, IpPermissions: permissions, TagSpecifications: tags})
 		if err != nil {
 			return nil, err
 		}
 		return out.SecurityGroupRules, nil
 	}
-	out, err := of.client.AuthorizeSecurityGroupIngress(ctx, &ec2.AuthorizeSecurityGroupIngressInput{GroupId: &of.group, IpPermissions: permissions, TagSpecifications: tags})
+	out, err := client.AuthorizeSecurityGroupIngress(ctx, &ec2.AuthorizeSecurityGroupIngressInput{GroupId: &of.group, IpPermissions: permissions, TagSpecifications: tags})
 	if err != nil {
 		return nil, err
 	}
@@ -166,8 +165,8 @@ func unsaid(err error) error {
 }
 
 // rulesOf returns the rules of the group.
-func rulesOf(ctx context.Context, of kind) ([]ec2types.SecurityGroupRule, error) {
-	return declare.Find[ec2types.SecurityGroupRule](ctx, declare.Source{Client: of.client}, rules(), "group-id", of.group)
+func rulesOf(ctx context.Context, s *declare.Step, of kind) ([]ec2types.SecurityGroupRule, error) {
+	return declare.Find[ec2types.SecurityGroupRule](ctx, s.Source(), rules(), "group-id", of.group)
 }
 
 // existing returns the rule that is there instead of the one to be made, if that is the
@@ -175,8 +174,8 @@ func rulesOf(ctx context.Context, of kind) ([]ec2types.SecurityGroupRule, error)
 // that AWS has given a new group and a record may ask for as well (all goes out). That is
 // made with the group, so that nobody else's record stands for it. For other rules it
 // returns the error that said that there is one.
-func existing(ctx context.Context, of kind, wanted rule, exists error) ([]declare.Result[modules.Value], error) {
-	all, err := rulesOf(ctx, of)
+func existing(ctx context.Context, s *declare.Step, of kind, wanted rule, exists error) ([]declare.Result[modules.Value], error) {
+	all, err := rulesOf(ctx, s, of)
 	if err != nil {
 		return nil, err
 	}
@@ -243,17 +242,18 @@ func network(text string) string {
 
 // revoke deletes a rule.
 func (b *batcher) revoke(ctx context.Context, s *declare.Step) error {
-	of := kind{client: declare.ClientOf[*ec2.Client](s), group: s.Have["security_group_id"].String(), egress: s.Have["is_egress"].Bool()}
-	_, err := b.revoked.Do(ctx, action("RevokeSecurityGroup", of.egress), of, s.Have["security_group_rule_id"].String())
+	of := kind{group: s.Have["security_group_id"].String(), egress: s.Have["is_egress"].Bool()}
+	_, err := b.revoked.Do(ctx, s, action("RevokeSecurityGroup", of.egress), of, s.Have["security_group_rule_id"].String())
 	return err
 }
 
 // revokeRules deletes rules of a group by one call.
-func revokeRules(ctx context.Context, of kind, ids []string) (_ []declare.Result[struct{}], err error) {
+func revokeRules(ctx context.Context, s *declare.Step, of kind, ids []string) (_ []declare.Result[struct{}], err error) {
+	client := declare.ClientOf[*ec2.Client](s)
 	if of.egress {
-		_, err = of.client.RevokeSecurityGroupEgress(ctx, &ec2.RevokeSecurityGroupEgressInput{GroupId: &of.group, SecurityGroupRuleIds: ids})
+		_, err = client.RevokeSecurityGroupEgress(ctx, &ec2.RevokeSecurityGroupEgressInput{GroupId: &of.group, SecurityGroupRuleIds: ids})
 	} else {
-		_, err = of.client.RevokeSecurityGroupIngress(ctx, &ec2.RevokeSecurityGroupIngressInput{GroupId: &of.group, SecurityGroupRuleIds: ids})
+		_, err = client.RevokeSecurityGroupIngress(ctx, &ec2.RevokeSecurityGroupIngressInput{GroupId: &of.group, SecurityGroupRuleIds: ids})
 	}
 	return make([]declare.Result[struct{}], len(ids)), err
 }

@@ -147,8 +147,8 @@ func TestRulesTogether(t *testing.T) {
 			rows := make([]modules.Row, 41)
 			token := "first-"
 			create := func(r modules.Resource, i, port int) (err error) {
-				ctx := modules.WithOthers(modules.WithMutations(t.Context(), &journals[i]))
-				rows[i], err = r.(modules.Creator).Create(ctx, scope, wanted(port), fmt.Sprint(token, port))
+				ctx, permit := t.Context(), &modules.Permit{Journal: &journals[i], Accompanied: true}
+				rows[i], err = awstest.Create(ctx, r.(modules.Creator), permit, scope, wanted(port), fmt.Sprint(token, port))
 				return err
 			}
 			var ports []int
@@ -185,7 +185,7 @@ func TestRulesTogether(t *testing.T) {
 			remove := func(r modules.Resource, i, port int) error {
 				have := wanted(port)
 				have["security_group_rule_id"] = text(fmt.Sprint("sgr-", port))
-				return r.(modules.Deleter).Delete(modules.WithOthers(modules.WithMutations(t.Context(), &awstest.Journal{})), scope, have)
+				return awstest.Delete(t.Context(), r.(modules.Deleter), &modules.Permit{Journal: &awstest.Journal{}, Accompanied: true}, scope, have)
 			}
 			for i, err := range atOnce(t, []int{1, 2, 3, 4, 5, 6, 7, 8}, remove, r) {
 				if err != nil {
@@ -215,7 +215,7 @@ func TestRulesInDoubt(t *testing.T) {
 	r := newRule(awstest.Fake(endpoint))
 	ports := []int{80, 443, 8080}
 	for i, err := range atOnce(t, ports, func(r modules.Resource, _, port int) error {
-		_, err := r.(modules.Creator).Create(modules.WithOthers(modules.WithMutations(t.Context(), &awstest.Journal{})), scope, wanted(port), fmt.Sprint("token-", port))
+		_, err := awstest.Create(t.Context(), r.(modules.Creator), &modules.Permit{Journal: &awstest.Journal{}, Accompanied: true}, scope, wanted(port), fmt.Sprint("token-", port))
 		return err
 	}, r) {
 		if modules.ClassOf(err) != modules.MayHaveHappened {
@@ -245,14 +245,14 @@ func TestRuleAlone(t *testing.T) {
 	t.Parallel()
 	e, endpoint := newCloud(t)
 	r := newRule(awstest.Fake(endpoint))
-	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
-	if _, err := r.Create(ctx, scope, wanted(1), "warm"); err != nil { // connects
+	ctx, permit := t.Context(), awstest.Permit()
+	if _, err := awstest.Create(ctx, r, permit, scope, wanted(1), "warm"); err != nil { // connects
 		t.Fatal(err)
 	}
 	best := time.Hour
 	for i := range 10 {
 		begun := time.Now()
-		if _, err := r.Create(ctx, scope, wanted(100+i), fmt.Sprint("token-", i)); err != nil {
+		if _, err := awstest.Create(ctx, r, permit, scope, wanted(100+i), fmt.Sprint("token-", i)); err != nil {
 			t.Fatal(err)
 		}
 		best = min(best, time.Since(begun))
@@ -280,7 +280,7 @@ func TestTagsTogether(t *testing.T) {
 				want := have.Clone()
 				want["tags"] = tags(to(id))
 				journal := &awstest.Journal{}
-				err := r.Update(modules.WithOthers(modules.WithMutations(t.Context(), journal)), scope, have, want, []string{"tags"})
+				err := awstest.Update(t.Context(), r, &modules.Permit{Journal: journal, Accompanied: true}, scope, have, want, []string{"tags"})
 				lock.Lock()
 				defer lock.Unlock()
 				if calls, _ := journal.Take(); len(calls) != 1 {

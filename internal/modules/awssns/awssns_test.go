@@ -138,13 +138,13 @@ func TestTopicExists(t *testing.T) {
 	server := httptest.NewServer(&fakeSNS{topics: map[string]*fakeTopic{}})
 	t.Cleanup(server.Close)
 	r := newTopic(awstest.Fake(server.URL))
-	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
+	ctx, permit := t.Context(), awstest.Permit()
 	row := modules.Row{"name": modules.Text("n"), "display_name": modules.Text("one")}
-	if _, err := r.Create(ctx, awstest.Scope("us-east-1"), row, ""); err != nil {
+	if _, err := awstest.Create(ctx, r, permit, awstest.Scope("us-east-1"), row, ""); err != nil {
 		t.Fatal(err)
 	}
 	row["display_name"] = modules.Text("two")
-	if _, err := r.Create(ctx, awstest.Scope("us-east-1"), row, ""); err == nil || modules.ClassOf(err) != modules.Exists {
+	if _, err := awstest.Create(ctx, r, permit, awstest.Scope("us-east-1"), row, ""); err == nil || modules.ClassOf(err) != modules.Exists {
 		t.Errorf("got %v, want class %s", err, modules.Exists)
 	}
 }
@@ -152,8 +152,8 @@ func TestTopicExists(t *testing.T) {
 func TestSubscriptionLifecycle(t *testing.T) {
 	t.Parallel()
 	clients, scope := awstest.Clients(t), awstest.Scope("eu-west-1")
-	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
-	if _, err := newTopic(clients).Create(ctx, scope, modules.Row{"name": modules.Text("news")}, ""); err != nil {
+	ctx, permit := t.Context(), awstest.Permit()
+	if _, err := awstest.Create(ctx, newTopic(clients), permit, scope, modules.Row{"name": modules.Text("news")}, ""); err != nil {
 		t.Fatal(err)
 	}
 	awstest.Lifecycle(t, awstest.Case{
@@ -210,7 +210,7 @@ func TestPendingSubscription(t *testing.T) {
 	if _, known := rows[0]["filter_policy"]; known {
 		t.Error("attributes of an unconfirmed subscription are taken for known")
 	}
-	err := r.Delete(modules.WithMutations(t.Context(), &awstest.Journal{}), scope, rows[0])
+	err := awstest.Delete(t.Context(), r, awstest.Permit(), scope, rows[0])
 	if err == nil || modules.ClassOf(err) != modules.Dependency {
 		t.Errorf("delete: got %v, want class %s", err, modules.Dependency)
 	}
@@ -275,9 +275,9 @@ func TestSubscriptionExists(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	r, scope := newSubscription(awstest.Fake(server.URL)), awstest.Scope("us-east-1")
-	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
+	ctx, permit := t.Context(), awstest.Permit()
 	row := modules.Row{"topic": modules.Text("t"), "protocol": modules.Text("sqs"), "endpoint": modules.Text("q"), "raw_message_delivery": modules.Bool(true)}
-	if _, err := r.Create(ctx, scope, row, ""); err == nil || modules.ClassOf(err) != modules.Exists {
+	if _, err := awstest.Create(ctx, r, permit, scope, row, ""); err == nil || modules.ClassOf(err) != modules.Exists {
 		t.Errorf("got %v of class %s, want %s", err, modules.ClassOf(err), modules.Exists)
 	}
 	if r.Table().Creation != modules.ByName {
@@ -287,7 +287,7 @@ func TestSubscriptionExists(t *testing.T) {
 	if err != nil || len(have) != 1 {
 		t.Fatalf("got %v, %v", have, err)
 	}
-	if err := r.Update(ctx, scope, have[0], row, []string{"raw_message_delivery"}); err != nil || raw != "true" {
+	if err := awstest.Update(ctx, r, permit, scope, have[0], row, []string{"raw_message_delivery"}); err != nil || raw != "true" {
 		t.Errorf("update: %v, RawMessageDelivery is %s", err, raw)
 	}
 }

@@ -32,7 +32,8 @@ func publish(c *aws.Clients) *modules.Function {
 			{Name: "message_id", Type: modules.TypeText, Doc: "The message's id."},
 			{Name: "sequence_number", Type: modules.TypeText, Doc: "Its number, of FIFO topics."},
 		},
-		Call: func(ctx context.Context, scope modules.Scope, args modules.Row) ([]modules.Row, error) {
+		Call: func(ctx context.Context, i modules.Invocation) ([]modules.Row, error) {
+			c, scope, args := c.Permitted(i.Permit), i.Scope, i.Arguments
 			arn, err := topicARN(ctx, c, scope, args["topic_name"].String())
 			if err != nil {
 				return nil, err
@@ -74,7 +75,8 @@ func confirm(c *aws.Clients) *modules.Function {
 			{Name: "arn", Type: modules.TypeText, Doc: "The subscription's ARN."},
 			{Name: "status", Type: modules.TypeText, Doc: "OK."},
 		},
-		Call: func(ctx context.Context, scope modules.Scope, args modules.Row) ([]modules.Row, error) {
+		Call: func(ctx context.Context, i modules.Invocation) ([]modules.Row, error) {
+			c, scope, args := c.Permitted(i.Permit), i.Scope, i.Arguments
 			client, err := declare.Client(ctx, c, scope, sns.NewFromConfig)
 			if err != nil {
 				return nil, err

@@ -75,24 +75,24 @@ func TestUpdateIsOneCall(t *testing.T) {
 	t.Parallel()
 	r := newQueue(awstest.Clients(t))
 	journal := &awstest.Journal{}
-	ctx := modules.WithMutations(t.Context(), journal)
+	ctx, permit := t.Context(), awstest.PermitBy(journal)
 	scope := awstest.Scope("us-east-1")
-	have, err := r.Create(ctx, scope, want("one", false), "")
+	have, err := awstest.Create(ctx, r, permit, scope, want("one", false), "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	// Creating again with the same attributes finds the queue there is.
-	again, err := r.Create(ctx, scope, want("one", false), "")
+	again, err := awstest.Create(ctx, r, permit, scope, want("one", false), "")
 	if err != nil || again["url"] != have["url"] {
 		t.Errorf("create again: %v, %v, want %v", again, err, have)
 	}
 	other := want("one", false)
 	other["delay_seconds"] = modules.Int(7)
-	if _, err := r.Create(ctx, scope, other, ""); modules.ClassOf(err) != modules.Exists {
+	if _, err := awstest.Create(ctx, r, permit, scope, other, ""); modules.ClassOf(err) != modules.Exists {
 		t.Errorf("create with other attributes: %v, want class %s", err, modules.Exists)
 	}
 	journal.Take()
-	if err := r.Update(ctx, scope, have, other, []string{"delay_seconds", "visibility_timeout", "policy"}); err != nil {
+	if err := awstest.Update(ctx, r, permit, scope, have, other, []string{"delay_seconds", "visibility_timeout", "policy"}); err != nil {
 		t.Fatal(err)
 	}
 	if calls, _ := journal.Take(); !slices.Equal(calls, []string{"SQS:SetQueueAttributes"}) {
@@ -165,8 +165,8 @@ func TestPagesAndVanishingQueues(t *testing.T) {
 func TestDeletedRecently(t *testing.T) {
 	t.Parallel()
 	fake := &fakeSQS{answer: func(string, map[string]any) (int, string, any) { return 400, "QueueDeletedRecently", nil }}
-	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
-	_, err := fake.queue(t).Create(ctx, awstest.Scope("us-east-1"), want("q", false), "")
+	ctx, permit := t.Context(), awstest.Permit()
+	_, err := awstest.Create(ctx, fake.queue(t), permit, awstest.Scope("us-east-1"), want("q", false), "")
 	var e *modules.Error
 	if !errors.As(err, &e) || e.Class != modules.Dependency || e.RetryAfter != time.Minute {
 		t.Errorf("got %#v", e)

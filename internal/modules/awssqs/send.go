@@ -31,7 +31,8 @@ func send(c *aws.Clients) *modules.Function {
 			{Name: "message_id", Type: modules.TypeText, Doc: "The message's id."},
 			{Name: "sequence_number", Type: modules.TypeText, Doc: "Its number, of FIFO queues."},
 		},
-		Call: func(ctx context.Context, scope modules.Scope, args modules.Row) ([]modules.Row, error) {
+		Call: func(ctx context.Context, i modules.Invocation) ([]modules.Row, error) {
+			c, scope, args := c.Permitted(i.Permit), i.Scope, i.Arguments
 			client, err := c.SQS(ctx, scope)
 			if err != nil {
 				return nil, err

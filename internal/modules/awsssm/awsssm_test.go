@@ -46,9 +46,9 @@ func TestParameterLifecycle(t *testing.T) {
 func TestSecret(t *testing.T) {
 	t.Parallel()
 	clients, scope := awstest.Clients(t), awstest.Scope("us-east-1")
-	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
+	ctx, permit := t.Context(), awstest.Permit()
 	r := newParameter(clients)
-	client, err := declare.Client(ctx, clients, scope, ssm.NewFromConfig)
+	client, err := declare.Client(ctx, clients.Permitted(permit), scope, ssm.NewFromConfig)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,9 +56,9 @@ func TestSecret(t *testing.T) {
 	for i, value := range []string{"hunter1", "hunter2"} {
 		want["secure_value"] = modules.Text(value)
 		if i == 0 {
-			_, err = r.Create(ctx, scope, want, "")
+			_, err = awstest.Create(ctx, r, permit, scope, want, "")
 		} else {
-			err = r.Update(ctx, scope, want, want, []string{"secure_value"})
+			err = awstest.Update(ctx, r, permit, scope, want, want, []string{"secure_value"})
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -78,17 +78,17 @@ func TestSecret(t *testing.T) {
 		}
 	}
 	want["key_id"], want["secure_value"] = modules.Text("alias/mine"), modules.Null
-	if err := r.Update(ctx, scope, want, want, []string{"key_id"}); modules.ClassOf(err) != modules.Invalid || err == nil {
+	if err := awstest.Update(ctx, r, permit, scope, want, want, []string{"key_id"}); modules.ClassOf(err) != modules.Invalid || err == nil {
 		t.Errorf("a change without the value: got %v, want class %s", err, modules.Invalid)
 	}
 	want["secure_value"] = modules.Text("hunter3")
-	if err := r.Update(ctx, scope, want, want, []string{"key_id", "secure_value"}); err != nil {
+	if err := awstest.Update(ctx, r, permit, scope, want, want, []string{"key_id", "secure_value"}); err != nil {
 		t.Error(err)
 	}
 	if rows, err := awstest.Get(ctx, r, scope, []modules.Row{want}); err != nil || rows[0]["key_id"] != want["key_id"] {
 		t.Errorf("got %v, %v", rows, err)
 	}
-	if _, err := r.Create(ctx, scope, want, ""); err == nil || modules.ClassOf(err) != modules.Exists {
+	if _, err := awstest.Create(ctx, r, permit, scope, want, ""); err == nil || modules.ClassOf(err) != modules.Exists {
 		t.Errorf("create what there is: got %v, want class %s", err, modules.Exists)
 	}
 }

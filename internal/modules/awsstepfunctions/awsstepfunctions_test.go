@@ -30,8 +30,8 @@ func definition(t *testing.T, comment string) modules.Value {
 func TestStateMachineLifecycle(t *testing.T) {
 	t.Parallel()
 	clients, scope, text := awstest.Clients(t), awstest.Scope("us-west-2"), modules.Text
-	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
-	client, err := declare.Client(ctx, clients, modules.Scope{Account: scope.Account}, iam.NewFromConfig)
+	ctx, permit := t.Context(), awstest.Permit()
+	client, err := declare.Client(ctx, clients.Permitted(permit), modules.Scope{Account: scope.Account}, iam.NewFromConfig)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,10 +113,10 @@ func TestStates(t *testing.T) {
 	if list(); len(rows) != 1 || awstest.Phase(r, rows[0]) != modules.Going {
 		t.Errorf("got %v", rows)
 	}
-	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
+	ctx, permit := t.Context(), awstest.Permit()
 	have := modules.Row{"name": modules.Text("a"), "arn": modules.Text(arn + "a")}
 	want := modules.Row{"role_name": modules.Text("r"), "definition": modules.Text("{}"), "log_level": modules.Text("OFF"), "tracing_enabled": modules.Bool(false)}
-	if err := r.Update(ctx, scope, have, want, []string{"tracing_enabled", "kms_key_id"}); err != nil {
+	if err := awstest.Update(ctx, r, permit, scope, have, want, []string{"tracing_enabled", "kms_key_id"}); err != nil {
 		t.Fatal(err)
 	}
 	if got, _ := json.Marshal(sent); string(got) != `{"encryptionConfiguration":{"type":"AWS_OWNED_KEY"},"stateMachineArn":"`+arn+`a","tracingConfiguration":{}}` {
@@ -129,7 +129,7 @@ func TestStates(t *testing.T) {
 		{Code: "StateMachineAlreadyExists", Message: "with another definition"}:                                                                                                modules.Exists,
 	} {
 		fault = f
-		if _, err := r.Create(ctx, scope, modules.Row{"name": modules.Text("a"), "role_name": modules.Text("r"), "definition": modules.Text("{}")}, ""); err == nil || modules.ClassOf(err) != class {
+		if _, err := awstest.Create(ctx, r, permit, scope, modules.Row{"name": modules.Text("a"), "role_name": modules.Text("r"), "definition": modules.Text("{}")}, ""); err == nil || modules.ClassOf(err) != class {
 			t.Errorf("%v: got %v, want class %s", f, err, class)
 		}
 	}

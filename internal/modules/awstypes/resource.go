@@ -46,14 +46,23 @@ func (r *resource) Can() modules.Abilities {
 
 // client returns the client of a scope.
 func (r *resource) client(ctx context.Context, scope modules.Scope, waited bool) (*cloudcontrol.Client, error) {
+	return r.clientOf(ctx, r.clients.Waited(waited), scope)
+}
+
+// permitted returns the client of a mutation.
+func (r *resource) permitted(ctx context.Context, m *modules.Mutation) (*cloudcontrol.Client, error) {
+	return r.clientOf(ctx, r.clients.Permitted(m.Permit), m.Scope)
+}
+
+func (r *resource) clientOf(ctx context.Context, clients *aws.Clients, scope modules.Scope) (*cloudcontrol.Client, error) {
 	if r.t.Table.Reach == modules.PerAccount {
-		region, err := home(ctx, r.clients, scope, r.t.Name)
+		region, err := home(ctx, clients, scope, r.t.Name)
 		if err != nil {
 			return nil, err
 		}
 		scope.Region = region
 	}
-	return aws.Client(ctx, r.clients.Waited(waited), scope, func(cfg awssdk.Config) *cloudcontrol.Client { return cloudcontrol.NewFromConfig(cfg) })
+	return aws.Client(ctx, clients, scope, func(cfg awssdk.Config) *cloudcontrol.Client { return cloudcontrol.NewFromConfig(cfg) })
 }
 
 // home returns the region in which a type is reached whose objects belong to none, in the
@@ -152,8 +161,8 @@ func (r *resource) readOne(ctx context.Context, client *cloudcontrol.Client, ide
 }
 
 // Create implements [modules.Creator].
-func (r *resource) Create(ctx context.Context, scope modules.Scope, want modules.Row, token string) (modules.Row, error) {
-	properties, err := r.t.Properties(want)
+func (r *resource) Create(ctx context.Context, m modules.Mutation) (modules.Row, error) {
+	properties, err := r.t.Properties(m.Want)
 	if err != nil {
 		return nil, err
 	}
@@ -161,13 +170,13 @@ func (r *resource) Create(ctx context.Context, scope modules.Scope, want modules
 	if err != nil {
 		return nil, err
 	}
-	client, err := r.client(ctx, scope, false)
+	client, err := r.permitted(ctx, &m)
 	if err != nil {
 		return nil, err
 	}
-	event, err := r.begun(ctx, client)
+	event, err := r.begun(ctx, client, m.Pending)
 	if event == nil && err == nil {
-		event, err = r.begin(ctx, client, string(desired), token)
+		event, err = r.begin(ctx, client, &m, string(desired))
 	}
 	if err == nil {
 		event, err = r.wait(ctx, client, event)
@@ -190,8 +199,7 @@ func (r *resource) Create(ctx context.Context, scope modules.Scope, want modules
 // if none is known. AWS remembers requests for seven days ("GetResourceRequestStatus"), and
 // client tokens for a day and a half ("CreateResource"): without the one, the other would
 // not keep a second creation from making a second object.
-func (r *resource) begun(ctx context.Context, client *cloudcontrol.Client) (*types.ProgressEvent, error) {
-	request := modules.Noted(ctx)
+func (r *resource) begun(ctx context.Context, client *cloudcontrol.Client, request string) (*types.ProgressEvent, error) {
 	if request == "" {
 		return nil, nil
 	}
@@ -207,23 +215,23 @@ func (r *resource) begun(ctx context.Context, client *cloudcontrol.Client) (*typ
 }
 
 // begin has an object made, and notes the request.
-func (r *resource) begin(ctx context.Context, client *cloudcontrol.Client, desired, token string) (*types.ProgressEvent, error) {
-	out, err := client.CreateResource(ctx, &cloudcontrol.CreateResourceInput{TypeName: &r.t.Name, DesiredState: &desired, ClientToken: &token})
+func (r *resource) begin(ctx context.Context, client *cloudcontrol.Client, m *modules.Mutation, desired string) (*types.ProgressEvent, error) {
+	out, err := client.CreateResource(ctx, &cloudcontrol.CreateResourceInput{TypeName: &r.t.Name, DesiredState: &desired, ClientToken: &m.Token})
 	if err != nil {
 		return nil, err
 	}
-	if err := note(ctx, out.ProgressEvent); err != nil {
+	if err := note(ctx, m.Permit, out.ProgressEvent); err != nil {
 		return nil, err
 	}
 	return out.ProgressEvent, nil
 }
 
 // note notes the request that an event is of.
-func note(ctx context.Context, event *types.ProgressEvent) error {
+func note(ctx context.Context, p *modules.Permit, event *types.ProgressEvent) error {
 	if event == nil || event.RequestToken == nil {
 		return nil
 	}
-	if err := modules.Note(ctx, *event.RequestToken); err != nil {
+	if err := p.Note(ctx, *event.RequestToken); err != nil {
 		return &modules.Error{Class: modules.MayHaveHappened, Message: err.Error(), Err: err}
 	}
 	return nil
@@ -253,8 +261,9 @@ func (r *resource) Ended(ctx context.Context, scope modules.Scope, request strin
 }
 
 // Update implements [modules.Updater].
-func (r *resource) Update(ctx context.Context, scope modules.Scope, have, want modules.Row, columns []string) error {
-	client, err := r.client(ctx, scope, false)
+func (r *resource) Update(ctx context.Context, m modules.Mutation) error {
+	have, want, columns := m.Have, m.Want, m.Columns
+	client, err := r.permitted(ctx, &m)
 	if err != nil {
 		return err
 	}
@@ -329,12 +338,12 @@ func (r *resource) misses(err error) error {
 }
 
 // Delete implements [modules.Deleter].
-func (r *resource) Delete(ctx context.Context, scope modules.Scope, have modules.Row) error {
-	identifier, ok := r.t.Identifier(have)
+func (r *resource) Delete(ctx context.Context, m modules.Mutation) error {
+	identifier, ok := r.t.Identifier(m.Have)
 	if !ok {
 		return errors.New("the object has no identifier")
 	}
-	client, err := r.client(ctx, scope, false)
+	client, err := r.permitted(ctx, &m)
 	if err != nil {
 		return err
 	}
@@ -345,7 +354,7 @@ func (r *resource) Delete(ctx context.Context, scope modules.Scope, have modules
 	if err != nil {
 		return err
 	}
-	if err := note(ctx, out.ProgressEvent); err != nil {
+	if err := note(ctx, m.Permit, out.ProgressEvent); err != nil {
 		return err
 	}
 	_, err = r.wait(ctx, client, out.ProgressEvent)

@@ -90,7 +90,6 @@ var expected = []string{
 
 // life takes an object of a type through its life.
 func life(ctx context.Context, source *Source, schema []byte, name string) error {
-	ctx = modules.WithMutations(ctx, &awstest.Journal{})
 	d := modules.Description{Name: name, Schema: string(schema), Revision: 1}
 	if err := source.Lay(&d, func(string) bool { return false }, func(string) modules.Resource { return nil }); err != nil {
 		if strings.Contains(err.Error(), "no handlers") {
@@ -158,14 +157,14 @@ func (l *lived) create() (err error) {
 	if l.want, err = l.asked(); err != nil {
 		return err
 	}
-	made, err := l.r.Create(l.ctx, l.scope, l.want, "token-"+l.r.t.Name)
+	made, err := awstest.Create(l.ctx, l.r, awstest.Permit(), l.scope, l.want, "token-"+l.r.t.Name)
 	if err != nil && strings.Contains(err.Error(), "what identifies an object") {
 		return fail("its example lacks what identifies it", "%v", err)
 	}
 	if err != nil {
 		return fail("could not be made", "%v", err)
 	}
-	again, err := l.r.Create(l.ctx, l.scope, l.want, "token-"+l.r.t.Name)
+	again, err := awstest.Create(l.ctx, l.r, awstest.Permit(), l.scope, l.want, "token-"+l.r.t.Name)
 	if err != nil {
 		return fail("could not be made again with its token", "%v", err)
 	}
@@ -294,7 +293,7 @@ func (l *lived) update() error {
 			l.want = before
 			continue
 		}
-		err = l.r.Update(l.ctx, l.scope, l.have, l.want, columns)
+		err = awstest.Update(l.ctx, l.r, awstest.Permit(), l.scope, l.have, l.want, columns)
 		if err != nil && strings.Contains(err.Error(), "required key") {
 			return fail("an update needs what is fixed and cannot be read", "%s: %v", property, err)
 		}
@@ -309,10 +308,10 @@ func (l *lived) update() error {
 }
 
 func (l *lived) delete() error {
-	if err := l.r.Delete(l.ctx, l.scope, l.have); err != nil {
+	if err := awstest.Delete(l.ctx, l.r, awstest.Permit(), l.scope, l.have); err != nil {
 		return fail("could not be deleted", "%v", err)
 	}
-	if err := l.r.Delete(l.ctx, l.scope, l.have); err != nil {
+	if err := awstest.Delete(l.ctx, l.r, awstest.Permit(), l.scope, l.have); err != nil {
 		return fail("could not be deleted again", "%v", err)
 	}
 	rows, err := awstest.Get(l.ctx, l.r, l.scope, []modules.Row{l.have})

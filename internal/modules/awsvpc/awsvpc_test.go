@@ -27,14 +27,14 @@ func tags(m map[string]string) modules.Value { return modules.StringMap(m) }
 func TestVPCLifecycle(t *testing.T) {
 	t.Parallel()
 	c := awstest.Clients(t)
-	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
+	ctx, permit := t.Context(), awstest.Permit()
 	var options []modules.Value
 	for _, name := range []string{"a.example", "b.example"} {
 		set, err := modules.JSONText(`[{"Key": "domain-name", "Values": [{"Value": "` + name + `"}]}]`)
 		if err != nil {
 			t.Fatal(err)
 		}
-		made, err := newDHCPOptions(c).Create(ctx, awstest.Scope("eu-west-1"), modules.Row{"dhcp_configurations": set}, name)
+		made, err := awstest.Create(ctx, newDHCPOptions(c), permit, awstest.Scope("eu-west-1"), modules.Row{"dhcp_configurations": set}, name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -62,12 +62,12 @@ func TestSubnetLifecycle(t *testing.T) {
 	t.Parallel()
 	c := awstest.Clients(t)
 	scope := awstest.Scope("us-east-1")
-	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
-	parent, err := newVPC(c).Create(ctx, scope, modules.Row{"cidr_block": modules.Text("10.2.0.0/16")}, "parent")
+	ctx, permit := t.Context(), awstest.Permit()
+	parent, err := awstest.Create(ctx, newVPC(c), permit, scope, modules.Row{"cidr_block": modules.Text("10.2.0.0/16")}, "parent")
 	if err != nil {
 		t.Fatal(err)
 	}
-	list, err := newNetworkACL(c).Create(ctx, scope, modules.Row{"vpc_id": parent["vpc_id"]}, "list")
+	list, err := awstest.Create(ctx, newNetworkACL(c), permit, scope, modules.Row{"vpc_id": parent["vpc_id"]}, "list")
 	if err != nil {
 		t.Fatal(err)
 	}

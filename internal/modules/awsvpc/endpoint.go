@@ -136,6 +136,7 @@ func deleteEndpoint(ctx context.Context, s *declare.Step) error {
 // newEndpointSubnets makes the table endpoint_interface_subnets.
 func newEndpointSubnets(c *aws.Clients) *aws.Memberships {
 	return &aws.Memberships{
+		Clients: c,
 		Description: &modules.Table{
 			Name:     "endpoint_interface_subnets",
 			Doc:      "The subnets in which interface endpoints have a network interface, one for each availability zone at most.",
@@ -171,7 +172,7 @@ func newEndpointSubnets(c *aws.Clients) *aws.Memberships {
 			}
 			return page(lists)
 		},
-		Set: func(ctx context.Context, scope modules.Scope, have aws.MemberList, want []string) error {
+		Set: func(ctx context.Context, c *aws.Clients, scope modules.Scope, have aws.MemberList, want []string) error {
 			client, err := c.EC2(ctx, scope)
 			if err != nil {
 				return err

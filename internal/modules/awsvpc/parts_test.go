@@ -103,8 +103,8 @@ func TestPeeringConnectionLifecycle(t *testing.T) {
 			t.Parallel()
 			c := awstest.Clients(t)
 			a, _ := network(t, c, "10.1.0.0/16", "10.1.1.0/24")
-			ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
-			b, err := newVPC(c).Create(ctx, awstest.Scope(region), modules.Row{"cidr_block": text("10.2.0.0/16")}, "b")
+			ctx, permit := t.Context(), awstest.Permit()
+			b, err := awstest.Create(ctx, newVPC(c), permit, awstest.Scope(region), modules.Row{"cidr_block": text("10.2.0.0/16")}, "b")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -233,7 +233,7 @@ func TestFailedPeeringConnection(t *testing.T) {
 	t.Parallel()
 	f := &fakeEC2{answer: func(map[string]string) (int, string) { return 400, "" }}
 	r, scope := newPeering(f.clients(t)), awstest.Scope("us-east-1")
-	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
+	ctx, permit := t.Context(), awstest.Permit()
 	row, err := declare.RowOf(ctx, r, ec2types.VpcPeeringConnection{
 		VpcPeeringConnectionId: awssdk.String("pcx-1"), RequesterVpcInfo: &ec2types.VpcPeeringConnectionVpcInfo{Region: awssdk.String("us-east-1")},
 		AccepterVpcInfo: &ec2types.VpcPeeringConnectionVpcInfo{},
@@ -242,7 +242,7 @@ func TestFailedPeeringConnection(t *testing.T) {
 	if err != nil || awstest.Failed(r, row) != "overlapping CIDR range" || awstest.Phase(r, row) == modules.Going {
 		t.Fatalf("got %v, %v", row, err)
 	}
-	if err := r.Delete(ctx, scope, row); err != nil || len(f.requests) > 0 {
+	if err := awstest.Delete(ctx, r, permit, scope, row); err != nil || len(f.requests) > 0 {
 		t.Errorf("%v, by the calls %v", err, f.requests)
 	}
 }

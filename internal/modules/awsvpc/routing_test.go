@@ -20,8 +20,8 @@ func text(s string) modules.Value { return modules.Text(s) }
 // build creates an object that a test needs, and returns its row.
 func build(t *testing.T, r modules.Resource, want modules.Row) modules.Row {
 	t.Helper()
-	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
-	row, err := r.(modules.Creator).Create(ctx, east, want, t.Name())
+	ctx, permit := t.Context(), awstest.Permit()
+	row, err := awstest.Create(ctx, r.(modules.Creator), permit, east, want, t.Name())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func stays(t *testing.T, r interface {
 }, have modules.Row) {
 	t.Helper()
 	journal := &awstest.Journal{}
-	err := r.Delete(modules.WithMutations(context.Background(), journal), east, have)
+	err := awstest.Delete(context.Background(), r, awstest.PermitBy(journal), east, have)
 	if calls, _ := journal.Take(); modules.ClassOf(err) != modules.Invalid || err == nil || len(calls) > 0 || r.Protected(have) == "" {
 		t.Errorf("%s: delete of %v: %v, with the calls %v", r.Table().Name, have, err, calls)
 	}
@@ -100,7 +100,7 @@ func TestMainRouteTable(t *testing.T) {
 	c := awstest.Clients(t)
 	tables := newRouteTable(c)
 	v, _ := network(t, c, "10.1.0.0/16", "10.1.1.0/24")
-	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
+	ctx, permit := t.Context(), awstest.Permit()
 	main := func() (ids []string) {
 		for _, row := range all(t, tables) {
 			if row["vpc_id"] == v["vpc_id"] && row["is_main"].Bool() {
@@ -115,21 +115,21 @@ func TestMainRouteTable(t *testing.T) {
 		t.Fatalf("main route tables: %v", first)
 	}
 	second := build(t, tables, modules.Row{"vpc_id": v["vpc_id"]})
-	if err := tables.Update(ctx, east, second, modules.Row{"is_main": yes}, []string{"is_main"}); err != nil {
+	if err := awstest.Update(ctx, tables, permit, east, second, modules.Row{"is_main": yes}, []string{"is_main"}); err != nil {
 		t.Fatal(err)
 	}
 	if now := main(); len(now) != 1 || now[0] != second["route_table_id"].String() {
 		t.Errorf("main route tables: %v, want %v", now, second)
 	}
-	err := tables.Update(ctx, east, second, modules.Row{"is_main": no}, []string{"is_main"})
+	err := awstest.Update(ctx, tables, permit, east, second, modules.Row{"is_main": no}, []string{"is_main"})
 	if err == nil || modules.ClassOf(err) != modules.Dependency {
 		t.Errorf("got %v, want an error of class %s", err, modules.Dependency)
 	}
 	old := modules.Row{"route_table_id": text(first[0]), "vpc_id": v["vpc_id"], "is_main": no}
-	if err := tables.Update(ctx, east, old, old, []string{"is_main"}); err != nil {
+	if err := awstest.Update(ctx, tables, permit, east, old, old, []string{"is_main"}); err != nil {
 		t.Errorf("what is not the main one stays so: %v", err)
 	}
-	if err := tables.Delete(ctx, east, old); err != nil {
+	if err := awstest.Delete(ctx, tables, permit, east, old); err != nil {
 		t.Errorf("delete of what was the main one: %v", err)
 	}
 }
@@ -171,13 +171,13 @@ func TestRouteLifecycle(t *testing.T) {
 
 	// From one kind of target to another, and back.
 	routes := newRoute(c)
-	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
+	ctx, permit := t.Context(), awstest.Permit()
 	have := build(t, routes, modules.Row{"route_table_id": table["route_table_id"], "destination": text("192.0.2.0/24"), "internet_gateway_id": a["internet_gateway_id"]})
 	for _, change := range []struct{ column, value modules.Value }{
 		{text("nat_gateway_id"), nat["nat_gateway_id"]}, {text("internet_gateway_id"), b["internet_gateway_id"]},
 	} {
 		want := modules.Row{change.column.String(): change.value}
-		if err := routes.Update(ctx, east, have, want, []string{"internet_gateway_id", "nat_gateway_id"}); err != nil {
+		if err := awstest.Update(ctx, routes, permit, east, have, want, []string{"internet_gateway_id", "nat_gateway_id"}); err != nil {
 			t.Fatal(err)
 		}
 		rows, err := awstest.Get(ctx, routes, east, []modules.Row{have})
@@ -186,7 +186,7 @@ func TestRouteLifecycle(t *testing.T) {
 		}
 		have = rows[0]
 	}
-	if err := routes.Update(ctx, east, have, modules.Row{}, []string{"internet_gateway_id"}); modules.ClassOf(err) != modules.Invalid || err == nil {
+	if err := awstest.Update(ctx, routes, permit, east, have, modules.Row{}, []string{"internet_gateway_id"}); modules.ClassOf(err) != modules.Invalid || err == nil {
 		t.Errorf("a route without a target: %v", err)
 	}
 }
@@ -212,8 +212,8 @@ func TestDefaultRoutingStays(t *testing.T) {
 	}
 	gateways := newInternetGateway(c)
 	gateway := build(t, gateways, modules.Row{})
-	ctx := modules.WithMutations(t.Context(), &awstest.Journal{})
-	if err := gateways.Update(ctx, east, gateway, modules.Row{"vpc_id": v}, []string{"vpc_id"}); err != nil {
+	ctx, permit := t.Context(), awstest.Permit()
+	if err := awstest.Update(ctx, gateways, permit, east, gateway, modules.Row{"vpc_id": v}, []string{"vpc_id"}); err != nil {
 		t.Fatal(err)
 	}
 	for _, row := range all(t, gateways) {

@@ -75,6 +75,27 @@ func (j *Journal) Take() (calls []string, errs []error) {
 	return calls, errs
 }
 
+// Permit returns a permit whose calls nobody looks at.
+func Permit() *modules.Permit { return PermitBy(&Journal{}) }
+
+// PermitBy returns a permit whose calls a journal has.
+func PermitBy(j modules.Journal) *modules.Permit { return &modules.Permit{Journal: j} }
+
+// Create creates an object.
+func Create(ctx context.Context, r modules.Creator, p *modules.Permit, scope modules.Scope, want modules.Row, token string) (modules.Row, error) {
+	return r.Create(ctx, modules.Mutation{Scope: scope, Want: want, Token: token, Permit: p})
+}
+
+// Update changes columns of an object.
+func Update(ctx context.Context, r modules.Updater, p *modules.Permit, scope modules.Scope, have, want modules.Row, columns []string) error {
+	return r.Update(ctx, modules.Mutation{Scope: scope, Have: have, Want: want, Columns: columns, Permit: p})
+}
+
+// Delete deletes an object.
+func Delete(ctx context.Context, r modules.Deleter, p *modules.Permit, scope modules.Scope, have modules.Row) error {
+	return r.Delete(ctx, modules.Mutation{Scope: scope, Have: have, Permit: p})
+}
+
 // Case is an object to put through its life.
 type Case struct {
 	Resource modules.Resource
@@ -98,8 +119,8 @@ type Case struct {
 // Lifecycle puts an object through its life.
 func Lifecycle(t *testing.T, c Case) {
 	t.Helper()
-	r := &run{T: t, Case: c, table: c.Resource.Table(), journal: &Journal{}}
-	r.ctx = modules.WithMutations(t.Context(), r.journal)
+	r := &run{T: t, Case: c, table: c.Resource.Table(), journal: &Journal{}, ctx: t.Context()}
+	r.permit = PermitBy(r.journal)
 	if err := r.table.Validate(); err != nil {
 		t.Fatal(err)
 	}
@@ -108,9 +129,9 @@ func Lifecycle(t *testing.T, c Case) {
 			t.Fatal(err)
 		}
 	}
-	r.refused("create", func() error { _, err := r.create(t.Context(), "refused"); return err })
+	r.refused("create", func() error { _, err := r.create(nil, "refused"); return err })
 
-	created, err := r.create(r.ctx, "token-1")
+	created, err := r.create(r.permit, "token-1")
 	if err != nil {
 		t.Fatalf("create: %v", err)
 	}
@@ -137,7 +158,7 @@ func Lifecycle(t *testing.T, c Case) {
 			r.Want = r.Want.Clone()
 			r.Want[column] = value
 			r.refused("update "+column, func() error {
-				return r.Resource.(modules.Updater).Update(t.Context(), r.Scope, have, r.Want, []string{column})
+				return Update(r.ctx, r.Resource.(modules.Updater), nil, r.Scope, have, r.Want, []string{column})
 			})
 			r.update(have, column)
 			have = r.converge(created)
@@ -182,12 +203,13 @@ type run struct {
 	Case
 	table   *modules.Table
 	journal *Journal
+	permit  *modules.Permit
 	ctx     context.Context
 	key     string
 }
 
-func (r *run) create(ctx context.Context, token string) (modules.Row, error) {
-	return r.Resource.(modules.Creator).Create(ctx, r.Scope, r.Want, token)
+func (r *run) create(p *modules.Permit, token string) (modules.Row, error) {
+	return Create(r.ctx, r.Resource.(modules.Creator), p, r.Scope, r.Want, token)
 }
 
 // refused checks that the call is refused where the engine only reads.
@@ -264,7 +286,7 @@ func (r *run) converge(identity modules.Row) modules.Row {
 	r.Helper()
 	have := r.get(identity)
 	if differ := r.differ(have); len(differ) > 0 {
-		if err := r.Resource.(modules.Updater).Update(r.ctx, r.Scope, have, r.Want, differ); err != nil {
+		if err := Update(r.ctx, r.Resource.(modules.Updater), r.permit, r.Scope, have, r.Want, differ); err != nil {
 			r.Fatalf("update %v: %v", differ, err)
 		}
 		have = r.get(identity)
@@ -322,7 +344,7 @@ func (r *run) generated(column string) []modules.Value {
 func (r *run) update(have modules.Row, column string) {
 	r.Helper()
 	r.journal.Take()
-	if err := r.Resource.(modules.Updater).Update(r.ctx, r.Scope, have, r.Want, []string{column}); err != nil {
+	if err := Update(r.ctx, r.Resource.(modules.Updater), r.permit, r.Scope, have, r.Want, []string{column}); err != nil {
 		r.Fatalf("update %s: %v", column, err)
 	}
 	allowed := max(1, r.Calls[column])
@@ -365,9 +387,9 @@ func (r *run) listed(want bool) {
 
 func (r *run) deletes(have, created modules.Row) {
 	r.Helper()
-	deleter := r.Resource.(modules.Deleter)
-	r.refused("delete", func() error { return deleter.Delete(r.T.Context(), r.Scope, have) })
-	if err := deleter.Delete(r.ctx, r.Scope, have); err != nil {
+	remove := func(p *modules.Permit) error { return Delete(r.ctx, r.Resource.(modules.Deleter), p, r.Scope, have) }
+	r.refused("delete", func() error { return remove(nil) })
+	if err := remove(r.permit); err != nil {
 		r.Fatalf("delete: %v", err)
 	}
 	rows, err := Get(r.ctx, r.Resource, r.Scope, []modules.Row{created})
@@ -375,7 +397,7 @@ func (r *run) deletes(have, created modules.Row) {
 		r.Errorf("get after delete: got %v, %v, want no rows", rows, err)
 	}
 	r.listed(false)
-	if err := deleter.Delete(r.ctx, r.Scope, have); err != nil {
+	if err := remove(r.permit); err != nil {
 		r.Errorf("delete again: %v", err)
 	}
 }
