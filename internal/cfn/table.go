@@ -103,6 +103,7 @@ func New(s *Schema, l Layout, learnt []string) (*Type, error) {
 	} else {
 		t.Table.Reach, t.Table.Columns = modules.PerRegion, aws.Regional(columns...)
 	}
+	t.Table.GlobalName = aws.ARNColumn(t.Table)
 	for i := range t.columns {
 		c := &t.columns[i]
 		c.Column = t.Table.Column(c.Name)

@@ -78,7 +78,7 @@ func (c *Console) asOf(v *visit) {
 		h.Button(h.Class("primary"), h.Type("submit"), g.Text("What changed")),
 		h.Button(h.Type("submit"), h.Name("whole"), h.Value("1"), g.Text("The table as it was at “from”")))
 	content := g.Node(h.Div(h.Class("card"), empty("Choose a table. The audit log knows every change of it, by people and by the engine, for as long as audit_retention says.",
-		"SELECT * FROM iasql_as_of(NULL::vpc, now() - interval '1 hour');")))
+		"SELECT * FROM iasql_as_of(NULL::a_table, now() - interval '1 hour');")))
 	switch {
 	case name == "":
 	case tooBig:

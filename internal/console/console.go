@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"iasql/internal/modules"
 )
 
 // Options configure a console.
@@ -33,6 +35,8 @@ type Options struct {
 	// TrustedProxies are the addresses of proxies whose X-Forwarded-For is believed
 	// when attempts to sign in and requests are counted; empty believes nobody.
 	TrustedProxies []netip.Prefix
+	// Examples are shown where there is nothing yet.
+	Examples modules.Examples
 	// Throttled returns how often the cloud has throttled this engine lately, by
 	// service; nil is not shown.
 	Throttled func() map[string]int

@@ -9,6 +9,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
+
+	"iasql/internal/modules"
 )
 
 // node is a record, or a table, in a drawing.
@@ -29,8 +31,17 @@ type graph struct {
 	more  bool // there is more than is drawn
 }
 
-// settings tables hang on everything and tell nothing.
-func noise(table string) bool { return table == "aws_account" || table == "aws_regions" }
+// noise returns the tables that hang on everything and tell nothing: of accounts and
+// regions, which columns of these names refer to.
+func noise(references []reference) map[string]bool {
+	tables := map[string]bool{}
+	for _, r := range references {
+		if !slices.ContainsFunc(r.columns, func(c string) bool { return c != modules.ColumnAccount && c != modules.ColumnRegion }) {
+			tables[r.to] = true
+		}
+	}
+	return tables
+}
 
 type recordKey struct {
 	table string
@@ -41,7 +52,7 @@ type recordKey struct {
 // most so many records of a table from each.
 func neighbours(ctx context.Context, tx pgx.Tx, references []reference, t string, id int64, steps, each int) (graph, error) {
 	var gr graph
-	at := map[recordKey]int{}
+	at, quiet := map[recordKey]int{}, noise(references)
 	add := func(k recordKey, rank int) (int, bool) {
 		if i, known := at[k]; known {
 			return i, false
@@ -59,7 +70,7 @@ func neighbours(ctx context.Context, tx pgx.Tx, references []reference, t string
 		var next []recordKey
 		for _, from := range frontier {
 			for _, ref := range references {
-				if noise(ref.from) || noise(ref.to) {
+				if quiet[ref.from] || quiet[ref.to] {
 					continue
 				}
 				for _, out := range []bool{true, false} {

@@ -40,10 +40,15 @@ func (c *Console) wholeMap(v *visit) {
 	v.live = true
 	lead := "What hangs on what: a table stands to the right of those that it refers to. Open a record to see what hangs on it."
 	if len(gr.nodes) == 0 {
-		v.page("Map", lead, h.Div(h.Class("card"), empty("There are no records yet.", "SELECT * FROM iasql_install('aws_vpc');")))
+		v.page("Map", lead, h.Div(h.Class("card"), empty("There are no records yet.", v.installs())))
 		return
 	}
 	v.page("Map", lead, g.If(module != "", h.P(h.A(h.Class("chip"), h.Href("/map"), g.Text("module "+shorten(module, 60)+" ✕")))), h.Div(h.Class("card"), gr.draw()), legend())
+}
+
+// installs is a statement that installs a module.
+func (c *Console) installs() string {
+	return "SELECT * FROM iasql_install(" + literal(c.options.Examples.Module) + ");"
 }
 
 func legend() g.Node {
@@ -52,7 +57,7 @@ func legend() g.Node {
 
 func tableGraph(tables []*tableInfo, states []stateCount, references []reference, module string) graph {
 	var gr graph
-	at := map[string]int{}
+	at, quiet := map[string]int{}, noise(references)
 	shown := map[string]bool{}
 	for _, t := range tables {
 		shown[t.name] = t.module == module || module == "" && !(t.readable && t.records == 0) // an empty table tells nothing
@@ -65,7 +70,7 @@ func tableGraph(tables []*tableInfo, states []stateCount, references []reference
 		}
 	}
 	for _, t := range tables {
-		if noise(t.name) || !shown[t.name] {
+		if quiet[t.name] || !shown[t.name] {
 			continue
 		}
 		at[t.name] = len(gr.nodes)

@@ -202,8 +202,8 @@ func (c *Console) overview(v *visit) {
 			tile("Open batches", grouped(int64(len(openBatches(d.batches)))), "/batches"),
 		),
 		h.Div(h.Class("two"), v.nowCard(d), batchCard(d.batches)),
-		modulesCard(d),
-		sourcesCard(d.sources),
+		v.modulesCard(d),
+		sourcesCard(d.sources, v.options.Examples.WatchEvents),
 	)
 }
 
@@ -279,7 +279,7 @@ func (v *visit) nowCard(d overviewData) g.Node {
 	if len(accounts) > 0 {
 		content = append(content, rowsOf([]string{"Account", "Last", "Started", "", "Pushed", "Pulled", "Errors"}, accounts))
 	} else {
-		content = append(content, empty("No account has been looked at yet.", "SELECT * FROM iasql_install('aws_account');"))
+		content = append(content, empty("No account has been looked at yet.", v.installs()))
 	}
 	if v.options.Throttled != nil && d.everything {
 		throttled := v.options.Throttled()
@@ -318,9 +318,9 @@ func batchCard(batches []batchInfo) g.Node {
 	})))
 }
 
-func modulesCard(d overviewData) g.Node {
+func (v *visit) modulesCard(d overviewData) g.Node {
 	if len(d.tables) == 0 {
-		return section("Modules", empty("No module is installed. A module brings the tables of a service, filled with what the cloud has.", "SELECT * FROM iasql_install('aws_vpc');"), h.P(h.A(h.Href("/modules"), g.Text("Install one →"))))
+		return section("Modules", empty("No module is installed. A module brings the tables of a service, filled with what the cloud has.", v.installs()), h.P(h.A(h.Href("/modules"), g.Text("Install one →"))))
 	}
 	type sum struct {
 		name    string

@@ -48,7 +48,7 @@ func (c *Console) tables(v *visit) {
 	}
 	v.live = true
 	if len(rows) == 0 {
-		v.page("Records", "", empty("No tables yet: install a module.", "SELECT * FROM iasql_install('aws_vpc');"), h.P(h.A(h.Href("/modules"), g.Text("Modules →"))))
+		v.page("Records", "", empty("No tables yet: install a module.", v.installs()), h.P(h.A(h.Href("/modules"), g.Text("Modules →"))))
 		return
 	}
 	lead := "Every managed table. Each is an ordinary table: SELECT, INSERT, UPDATE and DELETE are how one changes the cloud."

@@ -29,10 +29,11 @@ func loadSources(ctx context.Context, tx pgx.Tx) ([]sourceInfo, error) {
 	})
 }
 
-// sourcesCard says which sources of events there are, and whether they are relied on.
-func sourcesCard(sources []sourceInfo) g.Node {
+// sourcesCard says which sources of events there are, and whether they are relied on. watch is
+// the statement that has some read.
+func sourcesCard(sources []sourceInfo, watch string) g.Node {
 	if len(sources) == 0 {
-		return section("Events of the cloud", empty("No queue is read. With one, drift is in the tables within seconds, with who it was: docs/watch.md.", "INSERT INTO aws_event_source (queue) VALUES ('…');"))
+		return section("Events of the cloud", empty("No queue is read. With one, drift is in the tables within seconds, with who it was: docs/watch.md.", watch))
 	}
 	rows := make([]g.Node, len(sources))
 	for i, s := range sources {

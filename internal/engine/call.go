@@ -35,10 +35,10 @@ func (e *Engine) call(ctx context.Context, request int64, raw json.RawMessage) (
 	t := e.registry.Table(f.Table)
 	scope, given, err := f.Arguments(t, func(name string) json.RawMessage { return args.Arguments[name] })
 	if err != nil {
-		return nil, callError(f, err)
+		return nil, e.callError(f, err)
 	}
 	if err := e.identify(ctx, scope.Account, f.Acts()); err != nil {
-		return nil, callError(f, err)
+		return nil, e.callError(f, err)
 	}
 	in := modules.Invocation{Scope: scope, Arguments: given}
 	if f.Acts() {
@@ -52,7 +52,7 @@ func (e *Engine) call(ctx context.Context, request int64, raw json.RawMessage) (
 	rows, err := f.Call(below, in)
 	end(err)
 	if err != nil {
-		return nil, callError(f, err)
+		return nil, e.callError(f, err)
 	}
 	if f.Acts() {
 		// What it has made or changed is soon in the tables.
@@ -83,7 +83,7 @@ func (e *Engine) expect(ctx context.Context, f *modules.Function, account string
 
 // callError says what is to be done about a failure. Whatever it was, nothing is
 // done again by itself.
-func callError(f *modules.Function, err error) error {
+func (e *Engine) callError(f *modules.Function, err error) error {
 	var known *platform.UserError
 	if errors.As(err, &known) {
 		return err
@@ -106,7 +106,11 @@ func callError(f *modules.Function, err error) error {
 	case modules.Invalid:
 		failure.Hint = "Nothing was done. Correct the arguments."
 	case modules.Denied:
-		failure.Hint = "Nothing was done. The account's credentials must be allowed to do it: see aws_account."
+		failure.Hint = "Nothing was done. The account's credentials must be allowed to do it"
+		if _, accounts := e.registry.Accounts(e.registry.Table(f.Table).Provider); accounts != nil {
+			failure.Hint += ": see " + accounts.Name
+		}
+		failure.Hint += "."
 	case modules.ReadOnly:
 		failure.Hint = "Nothing was done. This is a defect of the module: a function that only reads has tried to change something."
 	default:

@@ -123,13 +123,15 @@ func (e *Engine) installTypes(ctx context.Context, request int64, patterns []str
 
 // askingScope is the account whose registry is asked: the default one.
 func (e *Engine) askingScope(ctx context.Context) (modules.Scope, error) {
-	if _, err := platform.Install(ctx, e.pool, e.registry, []string{"aws_account"}); err != nil {
-		return modules.Scope{}, err
-	}
 	var scope modules.Scope
-	err := e.pool.QueryRow(ctx, `SELECT name FROM public.aws_account ORDER BY NOT is_default, name LIMIT 1`).Scan(&scope.Account)
+	m, t := e.registry.Accounts(e.types.Provider())
+	if _, err := platform.Install(ctx, e.pool, e.registry, []string{m.Name}); err != nil {
+		return scope, err
+	}
+	accounts := pgx.Identifier{"public", t.Name}.Sanitize()
+	err := e.pool.QueryRow(ctx, `SELECT name FROM `+accounts+` ORDER BY NOT is_default, name LIMIT 1`).Scan(&scope.Account)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return scope, &platform.UserError{Code: "IA013", Message: "there is no account whose resource types could be read", Hint: "INSERT INTO aws_account (name) VALUES ('default')"}
+		return scope, &platform.UserError{Code: "IA013", Message: "there is no account whose resource types could be read", Hint: "INSERT INTO " + t.Name + " (name) VALUES ('default')"}
 	}
 	return scope, err
 }
@@ -384,6 +386,13 @@ type offeredType struct {
 	Doc       string `json:"description"`
 }
 
+func (e *Engine) examplePattern() string {
+	if e.types == nil {
+		return "*"
+	}
+	return e.types.Examples().TypePattern
+}
+
 // types answers iasql_types.
 func (e *Engine) offered(ctx context.Context, raw json.RawMessage) (any, error) {
 	var args typesArgs
@@ -392,7 +401,7 @@ func (e *Engine) offered(ctx context.Context, raw json.RawMessage) (any, error) 
 	}
 	if e.types == nil || !e.types.Searches(args.Pattern) {
 		return nil, &platform.UserError{Code: "IA009", Message: fmt.Sprintf("%q is no pattern of resource types", args.Pattern),
-			Hint: "SELECT * FROM iasql_types('AWS::SES::*') lists those of a service, iasql_types('mail') those with a word in the name."}
+			Hint: "SELECT * FROM iasql_types('" + e.examplePattern() + "') lists those of a service, iasql_types('mail') those with a word in the name."}
 	}
 	scope, err := e.askingScope(ctx)
 	if err != nil {

@@ -144,7 +144,7 @@ func registry(t testing.TB) *modules.Registry {
 		return modules.Column{Name: name, Type: modules.TypeText, Doc: "x", Identity: identity}
 	}
 	r, err := modules.NewRegistry(&modules.Module{Name: "m", Version: 1, Doc: "x", Resources: []modules.Resource{
-		fleet{table: &modules.Table{Name: "box", Doc: "x", Reach: modules.PerRegion, Columns: []modules.Column{text("account", false), text("region", false), text("box_id", true), {Name: "arn", Type: modules.TypeText, Doc: "x", Assigned: true}},
+		fleet{table: &modules.Table{Name: "box", Doc: "x", GlobalName: "arn", Reach: modules.PerRegion, Columns: []modules.Column{text("account", false), text("region", false), text("box_id", true), {Name: "arn", Type: modules.TypeText, Doc: "x", Assigned: true}},
 			Touches: []modules.Touch{
 				{Source: "ec2.amazonaws.com", Name: "RunBoxes", At: []string{"responseElements.boxesSet.boxId"}},
 				{Source: "ec2.amazonaws.com", Name: "CreateTags", At: []string{"requestParameters.resourcesSet.resourceId"}, Prefix: "box-"},

@@ -197,7 +197,7 @@ func column(t modules.Touching, value string) (name, bool) {
 	if c == "" {
 		c = t.Table.Identity()[0]
 	}
-	if arn := t.Table.ARNColumn(); isARN && arn != "" && t.Table.Column(c).References == nil {
+	if arn := t.Table.GlobalName; isARN && arn != "" && t.Table.Column(c).References == nil {
 		c = arn
 	}
 	return name{c, value, t.Touch.Known}, value != ""

@@ -8,6 +8,9 @@ import (
 // Source has modules that an engine was not built with: resource types that describe
 // themselves. What it needs to make one again is kept in the database.
 type Source interface {
+	// Provider is the [Table.Provider] of what it has, and Examples shows some.
+	Provider() string
+	Examples() Examples
 	// Names reports whether a text may name modules of the source, or be a pattern of
 	// such names.
 	Names(pattern string) bool

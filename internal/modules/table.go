@@ -233,6 +233,10 @@ type Table struct {
 	Uniques  [][]string
 	Creation Creation
 
+	// GlobalName is the column with a name of the object by which events may tell of it and
+	// that is unique among all of its world, such as an ARN; "" if there is none.
+	GlobalName string
+
 	// DefinesAccounts: a row of this table is an account; its column "name"
 	// names it.
 	DefinesAccounts bool

@@ -94,28 +94,6 @@ func (t *Table) NamedWhole() bool {
 	return slices.ContainsFunc(t.Touches, func(touch Touch) bool { return len(touch.Identity) > 0 })
 }
 
-// ColumnARN is the column that has an object's ARN, in most tables that have one.
-const ColumnARN = "arn"
-
-// ARNColumn returns the column that has an object's ARN; "" if there is none.
-func (t *Table) ARNColumn() string {
-	found := ""
-	for i := range t.Columns {
-		c := &t.Columns[i]
-		switch {
-		case !c.Assigned || c.References != nil:
-		case c.Name == ColumnARN:
-			return c.Name
-		case strings.HasSuffix(c.Name, "_"+ColumnARN):
-			if found != "" {
-				return ""
-			}
-			found = c.Name
-		}
-	}
-	return found
-}
-
 // Touching is a touch of a table.
 type Touching struct {
 	Table *Table
@@ -195,7 +173,7 @@ func (c *content) touches(t *Table, all map[*Table][]Touch) []Touch {
 }
 
 // source is what the names of services look like in the records.
-var source = regexp.MustCompile(`^[a-z0-9-]+\.amazonaws\.com$`)
+var source = regexp.MustCompile(`^[a-z0-9.-]+$`)
 
 // validateTouches reports the first thing wrong with the table's touches.
 func (t *Table) validateTouches() error {

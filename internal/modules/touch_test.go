@@ -57,7 +57,7 @@ func TestPartsAreTouched(t *testing.T) {
 
 func TestTouchesAreChecked(t *testing.T) {
 	for why, touch := range map[string]Touch{
-		"no call":       {Source: "ec2", Name: "CreateVpc"},
+		"no call":       {Source: "EC 2", Name: "CreateVpc"},
 		"called so":     {Source: "lambda.amazonaws.com", Name: "CreateFunction20150331"},
 		"no column":     {Source: "ec2.amazonaws.com", Name: "CreateVpc", At: []string{"responseElements.vpc.vpcId"}, Column: "nothing"},
 		"has no path":   {Source: "ec2.amazonaws.com", Name: "CreateVpc", Column: "name"},

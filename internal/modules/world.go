@@ -16,3 +16,23 @@ type World interface {
 	// (R31). It is called by many at once.
 	Observed(ctx context.Context, answered func()) context.Context
 }
+
+// Examples are what people are shown where there is nothing of a world yet.
+type Examples struct {
+	Module      string // one that shows what there is
+	TypePattern string // of names of resource types; "" where there are none
+	WatchEvents string // the statement that has the world's events read; "" if it tells of nothing
+}
+
+// Accounts returns the table of a provider's accounts, and the module that has it; nil if
+// there is none.
+func (r *Registry) Accounts(provider string) (*Module, *Table) {
+	for _, m := range r.Modules() {
+		for _, t := range m.Settings {
+			if t.DefinesAccounts && t.Provider == provider {
+				return m, t
+			}
+		}
+	}
+	return nil, nil
+}

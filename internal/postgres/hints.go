@@ -127,7 +127,7 @@ func namingColumns(t *modules.Table) []string {
 			list = append(list, column)
 		}
 	}
-	add(t.ARNColumn())
+	add(t.GlobalName)
 	for i := range t.Touches {
 		add(t.Touches[i].Column)
 	}

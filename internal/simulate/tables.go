@@ -98,7 +98,7 @@ func newRegistry() *modules.Registry {
 var values = map[string][]string{
 	"cidr": {"10", "20", "bad"}, "note": {"a", "b", "c", "", "bad", "lost"}, "tags": {`{"k":"a"}`, `{"k":"b"}`, ""},
 	"size": {"s", "m", "l", "", "lost"}, "name": {"ann", "bob", "cat", "dan"}, "kind": {"x", "y", ""},
-	"value": {"a", "b", "c", "", "bad"}, "secret": {"s1", "s2", "s3", ""}, "image": {"i", "j"}, "spec": {"a", "A", "b", ""},
+	"value": {"a", "b", "c", "", "bad"}, "secret": {"one", "two", "three", ""}, "image": {"i", "j"}, "spec": {"a", "A", "b", ""},
 }
 
 func value(column string, pick int) modules.Value {
@@ -115,7 +115,7 @@ func ref(t *modules.Table, id int64) decide.RecordRef { return decide.RecordRef{
 // told says of tables that the cloud tells of calls that change their objects.
 func told(tables ...*modules.Table) []*modules.Table {
 	for _, t := range tables {
-		t.Touches = []modules.Touch{{Source: "sim.amazonaws.com", Name: "Change", At: []string{"requestParameters.id"}}}
+		t.Touches = []modules.Touch{{Source: "sim", Name: "Change", At: []string{"requestParameters.id"}}}
 	}
 	return tables
 }

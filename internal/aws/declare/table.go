@@ -230,7 +230,7 @@ func New[T any](c *aws.Clients, t Table[T]) *Resource {
 		}
 	}
 	if r.defects = r.bind(t.Updates, t.Token); r.defects == nil {
-		r.description.Touches = r.touches(t.Touches, t.Kind)
+		r.description.Touches, r.description.GlobalName = r.touches(t.Touches, t.Kind), aws.ARNColumn(r.description)
 	}
 	return r
 }

@@ -100,7 +100,7 @@ func (b *binding) names(op *Op) modules.Touch {
 		switch {
 		case k.column.Name == identity[0]:
 			return 0
-		case k.column.Name == modules.ColumnARN:
+		case k.column.Name == aws.ColumnARN:
 			return 1
 		case k.column.Column.Identity:
 			return 2
@@ -139,7 +139,7 @@ func (b *binding) tagged(kind string) []modules.Touch {
 		}
 		t := b.names(op)
 		t.Portion = modules.JustTags
-		if len(t.At) > 0 && (t.Column == modules.ColumnARN || b.description.Identity()[0] == modules.ColumnARN || strings.HasSuffix(t.Column, "_arn") || strings.HasSuffix(b.description.Identity()[0], "_arn")) {
+		if len(t.At) > 0 && (t.Column == aws.ColumnARN || b.description.Identity()[0] == aws.ColumnARN || strings.HasSuffix(t.Column, "_arn") || strings.HasSuffix(b.description.Identity()[0], "_arn")) {
 			t.Prefix = kind
 		}
 		touches = append(touches, t)

@@ -38,6 +38,12 @@ func (s *Source) Names(pattern string) bool { return named.MatchString(pattern) 
 // searched is what parts of such look like.
 var searched = regexp.MustCompile(`^[A-Za-z0-9_*?%:]+$`)
 
+// Provider implements [modules.Source].
+func (s *Source) Provider() string { return aws.Provider }
+
+// Examples implements [modules.Source].
+func (s *Source) Examples() modules.Examples { return aws.Examples }
+
 // Searches implements [modules.Source].
 func (s *Source) Searches(pattern string) bool { return searched.MatchString(pattern) }
 

@@ -55,7 +55,7 @@ func account(rng *rand.Rand) string {
 }
 
 func (p *player) regions(rng *rand.Rand) {
-	of, provider := account(rng), pick(rng, []string{"sim", "sim", "aws"})
+	of, provider := account(rng), pick(rng, []string{"sim", "sim", "other"})
 	p.does("Regions %s %s", provider, of)
 	m, merr := p.m.Regions(p.ctx, provider, of)
 	s, serr := p.s.Regions(p.ctx, provider, of)

@@ -1,0 +1,171 @@
+// Package architecture keeps what the folders promise: who may know whom, and which words.
+package architecture
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const root = "../.."
+
+// core are the folders that know worlds by their descriptions alone. Below modules are the
+// worlds' own.
+var core = []string{"internal/auditlog", "internal/console", "internal/decide", "internal/engine", "internal/metrics", "internal/modes", "internal/modules",
+	"internal/platform", "internal/postgres", "internal/simulate", "internal/store", "internal/sync", "internal/tracing"}
+
+// words are AWS's, in names and texts; comments may give it as an example.
+var words = regexp.MustCompile(`(?i)aws|amazon|cloudtrail|cloudformation|cloudcontrol|(^|[^a-z])(arn|vpc|ec2|s3|iam|sqs|lambda)([^a-z]|$)`)
+
+// mayImport says which folders of internal each of the core may import, in the order in which
+// data travels: deciding knows of no store, the store of no cycle, and none of a world.
+var mayImport = map[string]string{
+	"modes": "", "modules": "", "metrics": "", "tracing": "",
+	"auditlog": "modules",
+	"decide":   "auditlog modes modules",
+	"store":    "decide modes modules",
+	"sync":     "decide modules store",
+	"simulate": "auditlog decide modes modules store sync",
+	"postgres": "auditlog decide modes modules store",
+	"platform": "modules postgres",
+	"engine":   "auditlog decide modules platform postgres store sync",
+	"console":  "modules",
+}
+
+// TestImports: nothing knows more than it may, and no part of the core a world.
+func TestImports(t *testing.T) {
+	t.Parallel()
+	for _, folder := range core {
+		name := strings.TrimPrefix(folder, "internal/")
+		may, listed := mayImport[name]
+		if !listed {
+			t.Errorf("%s is not listed", folder)
+		}
+		each(t, folder, func(path string, set *token.FileSet, file *ast.File) {
+			for _, spec := range file.Imports {
+				imported := strings.Trim(spec.Path.Value, `"`)
+				own, internal := strings.CutPrefix(imported, "iasql/internal/")
+				inside := filepath.Dir(path) != filepath.Join(root, folder) // storetest tests the store, and knows what does
+				if strings.HasPrefix(imported, "github.com/aws/") || internal && !inside && !slices.Contains(strings.Fields(may), own) {
+					t.Errorf("%s imports %s", set.Position(spec.Pos()), imported)
+				}
+			}
+		})
+	}
+}
+
+// TestModules: a module imports neither another nor what runs it, and nothing imports cmd.
+func TestModules(t *testing.T) {
+	t.Parallel()
+	folders, err := filepath.Glob(filepath.Join(root, "internal/modules/*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, folder := range folders {
+		if name := filepath.Base(folder); name == "all" || strings.HasSuffix(name, ".go") {
+			continue
+		}
+		each(t, strings.TrimPrefix(folder, root+"/"), func(_ string, set *token.FileSet, file *ast.File) {
+			for _, spec := range file.Imports {
+				imported := strings.Trim(spec.Path.Value, `"`)
+				for _, none := range []string{"iasql/internal/modules/", "iasql/internal/sync", "iasql/internal/engine", "iasql/internal/platform", "iasql/internal/postgres", "iasql/internal/console"} {
+					if strings.HasPrefix(imported, none) {
+						t.Errorf("%s imports %s", set.Position(spec.Pos()), imported)
+					}
+				}
+			}
+		})
+	}
+	each(t, "internal", func(_ string, set *token.FileSet, file *ast.File) {
+		for _, spec := range file.Imports {
+			if strings.HasPrefix(strings.Trim(spec.Path.Value, `"`), "iasql/cmd") {
+				t.Errorf("%s imports %s", set.Position(spec.Pos()), spec.Path.Value)
+			}
+		}
+	})
+}
+
+// TestDecidingIsPure: deciding has no context and no clock, and no way to any system.
+func TestDecidingIsPure(t *testing.T) {
+	t.Parallel()
+	for _, folder := range []string{"internal/decide", "internal/modes", "internal/auditlog"} {
+		each(t, folder, func(_ string, set *token.FileSet, file *ast.File) {
+			for _, spec := range file.Imports {
+				switch imported := strings.Trim(spec.Path.Value, `"`); {
+				case imported == "context", imported == "os", strings.HasPrefix(imported, "net"), strings.Contains(imported, "/sql"), strings.HasPrefix(imported, "github.com/jackc"):
+					t.Errorf("%s imports %s", set.Position(spec.Pos()), imported)
+				}
+			}
+			ast.Inspect(file, func(n ast.Node) bool {
+				if s, ok := n.(*ast.SelectorExpr); ok && (s.Sel.Name == "Now" || s.Sel.Name == "Since" || s.Sel.Name == "Until") {
+					if x, ok := s.X.(*ast.Ident); ok && x.Name == "time" {
+						t.Errorf("%s asks what time it is", set.Position(n.Pos()))
+					}
+				}
+				return true
+			})
+		})
+	}
+}
+
+// TestWords: what the core says and is called is of no world.
+func TestWords(t *testing.T) {
+	t.Parallel()
+	for _, folder := range core {
+		each(t, folder, func(path string, set *token.FileSet, file *ast.File) {
+			say := func(at token.Pos, what string) {
+				if words.MatchString(what) {
+					t.Errorf("%s: %.120s", set.Position(at), what)
+				}
+			}
+			ast.Inspect(file, func(n ast.Node) bool {
+				switch n := n.(type) {
+				case *ast.Ident:
+					say(n.Pos(), n.Name)
+				case *ast.BasicLit:
+					say(n.Pos(), n.Value)
+				}
+				return true
+			})
+		})
+	}
+}
+
+// each parses the sources of a folder, and of those below it but for worlds' modules.
+func each(t *testing.T, folder string, look func(path string, set *token.FileSet, file *ast.File)) {
+	t.Helper()
+	err := filepath.WalkDir(filepath.Join(root, folder), func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && d.Name() == "testdata":
+			return fs.SkipDir
+		case d.IsDir() && folder == "internal/modules" && path != filepath.Join(root, folder):
+			return fs.SkipDir
+		case d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		set := token.NewFileSet()
+		file, err := parser.ParseFile(set, path, text, parser.SkipObjectResolution)
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		look(path, set, file)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
