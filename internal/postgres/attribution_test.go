@@ -231,6 +231,13 @@ func TestAttribution(t *testing.T) {
 			a.edit("edit", 11)
 			a.conflict("edit", 12)
 		}, map[string]string{"before": "ann", "edit": ""}},
+		"what the cloud assigned in the second of the call is not what both sides agreed on": {func(a *attribution) {
+			a.assigned("own", 10.2)
+			a.edit("edit", 10.3)
+			a.conflict("edit", 10.5)
+			a.event("ann", 10.6)
+			a.looked(false, "ann")
+		}, map[string]string{"own": "ann", "edit": "ann"}},
 		"what was told before both sides agreed neither": {func(a *attribution) {
 			a.event("ann", 10)
 			a.looked(false, "ann")

@@ -167,10 +167,12 @@ RETURN CASE WHEN column_name <> '*' THEN "row" ->> column_name = value
 COMMENT ON FUNCTION iasql_internal.has_name(jsonb, text, text, text[]) IS 'Whether an object whose row this is was named by a value of a column, or (*) by those of its identity, a JSON array.';
 
 -- Whether both sides had agreed on what an event tells before a conflict came up: it has explained what was pulled before.
+-- What the cloud had assigned takes no event from that: in whole seconds a call may seem to be earlier than it was.
 CREATE OR REPLACE FUNCTION iasql_internal.agreed(c public.iasql_conflicts, event_id text) RETURNS boolean
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
-RETURN EXISTS (SELECT FROM public.iasql_audit_log l
-               WHERE l.record_id = c.record_id AND l.table_name = c.table_name AND l.event_id = agreed.event_id AND (l.id < c.audit_id OR c.audit_id = 0 AND l.ts < c.at));
+RETURN EXISTS (SELECT FROM public.iasql_audit_log l JOIN iasql_internal.managed_table m ON m.name = l.table_name
+               WHERE l.record_id = c.record_id AND l.table_name = c.table_name AND l.event_id = agreed.event_id AND (l.id < c.audit_id OR c.audit_id = 0 AND l.ts < c.at)
+                 AND iasql_internal.is_drift(l, m.assigned));
 COMMENT ON FUNCTION iasql_internal.agreed(public.iasql_conflicts, text) IS 'Whether an event has explained what was pulled before both sides of a conflict changed.';
 
 -- Events that come after the pull. What they name is in the record now, or was in what was inserted or deleted. One
