@@ -94,6 +94,9 @@ func TestPagesAreAskedForInOnePlace(t *testing.T) {
 			return err
 		}
 		source := strings.ReplaceAll(string(text), "NextPage(ctx context.Context", "") // where it is declared
+		if strings.Contains(source, " nextToken(") && !strings.Contains(source, "Paging(") && !strings.Contains(source, "func nextToken(") {
+			t.Errorf("%s follows tokens outside of aws.Paging", path)
+		}
 		for _, call := range []string{".NextPage(ctx", ".NextPage(context", ".NextPage(r.", ".NextPage(t."} {
 			// In a declared listing, one calls the function that has it under Paging.
 			if strings.Contains(source, call) && filepath.Base(filepath.Dir(path)) != "declare" {

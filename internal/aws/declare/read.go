@@ -465,7 +465,8 @@ func (r *Resource) ask(ctx context.Context, s *Step, op *Op) (reflect.Value, err
 	if err := r.name(op, in, s.Have); err != nil {
 		return reflect.Value{}, err
 	}
-	out, err := op.run(ctx, s, in)
+	asking := aws.Paging(ctx)
+	out, err := op.run(asking, s, in)
 	if op.saysNone(err) {
 		return reflect.New(op.out), nil
 	}
@@ -479,7 +480,7 @@ func (r *Resource) ask(ctx context.Context, s *Step, op *Op) (reflect.Value, err
 			return out, nil
 		}
 		p.set(in, reflect.ValueOf(awssdk.String(token)))
-		if last, err = op.run(ctx, s, in); err != nil {
+		if last, err = op.run(asking, s, in); err != nil {
 			return reflect.Value{}, err
 		}
 		merge(out.Elem(), last.Elem())
