@@ -77,7 +77,7 @@ func (e *Engine) expect(ctx context.Context, f *modules.Function, account string
 			}
 		}
 	}
-	_, err := e.pool.Exec(ctx, `UPDATE iasql_internal.listing SET tried = 'epoch' WHERE account = $1 AND table_name = ANY ($2)`, account, tables)
+	_, err := e.pool.Exec(ctx, `UPDATE iasql_internal.listing SET expected = clock_timestamp() WHERE account = $1 AND table_name = ANY ($2)`, account, tables)
 	return err
 }
 

@@ -141,7 +141,7 @@ func duration(seconds float64) time.Duration { return time.Duration(seconds * fl
 // Listings implements [store.Store].
 func (d *Database) Listings(ctx context.Context, account string) ([]store.Listing, error) {
 	rows, err := d.Pool.Query(ctx, `
-		SELECT table_name, region, extract(epoch FROM clock_timestamp() - tried)::double precision, listed IS NOT NULL, objects,
+		SELECT table_name, region, extract(epoch FROM clock_timestamp() - CASE WHEN expected > tried THEN 'epoch' ELSE tried END)::double precision, listed IS NOT NULL, objects,
 		       CASE WHEN changed IS NULL THEN -1 ELSE extract(epoch FROM greatest(clock_timestamp() - changed, '0')) END::double precision, rules, coalesce(denied, ''), partly, within
 		FROM iasql_internal.listing WHERE account = $1`, account)
 	if err != nil {
