@@ -170,7 +170,7 @@ func (c *Console) batches(v *visit) {
 	everything := h.P(h.A(h.Class("button"), h.Href("/batches/pending"), g.Text("Preview everything that is pending")))
 	if len(batches) == 0 {
 		v.page("Batches", lead, h.Div(h.Class("card"), empty("No batch is open. Open one in psql, change what you want, and review it here.",
-			"CALL iasql_begin('shop');\nDELETE FROM … WHERE id = 1;\nSELECT * FROM iasql_preview();")), everything)
+			"CALL iasql_begin('shop');\n-- INSERT, UPDATE and DELETE as you like\nSELECT * FROM iasql_preview();")), everything)
 		return
 	}
 	v.page("Batches", lead, h.Div(h.Class("card"), rowsOf([]string{"Batch", "State", "Records", "Owner", "Opened", "Sessions"}, g.Map(batches, func(b batchInfo) g.Node {

@@ -72,7 +72,7 @@ func compare(s *Subject, c *modules.Column, m modes.Mode, have, cloud modules.Va
 	case m.DatabaseWins():
 		return verdictPush, base
 	}
-	who, base := s.asker(c, have, cloud, base, pending)
+	who, base := s.asker(c, have, cloud, base, pending, written, wrote)
 	switch who {
 	case byCloud:
 		return verdictPull, base
@@ -93,15 +93,14 @@ func cloudSays(c *modules.Column, have, cloud modules.Value, pending bool) bool 
 // asker returns who asked for that in which D and C differ, where no value of the cloud's is
 // older than what this engine has written, and the column's base, which is what this engine
 // has written where that has arrived.
-func (s *Subject) asker(c *modules.Column, have, cloud, base modules.Value, pending bool) (asker, modules.Value) {
-	written, wrote, _ := s.lastWrite(c, cloud)
+func (s *Subject) asker(c *modules.Column, have, cloud, base modules.Value, pending bool, last written, wrote bool) (asker, modules.Value) {
 	switch {
 	case !pending:
 		return byCloud, base
-	case wrote && !written.unsure && c.Same(written.to, have): // our value arrived, and the cloud moved on
+	case wrote && !last.unsure && c.Same(last.to, have): // our value arrived, and the cloud moved on
 		return byCloud, base
-	case wrote && c.Same(written.to, cloud): // our value arrived, and the user moved on
-		return byUser, written.to
+	case wrote && c.Same(last.to, cloud): // our value arrived, and the user moved on
+		return byUser, last.to
 	case s.withdrawn(c, have, base): // asked for before the database went back, and taken back
 		return byCloud, base
 	case s.adopting():
