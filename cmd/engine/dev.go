@@ -140,11 +140,11 @@ func (c *devCmd) run(ctx context.Context, log *slog.Logger) (err error) {
 		}
 	}()
 	if emulator != nil {
-		go func() {
-			if err := followEmulator(work, pg.AdminURL()); err != nil && work.Err() == nil {
-				log.Warn("the tables could not be told that the emulator has forgotten what it had; iasql_confirm('vanished') does it", "error", err)
-			}
-		}()
+		// Before it is said that all is ready: whoever types at once would find the tables full of what is gone.
+		progress("following the emulator, which began empty")
+		if err := followEmulator(work, pg.AdminURL()); err != nil && work.Err() == nil {
+			log.Warn("the tables could not be told that the emulator has forgotten what it had; iasql_confirm('vanished') does it", "error", err)
+		}
 	}
 	said := "ready: " + pg.UserURL() // the first line: scripts wait for it
 	said += "\nadministrator: " + pg.AdminURL()
@@ -173,11 +173,13 @@ func followEmulator(ctx context.Context, url string) error {
 	if err := conn.QueryRow(ctx, `SELECT EXISTS (SELECT FROM iasql_internal.filled_records())`).Scan(&any); err != nil || !any {
 		return err
 	}
-	if _, err := conn.Exec(ctx, `SELECT public.iasql_sync_now()`); err != nil {
-		return err
+	// A first cycle finds out what is gone, a second one carries out what has been said of it.
+	for _, statement := range []string{`SELECT public.iasql_sync_now()`, `SELECT public.iasql_confirm('vanished')`, `SELECT public.iasql_sync_now()`} {
+		if _, err := conn.Exec(ctx, statement); err != nil {
+			return err
+		}
 	}
-	_, err = conn.Exec(ctx, `SELECT public.iasql_confirm('vanished')`)
-	return err
+	return nil
 }
 
 // shortWindow is the consistency_window with an emulator of our own, which shows at

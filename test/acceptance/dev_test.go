@@ -150,7 +150,20 @@ func TestDevWithItsEmulator(t *testing.T) {
 	if out, err := w.TryPSQL(newcomer.String(), `SELECT count(*) FROM iasql_status`); err != nil || out != "0" {
 		t.Errorf("a reader that the administrator made: %s, %v", out, err)
 	}
+	// The emulator forgets its cloud when it stops. Whoever types as soon as all is ready finds what there is then, and nothing to
+	// be asked about.
+	w.PSQL(`SELECT count(*) FROM iasql_install('aws_account')`, `UPDATE aws_regions SET is_enabled = region IN ('us-east-1', 'us-west-2', 'eu-west-1')`, `SELECT count(*) FROM iasql_install('aws_vpc')`)
+	was := w.PSQL(`SELECT string_agg(vpc_id, ' ') FROM vpc`)
 	d.stop(t)
+	again := runDev(t, []string{"TMPDIR=" + temporary}, "--data-dir", dir, "--http", "none")
+	w.UserURL = again.URL
+	if got := w.PSQL(`SELECT count(*) || ' ' || count(*) FILTER (WHERE vpc_id = ANY (string_to_array('` + was + `', ' '))) FROM vpc`); got != strconv.Itoa(len(strings.Fields(was)))+" 0" {
+		t.Errorf("after a second start there are this many VPCs, of them old: %s", got)
+	}
+	if got := w.PSQL(`SELECT count(*) FROM iasql_status WHERE state <> 'Present'`); got != "0" {
+		t.Errorf("after a second start %s records are not Present:\n%s", got, w.PSQL(`TABLE iasql_problems`))
+	}
+	again.stop(t)
 	if strings.Contains(d.log.String(), "killed") || strings.Contains(d.log.String(), "did not stop") {
 		t.Errorf("it complains: %s", d.log)
 	}
