@@ -140,6 +140,7 @@ func measureMixed(ctx context.Context, dir, url string) error {
 func quietMinutes(ctx context.Context, exec func(...string) error, user *pgxpool.Pool, l *likeness.Likeness, total int) error {
 	var sum, most int
 	var longest time.Duration
+	first := l.Proxy.Counts()
 	for range 10 {
 		// A minute later, and the last change was yesterday.
 		if err := exec(`UPDATE iasql_internal.listing SET tried = tried - interval '1 minute', listed = listed - interval '1 minute', changed = now() - interval '1 day'`); err != nil {
@@ -155,7 +156,9 @@ func quietMinutes(ctx context.Context, exec func(...string) error, user *pgxpool
 		mutations, reading, _ := counted(before, l.Proxy.Counts())
 		sum, most, longest = sum+mutations+reading, max(most, mutations+reading), max(longest, time.Since(begun))
 	}
-	report("mixed account: the longest of ten scheduled quiet cycles", total, longest.Seconds(), "s", fmt.Sprintf("%d calls at most, %d on average", most, sum/10))
+	_, _, names := counted(first, l.Proxy.Counts())
+	report("mixed account: the longest of ten scheduled quiet cycles", total, longest.Seconds(), "s",
+		fmt.Sprintf("%d calls at most, %d on average, in all ten: %s", most, sum/10, names))
 	return nil
 }
 
