@@ -2,6 +2,7 @@ package devenv
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
 	"io"
 	"net/http"
@@ -19,6 +20,11 @@ const (
 	motoProgram      = "moto_server"
 	motoStartTimeout = time.Minute // a cold Python reads several hundred files
 )
+
+// motoLauncher runs a moto_server that is a program in Python, in half the processor time.
+//
+//go:embed moto_server.py
+var motoLauncher string
 
 // MotoOptions says what [StartMoto] is to run.
 type MotoOptions struct {
@@ -119,7 +125,12 @@ func (m *Moto) runOnce(ctx context.Context, binary string) (snatched bool, err e
 	if st, err := log.Stat(); err == nil {
 		offset = st.Size()
 	}
-	cmd := exec.Command(binary, "-H", "127.0.0.1", "-p", strconv.Itoa(m.port)) // #nosec G204 -- the emulator that the caller has chosen
+	command := []string{binary}
+	if interpreter, program, err := PythonProgram(binary); err == nil {
+		command = []string{interpreter, "-c", motoLauncher, program}
+	}
+	command = append(command, "-H", "127.0.0.1", "-p", strconv.Itoa(m.port))
+	cmd := exec.Command(command[0], command[1:]...) // #nosec G204 -- the emulator that the caller has chosen
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(kv string) bool {
 		// Would put every caller into one account.
 		return strings.HasPrefix(kv, "MOTO_ACCOUNT_ID=")

@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -124,7 +123,7 @@ func startResident() (*resident, error) {
 	if err != nil {
 		return nil, err
 	}
-	interpreter, err := interpreterOf(path)
+	interpreter, _, err := devenv.PythonProgram(path)
 	if err != nil {
 		return nil, err
 	}
@@ -140,21 +139,4 @@ func startResident() (*resident, error) {
 		return nil, err
 	}
 	return &resident{in, bufio.NewReader(out)}, process.Start()
-}
-
-// interpreterOf returns the Python that the program aws runs with: what its
-// first line names, unless that is a stand-in for one of several installations.
-func interpreterOf(program string) (string, error) {
-	text, err := os.ReadFile(program)
-	if err != nil {
-		return "", err
-	}
-	first, _, _ := strings.Cut(string(text), "\n")
-	if interpreter, ok := strings.CutPrefix(first, "#!"); ok && strings.Contains(filepath.Base(interpreter), "python") {
-		return strings.TrimSpace(interpreter), nil
-	}
-	if behind, err := exec.Command("pyenv", "which", "aws").Output(); err == nil && strings.TrimSpace(string(behind)) != program {
-		return interpreterOf(strings.TrimSpace(string(behind)))
-	}
-	return "", fmt.Errorf("%s is no program in Python: make deps installs one", program)
 }

@@ -1,0 +1,25 @@
+# Runs the program moto_server, named by the first argument, with the others.
+#
+# For every request, and under one lock, moto_server 5 lists the folder of its services, and matches the host against
+# the patterns of each of them. That takes more processor time than the answer itself. Here both are done once. What
+# moto answers is the same. A version of moto without these functions runs as it is.
+import functools
+import runpy
+import sys
+
+sys.path[:] = [folder for folder in sys.path if folder]  # nothing of the folder in which it is started
+
+try:
+    import moto.backends
+    from moto.moto_server.werkzeug_app import DomainDispatcherApplication
+
+    services = frozenset(moto.backends.list_of_moto_modules())
+    moto.backends.list_of_moto_modules = lambda: services
+    DomainDispatcherApplication.get_backend_for_host = functools.lru_cache(maxsize=4096)(
+        DomainDispatcherApplication.get_backend_for_host
+    )
+except (ImportError, AttributeError):
+    pass
+
+sys.argv = sys.argv[1:]
+runpy.run_path(sys.argv[0], run_name="__main__")
