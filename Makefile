@@ -43,13 +43,18 @@ demo: build ## Start PostgreSQL, an AWS emulator and the engine, and open psql
 	@scripts/deps.sh
 	@scripts/demo.sh
 
+# The engine that tests run as a process, linked once for all of them.
+.PHONY: test-engine
+test-engine:
+	@go build -buildvcs=false -ldflags '-s -w' -o .cache/test-engine ./cmd/engine
+
 .PHONY: test
-test: deps ## Run the tests; those that need more than `make deps` installs are skipped if that is missing
-	go test $(TESTFLAGS) ./...
+test: deps test-engine ## Run the tests; those that need more than `make deps` installs are skipped if that is missing
+	IASQL_TEST_ENGINE=$(CURDIR)/.cache/test-engine go test $(TESTFLAGS) ./...
 
 .PHONY: test-all
-test-all: deps-all ## Run all tests, also in browsers, mappers and migration tools; what is missing is installed, or fails them
-	IASQL_TEST_ALL=1 go test $(TESTFLAGS) ./...
+test-all: deps-all test-engine ## Run all tests, also in browsers, mappers and migration tools; what is missing is installed, or fails them
+	IASQL_TEST_ALL=1 IASQL_TEST_ENGINE=$(CURDIR)/.cache/test-engine go test $(TESTFLAGS) ./...
 
 .PHONY: session
 session: build ## Record the session that the README shows, and take the console's pictures anew
