@@ -140,6 +140,9 @@ func FromJSON(c *modules.Column, image json.RawMessage) (modules.Value, error) {
 		if c.WriteOnly {
 			return modules.Text(text), nil
 		}
+		if reference, dangles := c.ParseDangling(text); dangles {
+			return reference, nil
+		}
 	}
 	canonical, err := c.Type.Canonical(text)
 	if err != nil {

@@ -13,10 +13,14 @@ func FuzzRow(f *testing.F) {
 	f.Add([]byte(`{"json": "text", "double": 1.50, "text": null, "number": "8", "texts": null}`))
 	f.Add([]byte(`null`))
 	f.Add([]byte(`{"text": {"a": 1}, "flag": "t"}`))
+	f.Add([]byte(`{"reference": 7, "text": "replaced:7"}`))
+	f.Add([]byte(`{"reference": "replaced:7", "number": 1}`))
+	f.Add([]byte(`{"reference": "object:vpc-1\u0000"}`))
 	column := func(name string, kind modules.Type) modules.Column { return modules.Column{Name: name, Type: kind} }
 	table := &modules.Table{Name: "t", Columns: []modules.Column{column("text", modules.TypeText), column("texts", modules.TypeTexts), column("json", modules.TypeJSON),
 		column("number", modules.TypeBigint), column("double", modules.TypeDouble), column("flag", modules.TypeBool), column("time", modules.TypeTime), column("cidr", modules.TypeCIDR),
-		{Name: "secret", Type: modules.TypeText, WriteOnly: true}}}
+		{Name: "secret", Type: modules.TypeText, WriteOnly: true},
+		{Name: "reference", Type: modules.TypeBigint, References: &modules.Reference{Table: "t", Key: "text"}}}}
 	f.Fuzz(func(t *testing.T, image []byte) {
 		row, err := Row(table, image)
 		if err != nil || row == nil {

@@ -14,7 +14,7 @@ func (s *Subject) ownerGoing() string {
 		c := &s.Table.Columns[i]
 		ref := c.References
 		switch {
-		case ref == nil || ref.Part == modules.NotPart || !s.Dangling[c.Name]:
+		case ref == nil || ref.Part == modules.NotPart || !s.NamesOutgoing(c.Name):
 		case ref.PartIf != "" && !s.Object[ref.PartIf].Bool():
 		case s.Protected != "", ref.Part == modules.PartAlong && s.Record == nil:
 			return ref.Table

@@ -68,7 +68,7 @@ func (cs *columns) look(c *modules.Column) {
 	if paused { // compared as ever, and left as it is
 		m = modes.Normal
 	}
-	cloud, unrecorded, known := s.cloudValue(c, m, have) // C
+	cloud, known := s.cloudValue(c, m, have) // C
 	if !known {
 		switch {
 		case !s.unread(c, m, have):
@@ -81,7 +81,7 @@ func (cs *columns) look(c *modules.Column) {
 		return
 	}
 	v, base := compare(s, c, m, have, cloud, cs.policy.HoldConflicts)
-	if unrecorded && v == verdictPull {
+	if cloud.IsUnrecorded() && v == verdictPull {
 		return // the cloud may choose it, and the row has no word for it
 	}
 	if paused {
@@ -94,7 +94,7 @@ func (cs *columns) look(c *modules.Column) {
 	if v == verdictPush && c.Replaces(cloud, have) {
 		v = cs.unasked(c, have)
 	}
-	if (v == verdictPush || v == verdictPushConflict) && !s.Follows && s.sameName(c) {
+	if (v == verdictPush || v == verdictPushConflict) && s.Follows == nil && s.sameName(c) {
 		v = verdictStale // somebody has adopted what it names since the record was read
 	}
 	conflict := Conflict{Column: c.Name, Database: have, Cloud: cloud, Base: base}
@@ -111,7 +111,7 @@ func (cs *columns) look(c *modules.Column) {
 		cs.d.Conflicts = append(cs.d.Conflicts, conflict)
 		cs.push(c, have, cloud)
 	case verdictPullConflict:
-		if unrecorded { // it may have one before long
+		if cloud.IsUnrecorded() { // it may have a record before long
 			cs.unnamed = c.Name
 			return
 		}

@@ -41,7 +41,7 @@ const (
 func compare(s *Subject, c *modules.Column, m modes.Mode, have, cloud modules.Value, hold bool) (verdict, modules.Value) {
 	base, pending := s.pendingBase(c, have)
 	if s.dangles(c) && !m.CloudWins() {
-		if !s.Follows && s.sameName(c) {
+		if s.Follows == nil && s.sameName(c) {
 			return verdictSame, base // deleted since the record was read, or inserted again
 		}
 		return verdictPush, base // it still names an object that was replaced

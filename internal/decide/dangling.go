@@ -1,8 +1,7 @@
 package decide
 
 import (
-	"strconv"
-	"strings"
+	"maps"
 
 	"iasql/internal/modes"
 	"iasql/internal/modules"
@@ -12,51 +11,39 @@ import (
 // names. Either that has no record (yet), and the column is missing from
 // Observation.Object while Observation.Cloud has it; or its record is on the way
 // out, since a user has deleted it or a replacement has deposed its object, and
-// the column is in Observation.Dangling.
-
-// outgoing is before the id of a record in a reference to what is on its way out.
-// It is no value of the column: nothing has such an identity.
-const outgoing = "replaced:"
-
-// Outgoing is the value of a reference to an object whose record is on its way out.
-func Outgoing(record int64) modules.Value {
-	return modules.Text(outgoing + strconv.FormatInt(record, 10))
-}
-
-// IsOutgoing reports whether a reference is to an object whose record is on its way
-// out.
-func IsOutgoing(reference string) bool { return strings.HasPrefix(reference, outgoing) }
+// the column of Observation.Object is [modules.Outgoing].
 
 // cloudValue returns what the object has in a column. It is not known if there is
 // nothing to compare: the cloud did not say it, or the reference dangles and nobody
-// has asked for anything else. unrecorded: the column names an object without a
-// record, and the value only says so.
-func (s *Subject) cloudValue(c *modules.Column, m modes.Mode, have modules.Value) (cloud modules.Value, unrecorded, known bool) {
+// has asked for anything else.
+func (s *Subject) cloudValue(c *modules.Column, m modes.Mode, have modules.Value) (cloud modules.Value, known bool) {
 	_, pending := s.pendingBase(c, have)
-	if cloud, known = s.Object[c.Name]; !known {
-		switch {
-		case s.unnamed(c, have):
-			return modules.Null, false, true
-		case s.moved(c):
-			return Outgoing(have.Int()), false, true
-		}
-		// That cannot be pulled, but it is not what a user asks for either.
-		if s.Cloud[c.Name].IsNull() || m.CloudWins() || m.LogDecides() && !pending {
-			return modules.Null, false, false
-		}
-		return modules.Text("object:" + s.Cloud[c.Name].String()), true, true
-	}
+	asked := !m.CloudWins() && (pending || !m.LogDecides())
+	cloud, recorded := s.Object[c.Name]
 	switch {
-	case !s.Dangling[c.Name]:
-		return cloud, false, true
-	case c.Assigned:
-		return modules.Null, false, false // the cloud will say what comes after it
-	case m.CloudWins():
-		return modules.Null, false, false
-	case m.LogDecides() && !pending && !c.Same(have, cloud) && cloud.String() != outgoing+have.String():
-		return modules.Null, false, false // it names what a user has deleted; nobody asked for anything else
+	case !recorded && s.unnamed(c, have):
+		return modules.Null, true
+	case !recorded && s.moved(c):
+		return modules.Outgoing(have.Int()), true
+	case !recorded && asked && !s.Cloud[c.Name].IsNull():
+		// That cannot be pulled, but it is not what a user asks for either.
+		return modules.Unrecorded(s.Cloud[c.Name].String()), true
+	case !recorded:
+		return modules.Null, false
+	case !s.NamesOutgoing(c.Name):
+		return cloud, true
+	case c.Assigned: // the cloud will say what comes after it
+		return modules.Null, false
+	case asked, !m.CloudWins() && (c.Same(have, cloud) || cloud == modules.Outgoing(have.Int())):
+		return cloud, true
 	}
-	return cloud, false, true
+	return modules.Null, false // it names what a user has deleted; nobody asked for anything else
+}
+
+// NamesOutgoing reports whether the object names by a column a record that is on its way
+// out, or one that is to be replaced, which the subject follows.
+func (s *Subject) NamesOutgoing(column string) bool {
+	return s.Object[column].IsOutgoing() || s.Follows[column]
 }
 
 // unnamed reports whether a reference has no value because what the column beside it names
@@ -95,7 +82,7 @@ func (s *Subject) recordBeside(c *modules.Column) *modules.Column {
 
 // dangles reports whether a reference names what its record does not stand for any more.
 func (s *Subject) dangles(c *modules.Column) bool {
-	return s.Dangling[c.Name] || s.moved(c)
+	return s.NamesOutgoing(c.Name) || s.moved(c)
 }
 
 // sameName reports whether a reference would be pushed as the very name that the
@@ -117,7 +104,7 @@ func (s *Subject) sameName(c *modules.Column) bool {
 func (s *Subject) parentless() bool {
 	for i := range s.Table.Columns {
 		c := &s.Table.Columns[i]
-		if _, known := s.Object[c.Name]; c.Required && c.References != nil && !c.Loose() && (!known || s.Dangling[c.Name]) {
+		if _, known := s.Object[c.Name]; c.Required && c.References != nil && !c.Loose() && (!known || s.NamesOutgoing(c.Name)) {
 			return true
 		}
 	}
@@ -126,14 +113,13 @@ func (s *Subject) parentless() bool {
 
 // pullable returns the object without its dangling references.
 func (s *Subject) pullable() modules.Row {
-	if len(s.Dangling) == 0 {
-		return s.Object
-	}
-	row := s.Object.Clone()
-	for name := range s.Dangling {
-		if s.Table.Column(name).References != nil {
-			delete(row, name)
+	dangles := func(name string, _ modules.Value) bool { return s.NamesOutgoing(name) }
+	for name, v := range s.Object {
+		if dangles(name, v) {
+			row := s.Object.Clone()
+			maps.DeleteFunc(row, dangles)
+			return row
 		}
 	}
-	return row
+	return s.Object
 }

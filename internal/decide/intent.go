@@ -135,7 +135,7 @@ func (op *Op) changes() map[string]ValueChange {
 		default:
 			// An object of a chosen name may be followed by another of that name:
 			// how this one looked tells them apart (see showsPredecessor).
-			if op.Kind != OpDelete || s.Table.AssignedIdentity() || col.Assigned || col.WriteOnly || s.Dangling[col.Name] || col.Name == modules.ColumnAccount {
+			if op.Kind != OpDelete || s.Table.AssignedIdentity() || col.Assigned || col.WriteOnly || s.NamesOutgoing(col.Name) || col.Name == modules.ColumnAccount {
 				continue
 			}
 			v = ValueChange{From: s.Object[col.Name]}

@@ -233,8 +233,8 @@ func TestDecideHoldsData(t *testing.T) {
 	if d := Decide(of(&data, changed(subject(nil, round, nil), "delete")), enforce); d.Action != Delete {
 		t.Errorf("data that a user has deleted: %+v", d)
 	}
-	followed := of(&data, subject(row("shape", "4"), row("shape", Outgoing(4).String()), nil))
-	followed.Follows, followed.Dangling = true, map[string]bool{"shape": true}
+	followed := of(&data, subject(row("shape", "4"), row(), nil))
+	followed.Object["shape"], followed.Follows = modules.Outgoing(4), map[string]bool{"shape": true}
 	if d := Decide(followed, mode(modes.Normal)); d.Action != Nothing || d.State != StateUpdatingFailed || !d.Review {
 		t.Errorf("data in what is replaced: %+v", d)
 	}

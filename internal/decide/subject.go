@@ -47,9 +47,9 @@ type Subject struct {
 	// Mistyped: the call has failed for what the record names, which is not there and
 	// cannot have been made just now ([Subject.Misnames]).
 	Mistyped bool
-	// Follows: the subject is looked at because a record it references is to be
-	// replaced.
-	Follows bool
+	// Follows are the columns by which the record names records that are to be replaced,
+	// for which the subject is looked at; nil if it is not looked at for that.
+	Follows map[string]bool
 }
 
 // RecordRef names a record.
@@ -87,11 +87,8 @@ const (
 type Observation struct {
 	Presence Presence
 	Fault    error       // why Presence is Unknown
-	Object   modules.Row // database terms; nil unless Present or Going
+	Object   modules.Row // database terms (see dangling.go); nil unless Present or Going
 	Cloud    modules.Row // the same object in cloud terms
-	// Dangling are the reference columns by which the object names one whose
-	// record is on its way out (see dangling.go).
-	Dangling map[string]bool
 	// Manager says whose machinery looks after the object, or "". The engine does not destroy
 	// it on its own account.
 	Manager string

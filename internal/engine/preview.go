@@ -236,7 +236,7 @@ func pushRows(step decide.Step) []previewRow {
 		for _, name := range d.Push {
 			c := s.Table.Column(name)
 			from := show(c, s.Object[name])
-			if s.Dangling[name] {
+			if s.NamesOutgoing(name) {
 				from = show(c, s.Record.Row[name])
 			}
 			r.Changes[name] = change(from, show(c, s.Record.Row[name]))
@@ -279,7 +279,7 @@ func driftOfDeleted(step decide.Step) (drift []string) {
 			had = s.Change.Last[c.Name]
 		}
 		switch {
-		case !read, c.Assigned, c.Local, c.WriteOnly, c.Name == modules.ColumnAccount, s.Dangling[c.Name], had.IsNull() && (c.Chosen || c.References != nil), c.Same(had, cloud):
+		case !read, c.Assigned, c.Local, c.WriteOnly, c.Name == modules.ColumnAccount, s.NamesOutgoing(c.Name), had.IsNull() && (c.Chosen || c.References != nil), c.Same(had, cloud):
 		default:
 			drift = append(drift, c.Name)
 		}

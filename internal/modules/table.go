@@ -167,7 +167,7 @@ func (c *Column) Same(a, b Value) bool {
 	if c.EmptyIsNull && a.empty() && b.empty() {
 		return true
 	}
-	if !a.valid || !b.valid {
+	if !a.isPlain() || !b.isPlain() {
 		return false
 	}
 	if c.Unordered && sortJSONArray(a.text) == sortJSONArray(b.text) {
@@ -179,12 +179,12 @@ func (c *Column) Same(a, b Value) bool {
 // Replaces reports whether a change of the column from one value to another replaces
 // the object.
 func (c *Column) Replaces(from, to Value) bool {
-	return c.CreateOnly || c.FixedKind && from.valid != to.valid || c.Refixed != nil && from.valid && to.valid && c.Refixed(from.text, to.text)
+	return c.CreateOnly || c.FixedKind && from.IsNull() != to.IsNull() || c.Refixed != nil && from.isPlain() && to.isPlain() && c.Refixed(from.text, to.text)
 }
 
 // Assigns reports whether the cloud decides in what two values of the column differ.
 func (c *Column) Assigns(have, cloud Value) bool {
-	return c.Assigned || c.AssignedWithin != nil && have.valid && cloud.valid && c.AssignedWithin(have.text, cloud.text)
+	return c.Assigned || c.AssignedWithin != nil && have.isPlain() && cloud.isPlain() && c.AssignedWithin(have.text, cloud.text)
 }
 
 // beside reports whether the column only says which record another column names.
@@ -202,13 +202,13 @@ func (c *Column) Lacks(have Value) bool { return c.beside() && have.IsNull() }
 
 // HasPassed reports whether the cloud may have moved the column on by itself.
 func (c *Column) HasPassed(have, cloud Value) bool {
-	return c.Passed != nil && have.valid && cloud.valid && c.Passed(have.text, cloud.text)
+	return c.Passed != nil && have.isPlain() && cloud.isPlain() && c.Passed(have.text, cloud.text)
 }
 
 // IsDefault reports whether v is what the column holds when nobody says
 // anything: NULL, or the literal its Default spells.
 func (c *Column) IsDefault(v Value) bool {
-	if !v.valid {
+	if v.IsNull() {
 		return true
 	}
 	literal := strings.TrimSpace(c.Default)
@@ -219,7 +219,7 @@ func (c *Column) IsDefault(v Value) bool {
 		return false
 	}
 	canonical, err := c.Type.Canonical(literal)
-	return err == nil && canonical == v.text
+	return err == nil && v == Text(canonical)
 }
 
 // Table is the description of a managed table: all the engine knows of it.
@@ -343,7 +343,7 @@ func (t *Table) Key(r Row) (string, bool) {
 			b.WriteString(keySeparator)
 		}
 		first = false
-		b.WriteString(v.text)
+		b.WriteString(v.String())
 	}
 	return b.String(), !first
 }

@@ -14,12 +14,12 @@ import (
 	"unicode/utf8"
 )
 
-// Value is one column's value in canonical text form, or NULL. Two values of
-// the same column are equal when they are ==. The canonical form of each
-// [Type] is what [Type.Canonical] returns.
+// Value is one column's value in canonical text form, NULL, or a reference that
+// dangles ([Outgoing], [Unrecorded]). Two values of the same column are equal when
+// they are ==. The canonical form of each [Type] is what [Type.Canonical] returns.
 type Value struct {
-	text  string
-	valid bool
+	text string
+	kind kind
 }
 
 // Null is the SQL NULL.
@@ -28,7 +28,7 @@ var Null = Value{}
 // Text returns a non-NULL value with that canonical text. NUL characters and
 // each byte that is no UTF-8, which PostgreSQL cannot store in text (manual, sections
 // 8.3 and 24.3), are replaced by U+FFFD, as encoding/json does.
-func Text(s string) Value { return Value{text: storable(s), valid: true} }
+func Text(s string) Value { return Value{storable(s), kindPlain} }
 
 func storable(s string) string {
 	if strings.IndexByte(s, 0) >= 0 {
@@ -146,18 +146,24 @@ func Strings[S ~string](list []S) Value {
 }
 
 // IsNull reports whether the value is NULL.
-func (v Value) IsNull() bool { return !v.valid }
+func (v Value) IsNull() bool { return v.kind == kindNull }
 
 // empty reports whether the value is NULL, an empty object or an empty list.
-func (v Value) empty() bool { return !v.valid || v.text == "{}" || v.text == "[]" }
+func (v Value) empty() bool { return v.IsNull() || v.text == "{}" || v.text == "[]" }
 
-// String returns the canonical text, "" for NULL.
-func (v Value) String() string { return v.text }
+// String returns the canonical text, "" for NULL. A dangling reference has a form
+// that no column holds.
+func (v Value) String() string {
+	if v.kind > kindPlain {
+		return v.spell()
+	}
+	return v.text
+}
 
-// Ptr returns the canonical text, nil for NULL: the form SDK inputs take, and
-// the form pgx sends as a nullable parameter.
+// Ptr returns the canonical text, nil for NULL and for a dangling reference: the form
+// SDK inputs take, and the form pgx sends as a nullable parameter.
 func (v Value) Ptr() *string {
-	if !v.valid {
+	if !v.isPlain() {
 		return nil
 	}
 	return &v.text
@@ -166,8 +172,12 @@ func (v Value) Ptr() *string {
 // Bool returns a boolean column's value; NULL is false.
 func (v Value) Bool() bool { return v.text == "true" }
 
-// Int returns an integer column's value; NULL is 0.
+// Int returns an integer column's value; NULL is 0. Of a reference it is the record's
+// id, also if that is on its way out, and 0 without a record.
 func (v Value) Int() int64 {
+	if v.IsUnrecorded() {
+		return 0
+	}
 	i, _ := strconv.ParseInt(v.text, 10, 64)
 	return i
 }
@@ -175,7 +185,7 @@ func (v Value) Int() int64 {
 // Int32Ptr returns an integer column's value as SDK inputs take it; nil for
 // NULL, the nearest for one that does not fit.
 func (v Value) Int32Ptr() *int32 {
-	if !v.valid {
+	if !v.isPlain() {
 		return nil
 	}
 	i := int32(max(math.MinInt32, min(v.Int(), math.MaxInt32))) // #nosec G115 -- bounded
@@ -186,7 +196,7 @@ func (v Value) Int32Ptr() *int32 {
 // NULL.
 func (v Value) Float64Ptr() *float64 {
 	f, err := strconv.ParseFloat(v.text, 64)
-	if !v.valid || err != nil {
+	if !v.isPlain() || err != nil {
 		return nil
 	}
 	return &f
@@ -195,7 +205,7 @@ func (v Value) Float64Ptr() *float64 {
 // StringMap returns a jsonb column's value as a map of strings; nil for NULL.
 // Members that are not strings are given as their JSON text.
 func (v Value) StringMap() map[string]string {
-	if !v.valid {
+	if !v.isPlain() {
 		return nil
 	}
 	var raw map[string]json.RawMessage
@@ -215,7 +225,7 @@ func (v Value) StringMap() map[string]string {
 
 // Strings returns a text[] column's value; nil for NULL.
 func (v Value) Strings() []string {
-	if !v.valid {
+	if !v.isPlain() {
 		return nil
 	}
 	var list []string

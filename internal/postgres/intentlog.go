@@ -390,16 +390,13 @@ func (d *Database) changes(table string, image []byte) (map[string]decide.ValueC
 	return out, nil
 }
 
-// known returns a value as the log keeps it. A reference to a record that
-// has been replaced or is being deleted is no value of its column.
+// known returns a value as the log keeps it: NULL in place of what is no value of its
+// column, as a dangling reference. An engine of an earlier version could not read such.
 func known(c *modules.Column, v modules.Value) modules.Value {
-	if v.IsNull() {
+	if c.Holds(v) {
 		return v
 	}
-	if _, err := c.Type.Canonical(v.String()); err != nil {
-		return modules.Null
-	}
-	return v
+	return modules.Null
 }
 
 func (d *Database) changesJSON(table string, changes map[string]decide.ValueChange) ([]byte, error) {

@@ -9,7 +9,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"iasql/internal/decide"
 	"iasql/internal/modules"
 	"iasql/internal/store"
 )
@@ -61,16 +60,7 @@ func (m *matching) queueRecords(batch *pgx.Batch, objects []modules.Row) {
 	var unnest, names, joins []string
 	for i, name := range m.table.Identity() {
 		c := m.table.Column(name)
-		values := column(objects, name)
-		if c.References != nil && !c.References.ByKey {
-			// What names a record that is on its way out belongs to no record.
-			for j, v := range values {
-				if v != nil && decide.IsOutgoing(*v) {
-					values[j] = nil
-				}
-			}
-		}
-		args = append(args, values)
+		args = append(args, column(objects, name))
 		unnest = append(unnest, fmt.Sprintf("$%d::text[]", len(args)))
 		alias := "k" + strconv.Itoa(i)
 		names = append(names, alias)

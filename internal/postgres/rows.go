@@ -97,7 +97,8 @@ func canonical(c *modules.Column, raw []byte) (modules.Value, error) {
 	return modules.Text(text), nil
 }
 
-// column returns the column's values of rows as a text[] parameter.
+// column returns the column's values of rows as a text[] parameter: NULL of a dangling
+// reference, which belongs to no record.
 func column(rows []modules.Row, name string) []*string {
 	list := make([]*string, len(rows))
 	for i, row := range rows {

@@ -3,13 +3,12 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
 
-	"iasql/internal/decide"
 	"iasql/internal/modules"
 )
 
@@ -56,8 +55,7 @@ func (n named) current(ref *modules.Reference, parent *modules.Table) string {
 func literal(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 
 // ToDatabase implements [store.Store].
-func (d *Database) ToDatabase(ctx context.Context, t *modules.Table, scope modules.Scope, objects []modules.Row) ([]map[string]bool, error) {
-	dangling := make([]map[string]bool, len(objects))
+func (d *Database) ToDatabase(ctx context.Context, t *modules.Table, scope modules.Scope, objects []modules.Row) error {
 	refs := referenceColumns(t)
 	batch := &pgx.Batch{}
 	for i := range t.Columns {
@@ -76,7 +74,7 @@ func (d *Database) ToDatabase(ctx context.Context, t *modules.Table, scope modul
 			if err != nil {
 				return err
 			}
-			for i, o := range objects {
+			for _, o := range objects {
 				v, ok := o[c.Name]
 				if !ok || v.IsNull() {
 					continue
@@ -85,11 +83,7 @@ func (d *Database) ToDatabase(ctx context.Context, t *modules.Table, scope modul
 				case !known:
 					delete(o, c.Name)
 				case r.leaving():
-					o[c.Name] = decide.Outgoing(r.id)
-					if dangling[i] == nil {
-						dangling[i] = map[string]bool{}
-					}
-					dangling[i][c.Name] = true
+					o[c.Name] = modules.Outgoing(r.id)
 				default:
 					o[c.Name] = modules.Int(r.id)
 				}
@@ -98,9 +92,9 @@ func (d *Database) ToDatabase(ctx context.Context, t *modules.Table, scope modul
 		})
 	}
 	if batch.Len() == 0 {
-		return dangling, nil
+		return nil
 	}
-	return dangling, d.Pool.SendBatch(ctx, batch).Close()
+	return d.Pool.SendBatch(ctx, batch).Close()
 }
 
 // queueLoose queues what leaves out of the objects the keys of records that there are not (R34).
@@ -193,13 +187,13 @@ func distinct(rows []modules.Row, name string) []string {
 func (d *Database) ToCloud(ctx context.Context, t *modules.Table, rows []modules.Row) error {
 	batch := &pgx.Batch{}
 	for _, c := range referenceColumns(t) {
-		var ids []int64
-		for _, id := range distinct(rows, c.Name) {
-			if n, err := strconv.ParseInt(id, 10, 64); err == nil {
-				ids = append(ids, n)
+		keys := map[int64]*string{}
+		for _, row := range rows {
+			if v := row[c.Name]; !v.IsNull() {
+				keys[v.Int()] = nil
 			}
 		}
-		if len(ids) == 0 {
+		if len(keys) == 0 {
 			continue
 		}
 		parent := d.Registry.Table(c.References.Table)
@@ -212,18 +206,17 @@ func (d *Database) ToCloud(ctx context.Context, t *modules.Table, rows []modules
 			WHERE l.table_name = %[3]s AND l.change_type = 'DELETE' AND %[4]s IS NOT NULL AND l.record_id = ANY ($1)
 			AND NOT EXISTS (SELECT FROM %[2]s p WHERE p.id = l.record_id)
 			GROUP BY l.record_id`,
-			name.current(c.References, parent), shapeOf(parent).name, literal(parent.Name), name.log), ids).
+			name.current(c.References, parent), shapeOf(parent).name, literal(parent.Name), name.log), slices.Sorted(maps.Keys(keys))).
 			Query(func(found pgx.Rows) error {
-				keys := map[string]*string{}
 				var id int64
 				var key *string
 				_, err := pgx.ForEachRow(found, []any{&id, &key}, func() error {
-					keys[strconv.FormatInt(id, 10)] = key
+					keys[id] = key
 					return nil
 				})
 				for _, row := range rows {
 					if v := row[c.Name]; !v.IsNull() {
-						row[c.Name] = modules.TextPtr(keys[v.String()])
+						row[c.Name] = modules.TextPtr(keys[v.Int()])
 					}
 				}
 				return err

@@ -413,15 +413,14 @@ func (db *database) dependents(table string, ids []int64) []decide.RecordRef {
 	return list
 }
 
-func (db *database) toDatabase(t *modules.Table, scope modules.Scope, rows []modules.Row) []map[string]bool {
-	dangling := make([]map[string]bool, len(rows))
+func (db *database) toDatabase(t *modules.Table, scope modules.Scope, rows []modules.Row) {
 	for i := range t.Columns {
 		c := &t.Columns[i]
 		if c.References == nil {
 			continue
 		}
 		parent := registry.Table(c.References.Table)
-		for j, o := range rows {
+		for _, o := range rows {
 			v, ok := o[c.Name]
 			if !ok || v.IsNull() {
 				continue
@@ -431,17 +430,12 @@ func (db *database) toDatabase(t *modules.Table, scope modules.Scope, rows []mod
 			case !known:
 				delete(o, c.Name)
 			case leaving:
-				o[c.Name] = decide.Outgoing(id)
-				if dangling[j] == nil {
-					dangling[j] = map[string]bool{}
-				}
-				dangling[j][c.Name] = true
+				o[c.Name] = modules.Outgoing(id)
 			default:
 				o[c.Name] = modules.Int(id)
 			}
 		}
 	}
-	return dangling
 }
 
 func (db *database) recordOf(t *modules.Table, scope modules.Scope, key string) (id int64, leaving, known bool) {

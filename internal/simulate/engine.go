@@ -363,12 +363,13 @@ func (r *run) Count(_ context.Context, table string, scope modules.Scope) (int, 
 }
 
 // ToDatabase implements store.Store.
-func (r *run) ToDatabase(_ context.Context, t *modules.Table, scope modules.Scope, rows []modules.Row) ([]map[string]bool, error) {
+func (r *run) ToDatabase(_ context.Context, t *modules.Table, scope modules.Scope, rows []modules.Row) error {
 	r.touches(t)
 	if err := r.boundary("ToDatabase " + t.Name); err != nil {
-		return nil, err
+		return err
 	}
-	return r.w.db.toDatabase(t, scope, rows), nil
+	r.w.db.toDatabase(t, scope, rows)
+	return nil
 }
 
 // ToCloud implements store.Store.

@@ -378,8 +378,9 @@ func (s *Store) Count(_ context.Context, table string, scope modules.Scope) (int
 }
 
 // ToDatabase implements [store.Store].
-func (s *Store) ToDatabase(_ context.Context, t *modules.Table, scope modules.Scope, rows []modules.Row) ([]map[string]bool, error) {
-	return s.w.db.toDatabase(t, scope, rows), nil
+func (s *Store) ToDatabase(_ context.Context, t *modules.Table, scope modules.Scope, rows []modules.Row) error {
+	s.w.db.toDatabase(t, scope, rows)
+	return nil
 }
 
 // ToCloud implements [store.Store].

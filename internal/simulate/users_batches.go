@@ -45,7 +45,7 @@ func (w *world) batchPreview(a *Action, b *batchRow) {
 		return
 	}
 	for _, step := range w.report.Steps {
-		if s := step.Subject; step.Decision.Action.Pushes() && !s.Follows && w.db.staged[s.Ref()].batch != b.id {
+		if s := step.Subject; step.Decision.Action.Pushes() && s.Follows == nil && w.db.staged[s.Ref()].batch != b.id {
 			w.violate("R21", "%v: the preview of a batch shows what is not the batch's: %s", s.Ref(), step.Decision.Action)
 		}
 	}

@@ -63,13 +63,13 @@ func (db *database) outdated(lease store.Lease) error {
 	return nil
 }
 
-// logged returns columns as the intent log keeps them: a reference to what is on
-// its way out is no value of its column.
+// logged returns columns as the intent log keeps them, without what is no value of its
+// column.
 func logged(t *modules.Table, columns map[string]decide.ValueChange) map[string]decide.ValueChange {
 	out := maps.Clone(columns)
 	for name, c := range out {
 		for _, v := range []*modules.Value{&c.From, &c.To} {
-			if _, err := t.Column(name).Type.Canonical(v.String()); err != nil && !v.IsNull() {
+			if !t.Column(name).Holds(*v) {
 				*v = modules.Null
 			}
 		}

@@ -75,12 +75,13 @@ type References interface {
 	// ToDatabase translates the references of objects of one table and scope
 	// into database terms, in place. A reference whose target has no record is
 	// left out of its row; one whose target's record is on its way out becomes
-	// [decide.Outgoing], and its column is among those returned for the row.
+	// [modules.Outgoing].
 	// Of several records that an object may be known by, one by its row comes before
 	// one by its state, and of one kind the one with the lowest id counts.
-	ToDatabase(ctx context.Context, table *modules.Table, scope modules.Scope, rows []modules.Row) (dangling []map[string]bool, err error)
+	ToDatabase(ctx context.Context, table *modules.Table, scope modules.Scope, rows []modules.Row) error
 	// ToCloud translates the references of rows of one table into cloud terms,
-	// in place. A reference whose target has no name in the cloud is NULL.
+	// in place. A reference whose target has no name in the cloud is NULL. One to a
+	// record that is on its way out has the name that the record has or had last.
 	ToCloud(ctx context.Context, table *modules.Table, rows []modules.Row) error
 }
 

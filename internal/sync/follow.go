@@ -17,10 +17,8 @@ type followers struct {
 	at      map[decide.RecordRef]int  // places in steps
 	asked   map[decide.RecordRef]bool // whose dependents have been read
 	fetched map[decide.RecordRef]bool // only here, in this or an earlier round
-	// follows are the columns by which a record names one that is replaced, and kept
-	// what is not replaced since something protected would have to follow.
-	follows map[decide.RecordRef]map[string]bool
-	kept    map[decide.RecordRef]decide.Decision
+	// kept is what is not replaced since something protected would have to follow.
+	kept map[decide.RecordRef]decide.Decision
 }
 
 // newFollowers returns the steps without those that records of locked tables may
@@ -31,7 +29,7 @@ func (c *cycle) newFollowers(steps []decide.Step) *followers {
 		c.report.locked()
 	}
 	f := &followers{c: c, steps: steps, at: map[decide.RecordRef]int{}, asked: map[decide.RecordRef]bool{}, fetched: map[decide.RecordRef]bool{},
-		follows: map[decide.RecordRef]map[string]bool{}, kept: map[decide.RecordRef]decide.Decision{}}
+		kept: map[decide.RecordRef]decide.Decision{}}
 	for i, step := range steps {
 		f.at[step.Subject.Ref()] = i
 	}
@@ -136,17 +134,12 @@ func (f *followers) decide(fresh []*decide.Subject, replaced map[string][]int64,
 			continue
 		}
 		s := f.steps[i].Subject
-		s.Follows = true
-		if s.Dangling == nil {
-			s.Dangling = map[string]bool{}
+		if s.Follows == nil {
+			s.Follows = map[string]bool{}
 		}
 		for _, name := range columns {
 			if s.Record != nil && slices.Contains(replaced[s.Table.Column(name).References.Table], s.Record.Row[name].Int()) {
-				s.Dangling[name] = true
-				if f.follows[ref] == nil {
-					f.follows[ref] = map[string]bool{}
-				}
-				f.follows[ref][name] = true
+				s.Follows[name] = true
 			}
 		}
 		f.steps[i] = f.c.decide(s)
@@ -165,7 +158,7 @@ func (f *followers) keep() {
 			if !step.Decision.Keeps() {
 				continue
 			}
-			for name := range f.follows[step.Subject.Ref()] {
+			for name := range step.Subject.Follows {
 				if at, replaced := f.replacedBy(step.Subject, name); replaced && step.Subject.Table.Column(name).CreateOnly {
 					of := f.steps[at].Subject.Ref()
 					f.kept[of] = f.steps[at].Decision.KeptFor(step.Subject)
@@ -191,17 +184,18 @@ func (f *followers) replacedBy(s *decide.Subject, column string) (at int, replac
 func (f *followers) stay(i int) (stays bool) {
 	s := f.steps[i].Subject
 	ref := s.Ref()
-	for name := range f.follows[ref] {
+	for name := range s.Follows {
 		if _, replaced := f.replacedBy(s, name); !replaced {
-			delete(f.follows[ref], name)
-			delete(s.Dangling, name)
+			delete(s.Follows, name)
 			stays = true
 		}
 	}
 	if !stays {
 		return false
 	}
-	s.Follows = len(f.follows[ref]) > 0
+	if len(s.Follows) == 0 {
+		s.Follows = nil
+	}
 	f.steps[i] = f.c.decide(s)
 	if f.fetched[ref] && !f.steps[i].Decision.Action.Pushes() {
 		f.steps[i].Decision = decide.Decision{}

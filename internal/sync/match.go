@@ -128,8 +128,7 @@ func (c *cycle) pair(ctx context.Context, t *modules.Table, scope modules.Scope,
 			objects[i] = cloud[i].Clone()
 		}
 	}
-	dangling, err := c.Store.ToDatabase(ctx, t, scope, objects)
-	if err != nil {
+	if err := c.Store.ToDatabase(ctx, t, scope, objects); err != nil {
 		return nil, nil, fmt.Errorf("translate objects of %s: %w", t.Name, err)
 	}
 	matches, err := c.Store.Match(ctx, t, scope, objects)
@@ -159,7 +158,7 @@ func (c *cycle) pair(ctx context.Context, t *modules.Table, scope modules.Scope,
 			seen.news = true
 			continue // it may be what a creation in doubt made
 		}
-		s.Observation = decide.Observation{Object: objects[i], Cloud: cloud[i], Dangling: dangling[i]}
+		s.Observation = decide.Observation{Object: objects[i], Cloud: cloud[i]}
 		c.shows(s, &listed[i])
 		c.complete(s)
 		if s.Record == nil {

@@ -181,7 +181,7 @@ func (l *looking) translate(ctx context.Context, t *modules.Table, scope modules
 	for i, o := range objects {
 		subjects[i] = &decide.Subject{Table: t, Scope: scope, Observation: decide.Observation{Presence: decide.Present, Cloud: o.Clone(), Object: o}}
 	}
-	if _, err := l.c.Store.ToDatabase(ctx, t, scope, objects); err != nil {
+	if err := l.c.Store.ToDatabase(ctx, t, scope, objects); err != nil {
 		return fmt.Errorf("translate identities of %s: %w", t.Name, err)
 	}
 	if err := l.parents(ctx, t, subjects); err != nil {
@@ -283,11 +283,9 @@ func (l *looking) parents(ctx context.Context, t *modules.Table, subjects []*dec
 	}
 	for _, s := range again {
 		s.Object = s.Cloud.Clone()
-		dangling, err := l.c.Store.ToDatabase(ctx, t, s.Scope, []modules.Row{s.Object})
-		if err != nil {
+		if err := l.c.Store.ToDatabase(ctx, t, s.Scope, []modules.Row{s.Object}); err != nil {
 			return fmt.Errorf("translate objects of %s: %w", t.Name, err)
 		}
-		s.Dangling = dangling[0]
 	}
 	return nil
 }

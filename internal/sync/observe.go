@@ -140,7 +140,7 @@ func (c *cycle) unread(ctx context.Context, asked modules.GetRequest, subjects [
 // asked for, or that it is not there.
 func (c *cycle) observed(ctx context.Context, scope modules.Scope, subjects []*decide.Subject, identities []modules.Row, byKey map[string]*modules.Observation) error {
 	t := subjects[0].Table
-	var found, absent []*decide.Subject
+	var absent []*decide.Subject
 	var rows []modules.Row
 	for i, s := range subjects {
 		key, ok := t.Key(identities[i])
@@ -154,14 +154,10 @@ func (c *cycle) observed(ctx context.Context, scope modules.Scope, subjects []*d
 		}
 		s.Cloud, s.Object = o.Row, o.Row.Clone()
 		c.shows(s, o)
-		found, rows = append(found, s), append(rows, s.Object)
+		rows = append(rows, s.Object)
 	}
-	dangling, err := c.Store.ToDatabase(ctx, t, scope, rows)
-	if err != nil {
+	if err := c.Store.ToDatabase(ctx, t, scope, rows); err != nil {
 		return fmt.Errorf("translate objects of %s: %w", t.Name, err)
-	}
-	for i, s := range found {
-		s.Dangling = dangling[i]
 	}
 	return c.foundLately(ctx, t, absent)
 }

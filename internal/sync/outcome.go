@@ -86,7 +86,7 @@ func (c *cycle) describeAll(ctx context.Context, scope modules.Scope, made []*ru
 	for i, r := range made {
 		rows[i] = r.created.Clone()
 	}
-	_, failure := c.Store.ToDatabase(ctx, t, scope, rows)
+	failure := c.Store.ToDatabase(ctx, t, scope, rows)
 	if failure != nil && len(made) > 1 { // which may be the fault of one of them (R8)
 		for i := range made {
 			c.describeAll(ctx, scope, made[i:i+1])

@@ -18,14 +18,14 @@ type translator struct {
 	asked int
 }
 
-func (d *translator) ToDatabase(_ context.Context, _ *modules.Table, _ modules.Scope, rows []modules.Row) ([]map[string]bool, error) {
+func (d *translator) ToDatabase(_ context.Context, _ *modules.Table, _ modules.Scope, rows []modules.Row) error {
 	d.asked++
 	for _, row := range rows {
 		if row["name"] == modules.Text("bad") {
-			return nil, errors.New("invalid byte sequence")
+			return errors.New("invalid byte sequence")
 		}
 	}
-	return nil, nil
+	return nil
 }
 
 // What creations made is translated for all of a table and scope at once; one

@@ -305,7 +305,7 @@ func (c *cycle) foundCreation(ctx context.Context, s *decide.Subject, scope modu
 	t := s.Table
 	fillScope(t, scope, object)
 	db := object.Clone()
-	if _, err := c.Store.ToDatabase(ctx, t, scope, []modules.Row{db}); err != nil {
+	if err := c.Store.ToDatabase(ctx, t, scope, []modules.Row{db}); err != nil {
 		return store.Outcome{}, fmt.Errorf("translate a recovered %s: %w", t.Name, err)
 	}
 	out := ended(intent, s, decide.ResultOK)

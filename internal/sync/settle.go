@@ -34,7 +34,7 @@ func (c *cycle) remember(ctx context.Context, waiting []decide.Waiting) error {
 	list := make([]store.Settlement, 0, len(waiting))
 	for _, w := range waiting {
 		s := w.Subject
-		if s.RecordID == 0 || s.Follows && s.Change == nil && s.State == nil && !w.Going {
+		if s.RecordID == 0 || s.Follows != nil && s.Change == nil && s.State == nil && !w.Going {
 			continue // it is as it should be until what it follows moves
 		}
 		list = append(list, store.Settlement{Subject: s, State: s.Blocked(w.Reason, c.jitter)})

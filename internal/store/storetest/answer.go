@@ -66,9 +66,6 @@ func (n *names) spell(on side, id int64) string {
 	return "unknown " + strconv.FormatInt(id, 10)
 }
 
-// outgoing is before the id of a record in a reference to what is on its way out.
-var outgoing = strings.TrimSuffix(decide.Outgoing(0).String(), "0")
-
 // nobody is where the ids begin that nothing has.
 const nobody = 9_000_000
 
@@ -93,13 +90,12 @@ func (p *player) value(on side, t *modules.Table, column string, v modules.Value
 	if c == nil || c.References == nil {
 		return strconv.Quote(v.String())
 	}
-	text, out := strings.CutPrefix(v.String(), outgoing)
-	id, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
+	if !v.IsOutgoing() && !c.Holds(v) {
 		return strconv.Quote(v.String())
 	}
-	if text = p.ofTable(c.References.Table).spell(on, id); out {
-		return outgoing + text
+	text := p.ofTable(c.References.Table).spell(on, v.Int())
+	if v.IsOutgoing() {
+		return "outgoing " + text
 	}
 	return text
 }

@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"runtime/debug"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -237,15 +236,14 @@ func (p *player) valueToSubject(t *modules.Table, column string, v modules.Value
 	if c == nil || c.References == nil || v.IsNull() {
 		return v
 	}
-	text, out := strings.CutPrefix(v.String(), outgoing)
-	id, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
-		return v
+	id := p.ofTable(c.References.Table).subject(v.Int())
+	switch {
+	case v.IsOutgoing():
+		return modules.Outgoing(id)
+	case c.Holds(v):
+		return modules.Int(id)
 	}
-	if id = p.ofTable(c.References.Table).subject(id); out {
-		return decide.Outgoing(id)
-	}
-	return modules.Int(id)
+	return v
 }
 
 func tableOf(name string) *modules.Table {

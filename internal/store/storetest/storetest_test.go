@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -38,7 +37,7 @@ type flawed struct {
 	update  func(context.Context, int, string, int64, modules.Row) (bool, error)
 	remove  func(context.Context, int, string, int64) (bool, error)
 	undo    func(context.Context, int) (bool, error)
-	toDB    func(context.Context, *modules.Table, modules.Scope, []modules.Row) ([]map[string]bool, error)
+	toDB    func(context.Context, *modules.Table, modules.Scope, []modules.Row) error
 	pass    func(context.Context, time.Duration) error
 }
 
@@ -119,7 +118,7 @@ func (f *flawed) Intents(ctx context.Context, account string) ([]*decide.Intent,
 	return f.Store.Intents(ctx, account)
 }
 
-func (f *flawed) ToDatabase(ctx context.Context, t *modules.Table, s modules.Scope, rows []modules.Row) ([]map[string]bool, error) {
+func (f *flawed) ToDatabase(ctx context.Context, t *modules.Table, s modules.Scope, rows []modules.Row) error {
 	if f.toDB != nil {
 		return f.toDB(ctx, t, s, rows)
 	}
@@ -419,16 +418,16 @@ func TestFindsDefects(t *testing.T) {
 			}
 		},
 		"ToDatabase takes what is on its way out for a record": func(f *flawed) {
-			f.toDB = func(ctx context.Context, t *modules.Table, s modules.Scope, rows []modules.Row) ([]map[string]bool, error) {
-				_, err := f.Store.ToDatabase(ctx, t, s, rows)
+			f.toDB = func(ctx context.Context, t *modules.Table, s modules.Scope, rows []modules.Row) error {
+				err := f.Store.ToDatabase(ctx, t, s, rows)
 				for _, r := range rows {
 					for name, v := range r {
-						if id, out := strings.CutPrefix(v.String(), outgoing); out {
-							r[name] = modules.Text(id)
+						if v.IsOutgoing() {
+							r[name] = modules.Int(v.Int())
 						}
 					}
 				}
-				return make([]map[string]bool, len(rows)), err
+				return err
 			}
 		},
 		"time stands still": func(f *flawed) {

@@ -67,7 +67,7 @@ func (p *player) valueChange(rng *rand.Rand, c *modules.Column) (v decide.ValueC
 		}
 		v.To, v.From = modules.Int(pick(rng, known)), modules.Int(pick(rng, known))
 		if chance(rng, 0.3) {
-			v.From = decide.Outgoing(v.From.Int())
+			v.From = modules.Outgoing(v.From.Int())
 			v.Named = p.key(rng, tableOf(c.References.Table))
 		}
 	default:
