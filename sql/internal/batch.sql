@@ -236,9 +236,10 @@ BEGIN
             AND iasql_internal.is_subject(who, c.oid)
           ORDER BY k.table_name, k.record_id, k.id DESC) e
     CROSS JOIN LATERAL unnest(CASE WHEN e.change_type = 'DELETE' THEN '{delete}' WHEN e.inserted THEN '{insert}' ELSE '{update,keep}' END::text[]) n (deed)
-    WHERE NOT (e.change_type = 'DELETE' AND e.inserted) AND NOT EXISTS (
-        SELECT FROM iasql_internal.permit p
-        WHERE p.xid = pg_current_xact_id_if_assigned() AND p.table_name = e.table_name AND p.record_id = e.record_id AND p.may = n.deed)
+    WHERE NOT (e.change_type = 'DELETE' AND e.inserted)
+      AND ((e.table_name, e.record_id, n.deed) IN ( -- hashed
+               SELECT p.table_name, p.record_id, p.may FROM iasql_internal.permit p
+               WHERE p.xid = pg_current_xact_id_if_assigned())) IS NOT TRUE
     LIMIT 1;
     IF FOUND THEN
         RAISE EXCEPTION 'batch % holds a change of record % of %, which you may not make any more', batch, edit.record_id, edit.table_name

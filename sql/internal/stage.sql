@@ -100,7 +100,8 @@ CREATE OR REPLACE FUNCTION iasql_internal.refuse_identity(managed iasql_internal
                                                           places jsonb)
 RETURNS void LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    bad record;
+    bad  record;
+    keys text[];
 BEGIN
     IF EXISTS (SELECT FROM iasql_internal.staged_key k
                WHERE k.table_name = managed.name AND k.batch IS DISTINCT FROM joined) THEN
@@ -120,21 +121,27 @@ BEGIN
         RETURN;
     END IF;
     -- Were the object given to the batch's record, a rollback would undo the deletion too. So it is with what a
-    -- replacement has left to be deleted.
-    SELECT w.record_id, r.id INTO bad
-    FROM jsonb_to_recordset(places) r (id bigint, account text, region text, key text)
-    CROSS JOIN LATERAL (
-        SELECT l.record_id FROM public.iasql_audit_log l
-        WHERE l.key = r.key AND l.table_name = managed.name AND l.account = r.account
+    -- replacement has left to be deleted. (One look for all keys, whatever index the planner takes to be the smallest.)
+    keys := ARRAY(SELECT r.key FROM jsonb_to_recordset(places) r (key text) WHERE r.key IS NOT NULL);
+    WITH held AS MATERIALIZED (
+        SELECT l.record_id, l.key, l.account, l.change #>> '{original,region}' AS region, false AS replaced
+        FROM public.iasql_audit_log l
+        WHERE l.key = ANY (keys) AND l.table_name = managed.name
           AND NOT l.settled AND l.transaction_id IS DISTINCT FROM joined
-          AND coalesce(l.change #>> '{original,region}', r.region, '') = coalesce(r.region, '')
         UNION ALL
-        SELECT g.record_id FROM iasql_internal.garbage g
-        WHERE g.key = r.key AND g.table_name = managed.name AND g.account = r.account
-          AND (NOT managed.regional OR g.identity ->> 'region' IS NOT DISTINCT FROM r.region)
+        SELECT g.record_id, g.key, g.account, g.identity ->> 'region', true
+        FROM iasql_internal.garbage g
+        WHERE g.key = ANY (keys) AND g.table_name = managed.name
           AND NOT EXISTS (SELECT FROM iasql_internal.staged s
-                          WHERE s.record_id = g.record_id AND s.table_name = g.table_name AND s.batch = joined)) w
-    WHERE w.record_id <> r.id LIMIT 1;
+                          WHERE s.record_id = g.record_id AND s.table_name = g.table_name AND s.batch = joined)
+    )
+    SELECT h.record_id, r.id INTO bad
+    FROM held h
+    JOIN jsonb_to_recordset(places) r (id bigint, account text, region text, key text)
+        ON r.key = h.key AND r.account = h.account AND r.id <> h.record_id
+    WHERE CASE WHEN h.replaced THEN NOT managed.regional OR h.region IS NOT DISTINCT FROM r.region
+               ELSE coalesce(h.region, r.region, '') = coalesce(r.region, '') END
+    LIMIT 1;
     IF FOUND THEN
         RAISE EXCEPTION 'record % of % cannot have this identity yet: record %, which had it, was changed or deleted outside of this batch, and that is not done',
                 bad.id, managed.name, bad.record_id
