@@ -23,7 +23,7 @@ BEGIN ATOMIC
     UNION SELECT s.name FROM sessions s WHERE s.name IS NOT NULL
     UNION SELECT u.name FROM users u WHERE u.name IS NOT NULL;
 END;
-COMMENT ON FUNCTION iasql_internal.changers() IS 'Who has changed something: ARNs, names of sessions and users, and roles, as far as the caller may see; 5,000 of each at most.';
+COMMENT ON FUNCTION iasql_internal.changers() IS 'Who has changed something: whom the cloud names, names of sessions and users, and roles, as far as the caller may see; 5,000 of each at most.';
 
 CREATE OR REPLACE FUNCTION public.iasql_changes_by(who text, since timestamptz DEFAULT '-infinity')
 RETURNS TABLE (ts timestamptz, table_name text, record_id bigint, change_type text, change jsonb, actor text, actor_session text, source_address text, user_agent text, event_id text, also text[])
@@ -44,7 +44,7 @@ BEGIN
         ORDER BY 1, l.id;
         IF NOT FOUND THEN
             RAISE NOTICE 'nothing was found in the cloud since % whose author no event has told', earliest
-                USING HINT = 'Of an account whose events nobody reads (aws_event_source) no author is known: iasql_history has what was found there.';
+                USING HINT = 'Of an account whose events nobody reads (iasql_event_sources) no author is known: iasql_history has what was found there.';
         END IF;
         RETURN;
     END IF;
@@ -69,11 +69,11 @@ BEGIN
             SELECT string_agg(a.c, ', ') INTO known FROM (SELECT c FROM iasql_internal.changers() c WHERE c ILIKE '%' || pattern || '%' ORDER BY length(c), c LIMIT 5) a;
             RAISE NOTICE 'no change by % is known', who
                 USING HINT = coalesce('There are changes by ' || known || '.',
-                    'It takes an ARN, the name of a role''s session or of a user of the cloud, or a role of this database; * stands for any characters. In the cloud nobody is known without events (aws_event_source).');
+                    'It takes what the cloud calls somebody in full, the name of a session or of a user there, or a role of this database; * stands for any characters. In the cloud nobody is known without events (iasql_event_sources).');
         END IF;
     END IF;
 END
 $$;
 COMMENT ON FUNCTION public.iasql_changes_by(text, timestamptz) IS
-$$What somebody has changed: in the cloud, by ARN, name of the session or of the user, as events have told (aws_event_source); or in the tables, by role. * stands for any characters; upper and lower case are the same where nobody has just that name. Also what others have changed where it may have been he (also). ts is when the call was made. actor is who made it: an ARN, or of a change made here the role. NULL for who: what was found in the cloud although its events are read, and no event has told of, so that nobody is known to have done it.
+$$What somebody has changed: in the cloud, by what the cloud calls him in full, or the name of the session or of the user, as events have told (iasql_event_sources); or in the tables, by role. * stands for any characters; upper and lower case are the same where nobody has just that name. Also what others have changed where it may have been he (also). ts is when the call was made. actor is who made it: what the cloud calls him in full, or of a change made here the role. NULL for who: what was found in the cloud although its events are read, and no event has told of, so that nobody is known to have done it.
 Sample: SELECT * FROM iasql_changes_by('ana@example.com', now() - interval '1 day')$$;

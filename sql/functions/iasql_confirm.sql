@@ -46,14 +46,12 @@ Sample: SELECT iasql_confirm('vanished', dry_run => true)$$;
 CREATE OR REPLACE FUNCTION iasql_internal.confirm_vanished("table" text, ids bigint[]) RETURNS void
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    record bigint;
+    record bigint := iasql_internal.unpermitted('delete', "table", ids);
 BEGIN
-    FOREACH record IN ARRAY ids LOOP
-        IF NOT iasql_internal.permitted('delete', "table", record) THEN
-            RAISE EXCEPTION 'permission denied: that record % of % is gone takes the right to DELETE it', record, "table"
-                USING ERRCODE = '42501', TABLE = "table", HINT = 'Let somebody confirm it who has that right: grants and row-level security of the table say who.';
-        END IF;
-    END LOOP;
+    IF record IS NOT NULL THEN
+        RAISE EXCEPTION 'permission denied: that record % of % is gone takes the right to DELETE it', record, "table"
+            USING ERRCODE = '42501', TABLE = "table", HINT = 'Let somebody confirm it who has that right: grants and row-level security of the table say who.';
+    END IF;
     UPDATE public.iasql_conflicts c SET resolved = 'cloud'
     WHERE c.table_name = confirm_vanished."table" AND c.record_id = ANY (ids) AND c.resolved IS NULL AND c.audit_id = 0 AND c.column_name IS NULL AND NOT c.closed;
 END

@@ -18,7 +18,7 @@ LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     PERFORM iasql_internal.check_table("table");
     IF cloud_id IS NULL OR cloud_id = '' THEN
-        PERFORM iasql_internal.refuse_null('iasql_adopt', 'cloud_id', 'Give what the cloud calls the object, such as vpc-0a1b2c3d.');
+        PERFORM iasql_internal.refuse_null('iasql_adopt', 'cloud_id', 'Give what the cloud calls the object: its id there, or its name.');
     END IF;
     RETURN iasql_internal.adopt("table", cloud_id);
 END

@@ -17,7 +17,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION public.iasql_install(text[]) IS
-$$Installs modules and those they depend on, and imports what the cloud has: the tables created and their record counts. Again: imports what could not be read the first time. A resource type of AWS is a module, too, and 'AWS::SES' is every type of a service.
+$$Installs modules and those they depend on, and imports what the cloud has: the tables created and their record counts. Again: imports what could not be read the first time. A resource type that the cloud describes is a module, too, and a pattern of names is every type that it fits (iasql_types).
 Sample: SELECT * FROM iasql_install('aws_vpc', 'aws_s3')$$;
 
 CREATE OR REPLACE FUNCTION public.iasql_uninstall(VARIADIC modules text[] DEFAULT '{}')
@@ -54,7 +54,7 @@ BEGIN
     END IF;
     SELECT coalesce(m, 'NULL') INTO wrong FROM unnest(modules) m
     WHERE m IS NULL OR NOT EXISTS (SELECT FROM iasql_internal.module k WHERE k.name = m)
-        AND m !~ '^[A-Za-z0-9*?]+::[A-Za-z0-9*?]+(::[A-Za-z0-9*?]+)?$' LIMIT 1; -- a resource type, or a pattern of such, is the account's to know
+        AND m !~ '^[A-Za-z0-9*?]+(::[A-Za-z0-9*?]+)+$' LIMIT 1; -- a resource type, or a pattern of such, is the account's to know
     IF FOUND THEN
         SELECT k.name INTO nearest FROM iasql_internal.module k
         -- Swapped letters count as two edits; of equally near names the one with the same letters is meant.

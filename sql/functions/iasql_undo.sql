@@ -75,9 +75,11 @@ BEGIN
         UNION ALL
         SELECT e.table_name, e.record_id, e.change_type, NULL FROM edit e
         WHERE e.subject AND e.asked AND NOT (written AND e.change_type = 'DELETE' OR NOT written AND e.change_type = 'INSERT')
-          AND NOT EXISTS (SELECT FROM iasql_internal.permit p
-                          WHERE p.xid = pg_current_xact_id_if_assigned() AND p.table_name = e.table_name AND p.record_id = e.record_id
-                            AND p.may = CASE e.change_type WHEN 'UPDATE' THEN CASE WHEN written THEN 'keep' ELSE 'update' END ELSE lower(e.change_type) END)
+          -- (By IN it is hashed, although nothing is known of rows that have just been made.)
+          AND ((e.table_name, e.record_id,
+                CASE WHEN e.change_type <> 'UPDATE' THEN lower(e.change_type) WHEN written THEN 'keep' ELSE 'update' END)
+               IN (SELECT p.table_name, p.record_id, p.may FROM iasql_internal.permit p
+                   WHERE p.xid = pg_current_xact_id_if_assigned())) IS NOT TRUE
     )
     SELECT l.* INTO bad FROM lacks l ORDER BY l.table_name, l.record_id, l.column_name LIMIT 1;
     IF FOUND THEN

@@ -11,7 +11,7 @@ DECLARE
 BEGIN
     PERFORM iasql_internal.check_table("table"), iasql_internal.check_seconds(seconds);
     IF condition IS NULL THEN
-        RAISE EXCEPTION 'condition cannot be NULL' USING ERRCODE = 'IA007', HINT = 'It is an SQL condition on the record, such as ''vpc_id IS NOT NULL''.';
+        RAISE EXCEPTION 'condition cannot be NULL' USING ERRCODE = 'IA007', HINT = 'It is an SQL condition on the record, such as ''tags IS NOT NULL''.';
     END IF;
     query := format('SELECT EXISTS (SELECT FROM public.%I WHERE id = $1 AND (%s))', "table", condition);
     LOOP

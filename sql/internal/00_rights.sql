@@ -41,57 +41,113 @@ RETURN CASE
         CASE WHEN what IN ('insert', 'rule') THEN iasql_internal.policy(class, 'a', true) END) END;
 COMMENT ON FUNCTION iasql_internal.deed(text, oid) IS 'The condition that a record of a table has to meet for the caller to do this with it; NULL if grants forbid it.';
 
--- Row-level security lets a row be locked only by who may change it (manual, CREATE POLICY, table 290).
-CREATE OR REPLACE FUNCTION iasql_internal.may(what text, "table" text, id bigint) RETURNS boolean
+-- One statement for all of them. Row-level security lets a row be locked only by who may change it (manual, CREATE
+-- POLICY, table 290).
+CREATE OR REPLACE FUNCTION iasql_internal.allowed(what text, "table" text, ids bigint[]) RETURNS SETOF bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     class     oid := to_regclass(format('public.%I', "table"));
     condition text;
-    found_it  boolean;
-    deleted   jsonb;
+    held      bigint[];
+    gone      bigint[];
+    images    jsonb[];
 BEGIN
-    IF class IS NULL OR NOT EXISTS (SELECT FROM public.iasql_tables t WHERE t."table" = may."table") THEN
-        RETURN false;
+    IF class IS NULL OR NOT EXISTS (SELECT FROM public.iasql_tables t WHERE t."table" = allowed."table") THEN
+        RETURN;
     END IF;
     condition := iasql_internal.deed(what, class);
     IF condition IS NULL THEN
-        RETURN false;
+        RETURN;
     ELSIF NOT row_security_active(class) THEN
-        RETURN true;
+        RETURN QUERY SELECT i.id FROM unnest(ids) i (id);
+        RETURN;
     END IF;
-    EXECUTE format('SELECT true FROM public.%1$I WHERE %1$I.id = $1 AND %2$s %3$s', "table", condition, CASE what WHEN 'change' THEN 'FOR KEY SHARE' ELSE '' END)
-    INTO found_it USING id;
-    IF found_it THEN
-        RETURN true;
+    EXECUTE format('SELECT array_agg(r.id)
+                    FROM (SELECT %1$I.id FROM public.%1$I WHERE %1$I.id = ANY ($1) AND %2$s %3$s) r',
+                   "table", condition, CASE what WHEN 'change' THEN 'FOR KEY SHARE' ELSE '' END)
+    INTO held USING ids;
+    RETURN QUERY SELECT i.id FROM unnest(held) i (id);
+    IF cardinality(held) = cardinality(ids) THEN
+        RETURN;
     END IF;
     -- What one has deleted oneself, and might delete still.
-    SELECT l.change -> 'original' INTO deleted FROM public.iasql_audit_log l
-    WHERE l.table_name = may."table" AND l.record_id = may.id AND NOT l.settled AND l.change_type = 'DELETE' AND l."user" = iasql_internal.writer()
-    ORDER BY l.id DESC LIMIT 1;
-    IF deleted IS NULL OR what = 'see' THEN
-        RETURN deleted IS NOT NULL;
+    SELECT array_agg(d.record_id), array_agg(d.image) INTO gone, images
+    FROM (SELECT DISTINCT ON (l.record_id) l.record_id, l.change -> 'original' AS image
+          FROM public.iasql_audit_log l
+          WHERE l.table_name = allowed."table" AND NOT l.settled
+            AND l.change_type = 'DELETE' AND l."user" = iasql_internal.writer()
+            AND l.record_id IN (SELECT i.id FROM unnest(ids) i (id) EXCEPT SELECT i.id FROM unnest(held) i (id))
+          ORDER BY l.record_id, l.id DESC) d
+    WHERE d.image IS NOT NULL;
+    IF gone IS NULL THEN
+        RETURN;
+    ELSIF what = 'see' THEN
+        RETURN QUERY SELECT i.id FROM unnest(gone) i (id);
+        RETURN;
     ELSIF what = 'change' THEN
         condition := iasql_internal.deed('delete', class);
     END IF;
-    EXECUTE format('SELECT %2$s FROM jsonb_populate_record(NULL::public.%1$I, $1) %1$I', "table", coalesce(condition, 'false')) INTO found_it USING deleted;
-    RETURN coalesce(found_it, false);
+    RETURN QUERY EXECUTE format(
+        'SELECT d.id FROM unnest($1, $2) d (id, image)
+         WHERE (SELECT %2$s FROM jsonb_populate_record(NULL::public.%1$I, d.image) %1$I)',
+        "table", coalesce(condition, 'false'))
+    USING gone, images;
 END
 $$;
-COMMENT ON FUNCTION iasql_internal.may(text, text, bigint) IS 'Whether the caller may do this with a record now (the deeds are in 00_rights.sql).';
+COMMENT ON FUNCTION iasql_internal.allowed(text, text, bigint[]) IS 'Those of the records that the caller may do this with now (the deeds are in 00_rights.sql).';
+
+CREATE OR REPLACE FUNCTION iasql_internal.may(what text, "table" text, id bigint) RETURNS boolean
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN EXISTS (SELECT FROM iasql_internal.allowed(what, "table", ARRAY[id]));
+END
+$$;
+COMMENT ON FUNCTION iasql_internal.may(text, text, bigint) IS 'Whether the caller may do this with a record now.';
+
+-- A policy sees one row at a time. So that very many permits do not ask as many times, the setting iasql.asks has what
+-- they are about, and the policy of permit (policies.sql) reads claimed() once a statement. Anybody may set that: it is
+-- the question, and the answer is what the caller may do.
+CREATE OR REPLACE FUNCTION iasql_internal.claimed() RETURNS TABLE (table_name text, record_id bigint, may text)
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    asks jsonb := nullif(current_setting('iasql.asks', true), '')::jsonb;
+BEGIN
+    RETURN QUERY
+    SELECT asks ->> 'table', a.id, asks ->> 'may'
+    FROM iasql_internal.allowed(asks ->> 'may', asks ->> 'table', ARRAY(
+        SELECT i.id::bigint FROM jsonb_array_elements_text(asks -> 'ids') i (id) WHERE i.id IS NOT NULL)) a (id);
+END
+$$;
+COMMENT ON FUNCTION iasql_internal.claimed() IS 'What the caller asks for with the setting iasql.asks, {"may", "table", "ids"}, as far as it is allowed.';
 
 CREATE OR REPLACE FUNCTION iasql_internal.permit(what text, "table" text, ids bigint[]) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-    id bigint;
 BEGIN
-    FOREACH id IN ARRAY ids LOOP
-        IF iasql_internal.may(what, "table", id) THEN
-            INSERT INTO iasql_internal.permit (table_name, record_id, may) VALUES ("table", id, what);
-        END IF;
-    END LOOP;
+    PERFORM set_config('iasql.asks', jsonb_build_object('may', what, 'table', "table", 'ids', ids)::text, true);
+    INSERT INTO iasql_internal.permit (table_name, record_id, may)
+    SELECT c.table_name, c.record_id, c.may FROM iasql_internal.claimed() c;
+    PERFORM set_config('iasql.asks', '', true);
 END
 $$;
 COMMENT ON FUNCTION iasql_internal.permit(text, text, bigint[]) IS 'Puts on record which of the records the caller may do this with, for a function with the system''s rights.';
+
+CREATE OR REPLACE FUNCTION iasql_internal.unpermitted(what text, "table" text, ids bigint[]) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    lacks bigint;
+BEGIN
+    WITH taken AS (
+        DELETE FROM iasql_internal.permit p
+        WHERE p.xid = pg_current_xact_id_if_assigned() AND p.table_name = unpermitted."table" AND p.may = what
+          AND p.record_id IN (SELECT i.id FROM unnest(ids) i (id))
+        RETURNING p.record_id
+    )
+    SELECT i.id INTO lacks FROM unnest(ids) WITH ORDINALITY i (id, n)
+    WHERE (i.id IN (SELECT t.record_id FROM taken t)) IS NOT TRUE ORDER BY i.n LIMIT 1; -- (IN is hashed)
+    RETURN lacks;
+END
+$$;
+COMMENT ON FUNCTION iasql_internal.unpermitted(text, text, bigint[]) IS 'The first of the records that the caller has not just been found to be allowed to do this with, NULL if there is none; takes the permits.';
 
 CREATE OR REPLACE FUNCTION iasql_internal.permitted(what text, "table" text, id bigint) RETURNS boolean
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$

@@ -236,9 +236,10 @@ BEGIN
             AND iasql_internal.is_subject(who, c.oid)
           ORDER BY k.table_name, k.record_id, k.id DESC) e
     CROSS JOIN LATERAL unnest(CASE WHEN e.change_type = 'DELETE' THEN '{delete}' WHEN e.inserted THEN '{insert}' ELSE '{update,keep}' END::text[]) n (deed)
-    WHERE NOT (e.change_type = 'DELETE' AND e.inserted) AND NOT EXISTS (
-        SELECT FROM iasql_internal.permit p
-        WHERE p.xid = pg_current_xact_id_if_assigned() AND p.table_name = e.table_name AND p.record_id = e.record_id AND p.may = n.deed)
+    WHERE NOT (e.change_type = 'DELETE' AND e.inserted)
+      AND ((e.table_name, e.record_id, n.deed) IN ( -- hashed
+               SELECT p.table_name, p.record_id, p.may FROM iasql_internal.permit p
+               WHERE p.xid = pg_current_xact_id_if_assigned())) IS NOT TRUE
     LIMIT 1;
     IF FOUND THEN
         RAISE EXCEPTION 'batch % holds a change of record % of %, which you may not make any more', batch, edit.record_id, edit.table_name
@@ -290,6 +291,7 @@ DECLARE
     columns  text[];
     changed  text;
     restored text;
+    present  jsonb; -- the records as they are, by id
     taken    jsonb;
     always   text[]; -- columns that are GENERATED ALWAYS AS IDENTITY
     kept     text[]; -- of a record that takes an object back
@@ -362,22 +364,32 @@ BEGIN
                   ORDER BY l.record_id, c.key, l.id) e
             WHERE NOT (managed.settings AND e.key = ANY (managed.write_only))
             GROUP BY e.record_id) o USING (record_id);
+        present := '{}';
+        IF images @> '[{"adopted": true}]' OR images @> '[{"there": true}]' THEN
+            EXECUTE format('SELECT coalesce(jsonb_object_agg(t.id, to_jsonb(t)), ''{}'') FROM public.%I t
+                            WHERE t.id IN (SELECT r.record_id FROM jsonb_to_recordset($1) r (record_id bigint))',
+                           managed.name) INTO present USING images;
+        END IF;
         -- Unless it was there as the object of another record of the batch: that takes it back, and the one that has adopted
         -- it goes. If that has got another object since, both stay as they are called.
         taken := NULL;
         IF images @> '[{"adopted": true}]' THEN
-            EXECUTE format(
-                'SELECT jsonb_agg(jsonb_build_object(''record_id'', r.record_id, ''by'', a.id, ''elsewhere'', r.row IS NOT NULL AND r.elsewhere, ''own'', r.row, ''row'', to_jsonb(a)))
-                 FROM jsonb_to_recordset($1) i (record_id bigint, adopted boolean)
-                 JOIN public.%1$I a ON a.id = i.record_id
-                 JOIN (SELECT q.record_id, q.elsewhere, to_jsonb(x) AS row, coalesce(to_jsonb(x), ''{}'') || coalesce(q.was, ''{}'') AS was
-                       FROM jsonb_to_recordset($1) q (record_id bigint, inserted boolean, adopted boolean, deleted boolean, elsewhere boolean, was jsonb)
-                       LEFT JOIN public.%1$I x ON x.id = q.record_id
-                       WHERE NOT q.inserted AND NOT q.adopted AND (x.id IS NOT NULL OR q.deleted)) r
-                   ON iasql_internal.key(r.was, $2) = iasql_internal.key(to_jsonb(a), $2)
-                  AND coalesce(r.was ->> ''account'', r.was ->> ''name'') IS NOT DISTINCT FROM coalesce(to_jsonb(a) ->> ''account'', to_jsonb(a) ->> ''name'')
-                  AND (NOT $3 OR r.was ->> ''region'' IS NOT DISTINCT FROM to_jsonb(a) ->> ''region'')
-                 WHERE i.adopted', managed.name) INTO taken USING images, managed.identity, managed.regional;
+            SELECT jsonb_agg(jsonb_build_object('record_id', r.record_id, 'by', a.record_id,
+                                                'elsewhere', r.row IS NOT NULL AND r."elsewhere",
+                                                'own', r.row, 'row', a.row))
+            INTO taken
+            FROM (SELECT i.record_id, present -> i.record_id::text AS row
+                  FROM jsonb_to_recordset(images) i (record_id bigint, adopted boolean) WHERE i.adopted) a
+            JOIN (SELECT q.record_id, q."elsewhere", x.row, coalesce(x.row, '{}') || coalesce(q.was, '{}') AS was
+                  FROM jsonb_to_recordset(images) q (record_id bigint, inserted boolean, adopted boolean, deleted boolean,
+                                                     "elsewhere" boolean, was jsonb)
+                  CROSS JOIN LATERAL (SELECT present -> q.record_id::text AS row) x
+                  WHERE NOT q.inserted AND NOT q.adopted AND (x.row IS NOT NULL OR q.deleted)) r
+                ON iasql_internal.key(r.was, managed.identity) = iasql_internal.key(a.row, managed.identity)
+               AND coalesce(r.was ->> 'account', r.was ->> 'name')
+                   IS NOT DISTINCT FROM coalesce(a.row ->> 'account', a.row ->> 'name')
+               AND (NOT managed.regional OR r.was ->> 'region' IS NOT DISTINCT FROM a.row ->> 'region')
+            WHERE a.row IS NOT NULL;
         END IF;
         IF taken IS NOT NULL THEN
             SELECT array_agg(c) INTO kept FROM unnest(managed.columns) c WHERE NOT c = ANY (managed.identity || managed.assigned || managed.write_only || '{id,account,region}');
@@ -395,17 +407,22 @@ BEGIN
         -- The object of what was deleted in the batch and never in the cloud is still there, unless it is another record's of
         -- the batch: what a creation in doubt had made, which the deleted record had named first. Then that one keeps it.
         IF images @> '[{"there": true}]' THEN
-            EXECUTE format(
-                'SELECT jsonb_agg(CASE WHEN (i.j ->> ''there'')::boolean AND NOT $3 @> jsonb_build_array(jsonb_build_object(''record_id'', i.j -> ''record_id''))
-                                            AND NOT EXISTS (SELECT FROM public.%1$I t WHERE t.id = (i.j ->> ''record_id'')::bigint)
-                                            AND NOT EXISTS (SELECT FROM jsonb_to_recordset($1) q (record_id bigint, inserted boolean, image jsonb) JOIN public.%1$I o ON o.id = q.record_id
-                                                            CROSS JOIN LATERAL (SELECT to_jsonb(o) || coalesce(q.image, ''{}'') AS row) r
-                                                            WHERE NOT q.inserted AND iasql_internal.key(r.row, $4) = iasql_internal.key(i.j -> ''was'', $4)
-                                                              AND r.row ->> ''account'' IS NOT DISTINCT FROM i.j -> ''was'' ->> ''account''
-                                                              AND (NOT $5 OR r.row ->> ''region'' IS NOT DISTINCT FROM i.j -> ''was'' ->> ''region''))
-                                       THEN jsonb_set(i.j, ''{image}'', (i.j -> ''image'') || (SELECT coalesce(jsonb_object_agg(c, i.j -> ''was'' -> c), ''{}'') FROM unnest($2) c WHERE i.j -> ''was'' ? c))
-                                       ELSE i.j END)
-                 FROM jsonb_array_elements($1) i (j)', managed.name) INTO images USING images, managed.assigned, coalesce(taken, '[]'), managed.identity, managed.regional;
+            SELECT jsonb_agg(CASE
+                WHEN (i.j ->> 'there')::boolean AND NOT present ? (i.j ->> 'record_id')
+                     AND NOT coalesce(taken, '[]') @> jsonb_build_array(jsonb_build_object('record_id', i.j -> 'record_id'))
+                     AND NOT EXISTS (
+                         SELECT FROM jsonb_to_recordset(images) q (record_id bigint, inserted boolean, image jsonb)
+                         CROSS JOIN LATERAL (SELECT (present -> q.record_id::text) || coalesce(q.image, '{}') AS row) o
+                         WHERE NOT q.inserted AND present ? q.record_id::text
+                           AND iasql_internal.key(o.row, managed.identity) = iasql_internal.key(i.j -> 'was', managed.identity)
+                           AND o.row ->> 'account' IS NOT DISTINCT FROM i.j -> 'was' ->> 'account'
+                           AND (NOT managed.regional OR o.row ->> 'region' IS NOT DISTINCT FROM i.j -> 'was' ->> 'region'))
+                THEN jsonb_set(i.j, '{image}', (i.j -> 'image') || (
+                    SELECT coalesce(jsonb_object_agg(c, i.j -> 'was' -> c), '{}') FROM unnest(managed.assigned) c
+                    WHERE i.j -> 'was' ? c))
+                ELSE i.j END)
+            INTO images
+            FROM jsonb_array_elements(images) i (j);
         END IF;
         EXECUTE format(
             'DELETE FROM public.%I t USING jsonb_to_recordset($1) r (record_id bigint, inserted boolean)

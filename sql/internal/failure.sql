@@ -28,13 +28,31 @@ BEGIN
     END IF;
     NEW.resolved_at := clock_timestamp();
     NEW.resolved_by := iasql_internal.writer();
-    UPDATE iasql_internal.record_state s SET next_attempt_at = now()
-    WHERE s.table_name = NEW.table_name AND s.record_id = NEW.record_id;
-    PERFORM iasql_internal.enqueue('push', s.account) FROM iasql_internal.record_state s
-    WHERE s.table_name = NEW.table_name AND s.record_id = NEW.record_id;
     RETURN NEW;
 END
 $$;
-COMMENT ON FUNCTION iasql_internal.conflict_resolved() IS 'A person decides an open conflict.';
+COMMENT ON FUNCTION iasql_internal.conflict_resolved() IS 'Row trigger: a person decides an open conflict.';
+
+CREATE OR REPLACE FUNCTION iasql_internal.conflicts_resolved() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    accounts text[];
+BEGIN
+    IF iasql_internal.writer_is_engine() THEN
+        RETURN NULL;
+    END IF;
+    WITH released AS (
+        UPDATE iasql_internal.record_state s SET next_attempt_at = now()
+        FROM new_rows n WHERE s.table_name = n.table_name AND s.record_id = n.record_id
+        RETURNING s.account
+    )
+    SELECT array_agg(DISTINCT r.account) INTO accounts FROM released r;
+    PERFORM iasql_internal.enqueue('push', a.name) FROM unnest(accounts) a (name);
+    RETURN NULL;
+END
+$$;
+COMMENT ON FUNCTION iasql_internal.conflicts_resolved() IS 'Statement trigger: what a person has decided is carried out at once.';
 CREATE OR REPLACE TRIGGER iasql_resolved BEFORE UPDATE ON public.iasql_conflicts
     FOR EACH ROW EXECUTE FUNCTION iasql_internal.conflict_resolved();
+CREATE OR REPLACE TRIGGER iasql_decided AFTER UPDATE ON public.iasql_conflicts REFERENCING NEW TABLE AS new_rows
+    FOR EACH STATEMENT EXECUTE FUNCTION iasql_internal.conflicts_resolved();

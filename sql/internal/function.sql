@@ -35,11 +35,10 @@ BEGIN
             RAISE EXCEPTION 'permission denied: row-level security of % decides what you see and change, and % does not say which record it is about', "table", name
                 USING ERRCODE = '42501', TABLE = "table", HINT = 'A role that row-level security does not apply to can call it.';
         END IF;
-        FOREACH record IN ARRAY ids LOOP
-            IF NOT iasql_internal.permitted(CASE needs WHEN 'SELECT' THEN 'see' ELSE lower(needs) END, "table", record) THEN
-                PERFORM iasql_internal.refuse_hidden("table", record);
-            END IF;
-        END LOOP;
+        record := iasql_internal.unpermitted(CASE needs WHEN 'SELECT' THEN 'see' ELSE lower(needs) END, "table", ids);
+        IF record IS NOT NULL THEN
+            PERFORM iasql_internal.refuse_hidden("table", record);
+        END IF;
     END IF;
     IF needs <> 'SELECT' THEN
         batch := iasql_internal.session_batch();

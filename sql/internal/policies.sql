@@ -42,7 +42,9 @@ BEGIN
             ('public.iasql_ignore', 'INSERT', whole_rule),
             ('public.iasql_ignore', 'UPDATE', whole_rule),
             ('public.iasql_ignore', 'DELETE', whole_rule),
-            ('iasql_internal.permit', 'INSERT', $e$xid = pg_current_xact_id() AND iasql_internal.may(may, table_name, record_id)$e$)
+            ('iasql_internal.permit', 'INSERT', $e$xid = pg_current_xact_id()
+                AND (table_name, record_id, may) IN (
+                    SELECT c.table_name, c.record_id, c.may FROM iasql_internal.claimed() c)$e$)
         ) v (about, command, condition)
     LOOP
         EXECUTE format('DROP POLICY IF EXISTS %I ON %s', 'iasql_' || lower(p.command), p.about);

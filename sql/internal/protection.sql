@@ -1,7 +1,7 @@
 -- What is protected is neither deleted nor replaced (R25): users' statements are refused when they are written, by the audit
 -- trigger, and the engine stops at it.
 
--- With the name that its user calls it by.
+-- With the name that its user calls it by: what a tag called name says, however that is spelt, or a column.
 CREATE OR REPLACE FUNCTION iasql_internal.called("table" text, id bigint, image jsonb) RETURNS text
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -9,7 +9,10 @@ DECLARE
     label   text;
 BEGIN
     SELECT * INTO managed FROM iasql_internal.managed_table m WHERE m.name = called."table";
-    SELECT coalesce(nullif(image -> 'tags' ->> 'Name', ''), min(image ->> n.name), min(image ->> i.name)) INTO label
+    SELECT coalesce((SELECT min(t.value)
+                     FROM jsonb_each_text(CASE jsonb_typeof(image -> 'tags') WHEN 'object' THEN image -> 'tags' END) t
+                     WHERE lower(t.key) = 'name' AND t.value <> ''),
+                    min(image ->> n.name), min(image ->> i.name)) INTO label
     FROM unnest(coalesce(nullif(managed.names, '{}'), ARRAY[NULL])) n (name), unnest(coalesce(nullif(managed.identity, '{}'), ARRAY[NULL])) i (name);
     RETURN iasql_internal.plain(concat("table", ' ' || quote_literal(label), format(' (id %s)', id)));
 END
@@ -322,7 +325,7 @@ CREATE OR REPLACE FUNCTION iasql_internal.check_ignore() RETURNS trigger
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     wrong   text;
-    example CONSTANT text := 'For instance {"tags": {"kubernetes.io/*": "owned"}} or {"name": "AWSReservedSSO_*"}; * stands for any characters.';
+    example CONSTANT text := 'For instance {"tags": {"kubernetes.io/*": "owned"}} or {"name": "managed-*"}; * stands for any characters.';
 BEGIN
     wrong := CASE
         WHEN NEW.match IS NULL OR jsonb_typeof(NEW.match) <> 'object' THEN 'it is no JSON object'

@@ -3,8 +3,8 @@
 -- statement, and call what is here if something differs.
 --
 -- A reference that a user writes is refused at once. A record that moves to another region may leave others behind until the
--- transaction ends: that is when a row of scope_doubt is looked at. What the cloud makes along with its whole, such as a VPC's default
--- network ACL, stays behind when the whole moves, and goes with the old object.
+-- transaction ends: that is when a row of scope_doubt is looked at. What the cloud makes along with its whole, such as a
+-- network's default rules, stays behind when the whole moves, and goes with the old object.
 CREATE OR REPLACE FUNCTION iasql_internal.refuse_scope("table" text, id bigint, "column" text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

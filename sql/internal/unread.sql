@@ -50,7 +50,11 @@ WITH place AS (
     FROM iasql_internal.unread_place u
     WHERE u.table_name IS NOT NULL
 ), several AS (
-    SELECT count(*) > 1 AS accounts FROM iasql_internal.account
+    SELECT count(*) > 1 AS accounts,
+           -- The tables whose records are regions (modules.Table, DefinesRegions).
+           (SELECT string_agg(quote_ident(m.name), ' or ' ORDER BY m.name) FROM iasql_internal.managed_table m
+            WHERE 'region' = ANY (m.identity) AND 'is_enabled' = ANY (m.columns || m.local)) AS regions
+    FROM iasql_internal.account
 )
 SELECT concat_ws(' ', 'account', u.account) AS record, u.needs_person, u.since, u.why AS message
 FROM iasql_internal.unread_place u
@@ -60,11 +64,11 @@ SELECT 'database', true, r.since, r.why FROM iasql_internal.restored r
 UNION ALL
 -- Where nothing at all can be read, a line says so of the region.
 SELECT concat_ws(' ', 'region', p.region, CASE WHEN s.accounts THEN 'of ' || p.account END), bool_or(p.needs_person), min(p.since),
-       format('none of its %s tables can be read: %s. Permit it (engine iam-policy prints what is needed), or UPDATE aws_regions SET is_enabled = false WHERE region = %L',
-              count(*), min(p.why), p.region)
+       concat(format('none of its %s tables can be read: %s. Permit it', count(*), min(p.why)),
+              ', or UPDATE ' || s.regions || format(' SET is_enabled = false WHERE region = %L', p.region))
 FROM place p CROSS JOIN several s
 WHERE p.region IS NOT NULL AND p.here = p.regional AND p.regional > 1
-GROUP BY p.account, p.region, s.accounts
+GROUP BY p.account, p.region, s.accounts, s.regions
 UNION ALL
 SELECT concat_ws(' ', p.table_name, CASE WHEN s.accounts THEN 'of ' || p.account END), bool_or(p.needs_person), min(p.since),
        concat(CASE WHEN bool_and(p.whole) THEN 'cannot be read' ELSE 'cannot be read as a whole' END,

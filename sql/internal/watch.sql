@@ -52,8 +52,8 @@ RETURN l.change_type <> 'UPDATE' OR NOT (SELECT coalesce(bool_and(k = ANY (assig
 COMMENT ON FUNCTION iasql_internal.is_drift(public.iasql_audit_log, text[]) IS 'Whether a row of the audit log is about more than columns that the cloud assigns, which are given.';
 
 -- Who may have changed an object between two times: what events say that name it by one of these values or, where the
--- column is '', that name no object of the table in the region that is the value. (CloudTrail's times are whole seconds,
--- and by another clock.) Events of the engine's own calls do not count.
+-- column is '', that name no object of the table in the region that is the value. (Their times may be whole seconds, and
+-- are by another clock.) Events of the engine's own calls do not count.
 CREATE OR REPLACE FUNCTION iasql_internal.suspects(account text, "table" text, record bigint, columns text[], named text[], since timestamptz, until timestamptz, assigned text[])
 RETURNS TABLE (event_id text, event_time timestamptz, received timestamptz, actor text, actor_session text, source_address text, user_agent text,
                exact boolean, fresh boolean, followed boolean, used boolean, merged boolean)

@@ -5,7 +5,7 @@ SELECT o.started::timestamptz(0) AS started, concat(o.service, '.', o.action) AS
 FROM public.iasql_operations o
 ORDER BY o.id DESC;
 COMMENT ON VIEW public.iasql_calls IS 'Every call that changed the cloud, or tried to, newest first: iasql_operations for people.';
-COMMENT ON COLUMN public.iasql_calls.call IS 'Service and action, as AWS names them.';
+COMMENT ON COLUMN public.iasql_calls.call IS 'Service and action, as the cloud names them.';
 COMMENT ON COLUMN public.iasql_calls.record IS 'Table and id of the record.';
 COMMENT ON COLUMN public.iasql_calls.took IS 'From when the call was written down to its answer; NULL: it has none yet.';
 COMMENT ON COLUMN public.iasql_calls.result IS 'ok, failed, unknown (the answer was lost; being looked for), abandoned, or under way.';

@@ -6,7 +6,7 @@ SELECT s.account, s.name, s.region, s.kind, coalesce(iasql_internal.source_troub
        s.beat AS last_heartbeat, s.beat_error AS heartbeat_error, s.events, s.doubles, s.foreign_ AS foreign_events, s.malformed, s.dropped
 FROM iasql_internal.event_source s
 WHERE (SELECT iasql_internal.seen_accounts()) IS NULL OR s.account = ANY ((SELECT iasql_internal.seen_accounts())::text[]);
-COMMENT ON VIEW public.iasql_event_sources IS 'The sources of events (aws_event_source), and whether each is to be relied on. While one is, tables of its regions are listed every watched_staleness only.';
+COMMENT ON VIEW public.iasql_event_sources IS 'The sources of events that the tables name, and whether each is to be relied on. While one is, tables of its regions are listed every watched_staleness only.';
 COMMENT ON COLUMN public.iasql_event_sources.region IS 'Region whose events it has; NULL: those of all.';
 COMMENT ON COLUMN public.iasql_event_sources.kind IS 'queue, or trail: the files of a trail, which come minutes late, so that listings do not rely on it.';
 COMMENT ON COLUMN public.iasql_event_sources.state IS 'ok, or why it is not to be relied on: then listings are as frequent as without it.';
@@ -15,7 +15,7 @@ COMMENT ON COLUMN public.iasql_event_sources.last_answer IS 'When it last answer
 COMMENT ON COLUMN public.iasql_event_sources.last_event IS 'When the last event came through it, be it the engine''s own heartbeat.';
 COMMENT ON COLUMN public.iasql_event_sources.behind IS 'How old the oldest message was of those that were read last.';
 COMMENT ON COLUMN public.iasql_event_sources.regions IS 'Regions of which events have come. Of others it is not known whether they send any, so that listings do not rely on it there.';
-COMMENT ON COLUMN public.iasql_event_sources.last_heartbeat IS 'When the engine last made a call of its own to see whether its event comes (sqs:UntagQueue with a tag that the queue does not have). It does so where nothing has come for five minutes.';
+COMMENT ON COLUMN public.iasql_event_sources.last_heartbeat IS 'When the engine last made a call of its own to see whether its event comes (one that changes nothing). It does so where nothing has come for five minutes.';
 COMMENT ON COLUMN public.iasql_event_sources.heartbeat_error IS 'Why it may not make that call; NULL if it may. Then only the traffic of others shows that events come.';
 COMMENT ON COLUMN public.iasql_event_sources.events IS 'Events that have told something.';
 COMMENT ON COLUMN public.iasql_event_sources.doubles IS 'Events that had come before.';

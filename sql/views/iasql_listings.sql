@@ -12,6 +12,6 @@ COMMENT ON COLUMN public.iasql_listings.region IS 'Region; NULL for what an acco
 COMMENT ON COLUMN public.iasql_listings.last_seen IS 'When the last complete listing began. NULL: there has been none, and ENFORCE deletes nothing there.';
 COMMENT ON COLUMN public.iasql_listings.last_changed IS 'When the last listing began that found something new; NULL: none has. The longer ago, the less often the table is listed, but at least every max_staleness.';
 COMMENT ON COLUMN public.iasql_listings.objects IS 'How many objects the last complete listing showed.';
-COMMENT ON COLUMN public.iasql_listings.denied IS 'Why the cloud does not permit the listing; NULL if it does. Permit it (engine iam-policy prints what is needed), or disable the region in aws_regions. It is tried again every max_staleness.';
+COMMENT ON COLUMN public.iasql_listings.denied IS 'Why the cloud does not permit the listing; NULL if it does. Permit it, or disable the region (is_enabled, in the table of the account''s regions). It is tried again every max_staleness.';
 COMMENT ON COLUMN public.iasql_listings.failed IS 'Why the last listing failed otherwise; NULL if it did not.';
 COMMENT ON COLUMN public.iasql_listings.since IS 'Since when no listing has succeeded; NULL if the last one did.';

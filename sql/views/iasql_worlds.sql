@@ -8,8 +8,8 @@ SELECT a.name AS account, a.provider AS kind, w.said AS says_it_is, w.identity A
 FROM iasql_internal.account a LEFT JOIN iasql_internal.world w ON w.account = a.name
 WHERE (SELECT iasql_internal.seen_accounts()) IS NULL OR a.name = ANY ((SELECT iasql_internal.seen_accounts())::text[]);
 COMMENT ON VIEW public.iasql_worlds IS 'Each account: who it says it is, who it was when it was pinned, and why nothing is done about it, if so.';
-COMMENT ON COLUMN public.iasql_worlds.kind IS 'Whose account it is: aws.';
-COMMENT ON COLUMN public.iasql_worlds.says_it_is IS 'What it said when it was asked last: for AWS, partition:account id.';
+COMMENT ON COLUMN public.iasql_worlds.kind IS 'The provider whose account it is.';
+COMMENT ON COLUMN public.iasql_worlds.says_it_is IS 'What it said when it was asked last, as its provider spells it.';
 COMMENT ON COLUMN public.iasql_worlds.pinned_as IS 'Who it was when it was first asked, or when somebody last confirmed it. If it says something else, nothing is pushed or pulled.';
 COMMENT ON COLUMN public.iasql_worlds.reachable_at IS 'About when it last said who it is; NULL while it does not.';
 COMMENT ON COLUMN public.iasql_worlds.last_seen IS 'Everything that there is of it was looked at then or later. NULL: something never was.';

@@ -75,6 +75,9 @@ func TestRowLevelSecurity(t *testing.T) {
 		`SELECT iasql_retry('queue', ` + queue + `)`, `SELECT iasql_internal.retry('queue', ` + queue + `)`,
 		`INSERT INTO iasql_internal.permit (table_name, record_id, may) VALUES ('queue', ` + queue + `, 'change')`,
 		`INSERT INTO iasql_internal.permit (table_name, record_id, may) VALUES ('vpc', ` + id + `, 'see')`,
+		// What is asked for at once is no answer.
+		`SELECT set_config('iasql.asks', '{"may": "change", "table": "queue", "ids": [` + queue + `]}', false); INSERT INTO iasql_internal.permit (table_name, record_id, may) VALUES ('queue', ` + queue + `, 'change')`,
+		`SELECT iasql_internal.permit('change', 'queue', ` + queue + ` || array_agg(id)) FROM queue; SELECT iasql_internal.retry('queue', ` + queue + `)`,
 		`INSERT INTO iasql_mode (table_name, mode) VALUES ('vpc', 'TRACK')`, `INSERT INTO iasql_mode (mode) VALUES ('ENFORCE')`,
 		`INSERT INTO iasql_mode (table_name, record_id, mode) VALUES ('vpc', ` + id + `, 'TRACK')`,
 		`SELECT * FROM iasql_uninstall('aws_sqs')`, `SELECT iasql_internal.permit('change', 'queue', ARRAY[` + queue + `]::bigint[]), iasql_internal.retry('queue', ` + queue + `)`,

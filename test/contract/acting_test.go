@@ -43,6 +43,13 @@ func TestActing(t *testing.T) {
 			t.Errorf("%s\n gives %s\n want %s", c.statement, got, c.want)
 		}
 	}
+	// How to look no more where nothing can be read, the platform says without knowing whose regions they are.
+	if got := w.Admin(`BEGIN`, `UPDATE iasql_internal.managed_table SET regional = true WHERE name = 'bucket'`, // of one alone it is that table's line
+		`INSERT INTO iasql_internal.unread (account, table_name, region, error, denied, partly)
+			SELECT 'default', name, 'nowhere-1', 'denied', true, false FROM iasql_internal.managed_table WHERE regional AND NOT settings`,
+		`SELECT message FROM iasql_problems WHERE record = 'region nowhere-1'`, `ROLLBACK`); !strings.Contains(got, "tables can be read: denied. Permit it, or UPDATE aws_regions SET is_enabled = false WHERE region = 'nowhere-1'") {
+		t.Errorf("a region of which nothing can be read: %s", got)
+	}
 	for statement, says := range map[string]string{
 		`SELECT * FROM iasql_install('aws_s33')`:                                                    "IA009: unknown module 'aws_s33'\nHINT:  Did you mean 'aws_s3'?",
 		`SELECT * FROM iasql_uninstall('aws_account')`:                                              "IA016: module aws_account cannot be uninstalled",

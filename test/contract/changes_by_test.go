@@ -95,7 +95,7 @@ func changesSay(t *testing.T, w *harness.World) {
 	}
 	defer conn.Close(t.Context())
 	for _, c := range []struct{ args, want string }{
-		{`'nobody'`, `no change by nobody is known It takes an ARN, the name of a role's session or of a user of the cloud, or a role of this database; * stands for any characters.`},
+		{`'nobody'`, `no change by nobody is known It takes what the cloud calls somebody in full, the name of a session or of a user there, or a role of this database; * stands for any characters.`},
 		{`'EXAMPLE.com'`, `no change by EXAMPLE.com is known There are changes by Ana@Example.com, arn:aws:sts::`},
 		{`'cem', now() + interval '1 hour'`, `cem has changed nothing since `},
 		{`NULL, now() + interval '1 hour'`, `nothing was found in the cloud since `},
