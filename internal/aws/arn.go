@@ -16,7 +16,7 @@ func ARNColumn(t *modules.Table) string {
 	for i := range t.Columns {
 		c := &t.Columns[i]
 		switch {
-		case !c.Assigned || c.References != nil:
+		case !c.Computed || c.References != nil:
 		case c.Name == ColumnARN:
 			return c.Name
 		case strings.HasSuffix(c.Name, "_"+ColumnARN):

@@ -51,16 +51,16 @@ const GroupColumn = "security_group_id"
 // DescribeGroups describes a table of the security groups that objects of
 // another table have. Of the column with their owner, name, doc and reference are
 // to be given, and of the calls that touch it those that make or delete no owner.
-func DescribeGroups(name, doc string, owner modules.Column, touches ...modules.Touch) *modules.Table {
+func DescribeGroups(name, doc string, owner modules.Column, mappings ...modules.EventMapping) *modules.Table {
 	owner.Type, owner.Required, owner.Identity, owner.CreateOnly = modules.TypeBigint, true, true, true
 	owner.References.Part = modules.PartAlong
 	return &modules.Table{
-		Name:     name,
-		Doc:      doc,
-		Provider: Provider,
-		Reach:    modules.PerRegion,
-		Creation: modules.ByName,
-		Touches:  touches,
+		Name:          name,
+		Doc:           doc,
+		Provider:      Provider,
+		Reach:         modules.PerRegion,
+		Creation:      modules.ByName,
+		EventMappings: mappings,
 		Columns: Regional(owner,
 			modules.Column{Name: GroupColumn, Type: modules.TypeBigint, Required: true, Identity: true, CreateOnly: true,
 				References: &modules.Reference{Table: "security_group", Key: "group_id"},

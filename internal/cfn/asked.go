@@ -22,7 +22,7 @@ func (t *Type) Asked(properties []byte) (modules.Row, error) {
 	for i := range t.columns {
 		c := &t.columns[i]
 		value, there := model[c.property]
-		if c.Assigned || c.Local || c.record || !there || value == nil {
+		if c.Computed || c.Local || c.record || !there || value == nil {
 			continue
 		}
 		v, err := c.asked(value)

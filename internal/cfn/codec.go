@@ -262,7 +262,7 @@ func (t *Type) Properties(want modules.Row) (map[string]any, error) {
 		c := &t.columns[i]
 		v := want[c.Name]
 		switch {
-		case c.Assigned || c.Local || c.record || v.IsNull():
+		case c.Computed || c.Local || c.record || v.IsNull():
 		case c.overlay:
 			overlays = append(overlays, c)
 		default:

@@ -242,7 +242,7 @@ func FuzzSchema(f *testing.F) {
 			if v := row[c.Name]; !v.IsNull() && !c.Same(v, v) {
 				t.Fatalf("column %s: %s is not the same as itself", c.Name, v)
 			}
-			if !c.Assigned && !c.Local && c.Name != modules.ColumnAccount && c.Name != modules.ColumnRegion {
+			if !c.Computed && !c.Local && c.Name != modules.ColumnAccount && c.Name != modules.ColumnRegion {
 				columns = append(columns, c.Name)
 			}
 		}

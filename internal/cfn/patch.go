@@ -21,7 +21,7 @@ func (t *Type) Patch(have, want modules.Row, columns []string) (string, error) {
 	source, target := map[string]any{}, map[string]any{}
 	for _, name := range columns {
 		c := t.byName[name]
-		if c == nil || c.Local || c.Assigned {
+		if c == nil || c.Local || c.Computed {
 			return "", fmt.Errorf("column %s of %s is none that can be written", name, t.Table.Name)
 		}
 		if c.final {
@@ -170,8 +170,8 @@ func pointed(value any, pointer string) (any, bool) {
 	return value, true
 }
 
-// refixed returns a function that tells whether two values differ at one of the paths.
-func refixed(fixed []Path) func(from, to string) bool {
+// requiresReplacement returns a function that tells whether two values differ at one of the paths.
+func requiresReplacement(fixed []Path) func(from, to string) bool {
 	return func(from, to string) bool {
 		x, errX := decode([]byte(from))
 		y, errY := decode([]byte(to))

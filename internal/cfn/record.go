@@ -21,8 +21,8 @@ func (s *Schema) record(c *column, target *Target) {
 	c.record, c.kind = true, kindText
 	_, forms := s.relations(s.resolve(s.properties()[name]))
 	// Where AWS takes one name or another, which one it shows nobody knows.
-	c.Assigned = s.is(s.ReadOnly, name) || len(forms) > 1
-	c.CreateOnly = !c.Assigned && (s.is(s.CreateOnly, name) || !s.Can("update"))
+	c.Computed = s.is(s.ReadOnly, name) || len(forms) > 1
+	c.CreateOnly = !c.Computed && (s.is(s.CreateOnly, name) || !s.Can("update"))
 	c.References = &modules.Reference{}
 	if target != nil {
 		c.References.Table, c.References.Key = target.Table, target.Key
@@ -41,11 +41,11 @@ func (t *Type) referBeside() error {
 			return fmt.Errorf("its layout lacks the property %s", c.property)
 		}
 		c.main, c.References.Beside = main, main.Name
-		if !c.Assigned && (c.CreateOnly || main.CreateOnly) { // AWS has said it of either
+		if !c.Computed && (c.CreateOnly || main.CreateOnly) { // AWS has said it of either
 			c.CreateOnly, main.CreateOnly = true, true
 		}
 		c.Doc = fmt.Sprintf("The record of %s that %s names; NULL if there is none.", c.References.Table, main.Name)
-		if main.Required && !c.Assigned {
+		if main.Required && !c.Computed {
 			main.Required, c.orName = false, true
 			c.Check = fmt.Sprintf("%s IS NOT NULL OR %s IS NOT NULL", quote(main.Name), quote(c.Name))
 		}
@@ -102,7 +102,7 @@ func (t *Type) Migrations() map[int]string {
 // named sets the properties that a row names by records.
 func (t *Type) named(want modules.Row, model map[string]any) {
 	for i := range t.columns {
-		if c := &t.columns[i]; c.record && !c.Assigned && !want[c.Name].IsNull() {
+		if c := &t.columns[i]; c.record && !c.Computed && !want[c.Name].IsNull() {
 			model[c.property] = want[c.Name].String()
 		}
 	}
@@ -112,7 +112,7 @@ func (t *Type) named(want modules.Row, model map[string]any) {
 // property has the ARN and the referenced table is known by something else.
 func (c *column) names(value any) (modules.Value, bool) {
 	text, named := value.(string)
-	if strings.HasPrefix(text, "arn:") && c.Assigned && !strings.HasSuffix(c.References.Key, "arn") {
+	if strings.HasPrefix(text, "arn:") && c.Computed && !strings.HasSuffix(c.References.Key, "arn") {
 		text = text[strings.LastIndexAny(text, "/:")+1:]
 	}
 	return modules.Text(text), named

@@ -81,11 +81,11 @@ func New(s *Schema, l Layout, learnt []string) (*Type, error) {
 		// A schema does not say what users put into an object, nor whether two of one name
 		// can be there at a time.
 		HoldsData: true, DestroyBeforeCreate: !s.assigned() || s.named() || s.root["replacementStrategy"] == "delete_then_create",
-		Touches: s.touches(),
+		EventMappings: s.mappings(),
 	}
 	for _, p := range l.Columns {
 		c := s.column(l.Table, p)
-		if slices.Contains(learnt, p.Name) && !c.Assigned && !c.WriteOnly {
+		if slices.Contains(learnt, p.Name) && !c.Computed && !c.WriteOnly {
 			c.Column.CreateOnly = true
 		}
 		t.columns = append(t.columns, c)
@@ -167,7 +167,7 @@ func (s *Schema) column(table string, p Placed) column {
 		s.record(&c, p.Refers)
 		return c
 	case p.Part != "":
-		c.path, c.kind, c.Assigned, c.Identity = strings.Split(p.Part, "/"), kindText, true, true
+		c.path, c.kind, c.Computed, c.Identity = strings.Split(p.Part, "/"), kindText, true, true
 		c.Doc = fmt.Sprintf("What identifies the object: %s in %s.", strings.Join(c.path, "."), p.Property)
 		return c
 	}
@@ -180,11 +180,11 @@ func (s *Schema) column(table string, p Placed) column {
 	}
 	s.nested(&c)
 	s.meaning(&c, d)
-	if !c.Assigned && !c.WriteOnly {
+	if !c.Computed && !c.WriteOnly {
 		s.constraints(&c, d)
 		s.defaults(&c, d)
 	}
-	if s.Transforms[p.Property] && !c.Assigned {
+	if s.Transforms[p.Property] && !c.Computed {
 		c.Doc += " AWS may show it otherwise than it was written (its schema has a transformation): what AWS shows is what the row has then."
 	}
 	if s.Deprecated[p.Property] {
@@ -197,12 +197,12 @@ func (s *Schema) column(table string, p Placed) column {
 func (s *Schema) flags(c *column) {
 	name := c.property
 	c.Identity = s.identifies(Path{name})
-	c.Assigned = s.is(s.ReadOnly, name)
+	c.Computed = s.is(s.ReadOnly, name)
 	c.WriteOnly = s.secret(name)
 	fixed := s.is(s.CreateOnly, name) || c.Identity || !s.Can("update")
 	required := slices.Contains(s.Required, name)
 	switch {
-	case c.Assigned:
+	case c.Computed:
 	case c.WriteOnly:
 		c.final, c.Needed = fixed, required
 		if c.kind != kindText {
@@ -214,7 +214,7 @@ func (s *Schema) flags(c *column) {
 	default:
 		c.CreateOnly = fixed
 		c.Required = required && c.Since <= 1
-		c.Chosen = c.Identity && !required
+		c.OptionalComputed = c.Identity && !required
 	}
 }
 
@@ -228,8 +228,8 @@ func (s *Schema) nested(c *column) {
 	c.fixed = slices.DeleteFunc(c.fixed, func(p Path) bool {
 		return slices.ContainsFunc(c.secrets, func(q Path) bool { return slices.Equal(p, q) })
 	})
-	if len(c.fixed) > 0 && !c.Assigned {
-		c.Refixed = refixed(c.fixed)
+	if len(c.fixed) > 0 && !c.Computed {
+		c.RequiresReplacement = requiresReplacement(c.fixed)
 		for _, p := range c.fixed {
 			c.FixedWithin = append(c.FixedWithin, "lax "+s.jsonPath(c.property, p))
 		}
@@ -281,11 +281,11 @@ func (s *Schema) meaning(c *column, d map[string]any) {
 		c.text = slices.Contains(texts(d["type"]), "string")
 		copied := *c
 		c.Equal = func(a, b string) bool { return copied.sameJSON(a, b, nil) }
-		if len(c.readOnly) > 0 && !c.Assigned {
-			c.AssignedWithin = func(have, cloud string) bool { return copied.sameJSON(have, cloud, copied.readOnly) }
+		if len(c.readOnly) > 0 && !c.Computed {
+			c.ComputedWithin = func(have, cloud string) bool { return copied.sameJSON(have, cloud, copied.readOnly) }
 		}
 	case modules.TypeText:
-		if !c.Assigned && !c.WriteOnly {
+		if !c.Computed && !c.WriteOnly {
 			c.Equal = sameText
 		}
 	}

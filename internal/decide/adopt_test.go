@@ -14,8 +14,8 @@ import (
 func TestDecideAdoptsWithin(t *testing.T) {
 	box := &modules.Table{Name: "box", Doc: "Boxes.", Creation: modules.ByTag, Columns: []modules.Column{
 		{Name: "account", Type: modules.TypeText, Doc: "a", Required: true, CreateOnly: true},
-		{Name: "box_id", Type: modules.TypeText, Doc: "i", Identity: true, Assigned: true},
-		{Name: "form", Type: modules.TypeJSON, Doc: "f", Refixed: func(string, string) bool { return true }},
+		{Name: "box_id", Type: modules.TypeText, Doc: "i", Identity: true, Computed: true},
+		{Name: "form", Type: modules.TypeJSON, Doc: "f", RequiresReplacement: func(string, string) bool { return true }},
 	}}
 	values := func(form string) modules.Row {
 		return modules.Row{"account": modules.Text("acct"), "box_id": modules.Text("b-1"), "form": modules.Text(form)}
@@ -140,7 +140,7 @@ func TestDecideDoubtfulAbsence(t *testing.T) {
 func TestDecideNameBesideRecord(t *testing.T) {
 	child := &modules.Table{Name: "child", Doc: "Children.", Creation: modules.ByTag, Columns: []modules.Column{
 		{Name: "account", Type: modules.TypeText, Doc: "a", Required: true, CreateOnly: true},
-		{Name: "child_id", Type: modules.TypeText, Doc: "i", Identity: true, Assigned: true},
+		{Name: "child_id", Type: modules.TypeText, Doc: "i", Identity: true, Computed: true},
 		{Name: "parent", Type: modules.TypeText, Doc: "p"},
 		{Name: "parent_record", Type: modules.TypeBigint, Doc: "r", References: &modules.Reference{Table: "parent", Key: "name", Beside: "parent"}},
 	}}

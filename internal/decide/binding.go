@@ -38,7 +38,7 @@ func (s *Subject) Identity() (modules.Row, bool) {
 	default:
 		return nil, false
 	}
-	if s.replacing() && s.Table.AssignedIdentity() {
+	if s.replacing() && s.Table.ComputedIdentity() {
 		return nil, false // the old object is gone, the new one has no name yet
 	}
 	row := modules.Row{}
@@ -105,7 +105,7 @@ func (s *Subject) JustCreated() modules.Row {
 		case i.Kind == OpCreate:
 			sent = modules.Row{}
 			for j := range s.Table.Columns { // what is NULL is not in the log
-				if c := &s.Table.Columns[j]; !c.Assigned {
+				if c := &s.Table.Columns[j]; !c.Computed {
 					sent[c.Name] = i.Columns[c.Name].To
 				}
 			}
@@ -123,7 +123,7 @@ func (s *Subject) JustCreated() modules.Row {
 // everStood reports whether the inserted record has been seen to stand for an
 // object, or says by an assigned identity which one it is about.
 func (s *Subject) everStood() bool {
-	return s.Table.AssignedIdentity() || len(s.Own) > 0 || s.bound()
+	return s.Table.ComputedIdentity() || len(s.Own) > 0 || s.bound()
 }
 
 // pendingBase returns the base of a column and whether a user's change of it is
@@ -136,7 +136,7 @@ func (s *Subject) pendingBase(c *modules.Column, have modules.Value) (base modul
 	if s.Change != nil {
 		base, pending = s.Change.Base[c.Name]
 	}
-	if !pending && (s.inserted() || s.bound() && !(c.Chosen && c.References != nil)) {
+	if !pending && (s.inserted() || s.bound() && !(c.OptionalComputed && c.References != nil)) {
 		return modules.Null, !have.IsNull()
 	}
 	return base, pending
@@ -156,7 +156,7 @@ func (s *Subject) Remember(st State) *State {
 	case Present:
 		st.SeenGoing = false
 	}
-	if st.Identity == nil && st.Name.stands() && s.inserted() && s.Presence == Present && !s.Table.AssignedIdentity() {
+	if st.Identity == nil && st.Name.stands() && s.inserted() && s.Presence == Present && !s.Table.ComputedIdentity() {
 		// The INSERT met this object. Its row may be given another name before
 		// both are seen to agree.
 		st.Identity = IdentityOf(s.Table, s.Object)

@@ -47,7 +47,7 @@ func (cs *columns) mode(c *modules.Column) modes.Mode {
 	if cs.rules {
 		m = cs.policy.modeOf(cs.s, c.Name)
 	}
-	if m.Pauses() && c.Assigned && (c.Identity && cs.s.bound() || !cs.policy.modeOf(cs.s, "").Pauses()) {
+	if m.Pauses() && c.Computed && (c.Identity && cs.s.bound() || !cs.policy.modeOf(cs.s, "").Pauses()) {
 		m = modes.Normal // nobody else could say what the object is, or which one this engine has made
 	}
 	if m.DatabaseWins() && !cs.policy.Imported { // the record may have been made without what it names, which came later
@@ -88,7 +88,7 @@ func (cs *columns) look(c *modules.Column) {
 		cs.pause(c, v, have, cloud)
 		return
 	}
-	if v == verdictPull && !c.Assigned && cs.policy.asksDrift(m) && s.drifted(c) {
+	if v == verdictPull && !c.Computed && cs.policy.asksDrift(m) && s.drifted(c) {
 		v = cs.askDrift(c, have, cloud)
 	}
 	if v == verdictPush && c.Replaces(cloud, have) {
@@ -169,7 +169,7 @@ func (cs *columns) unasked(c *modules.Column, have modules.Value) verdict {
 	switch {
 	case pending:
 		return verdictPush
-	case c.Chosen && !s.dangles(c):
+	case c.OptionalComputed && !s.dangles(c):
 		return verdictPull
 	case !s.Table.HoldsData && s.Manager == "", s.resolution() == "database":
 		return verdictPush
@@ -291,7 +291,7 @@ func (d Decision) refuse(reason string) Decision {
 // cloud chooses. What it has now, pulled while other changes of the record are
 // pending, would pass for what the user asks for (R4).
 func (s *Subject) leftToCloud(c *modules.Column, have modules.Value) bool {
-	if !c.Chosen || !have.IsNull() || s.Change == nil || s.Change.Insert {
+	if !c.OptionalComputed || !have.IsNull() || s.Change == nil || s.Change.Insert {
 		return false
 	}
 	_, pending := s.Change.Base[c.Name]
@@ -303,7 +303,7 @@ func (s *Subject) leftToCloud(c *modules.Column, have modules.Value) bool {
 // secret is. What is being made says more when it is done.
 func (s *Subject) unread(c *modules.Column, m modes.Mode, have modules.Value) bool {
 	_, told := s.Cloud[c.Name]
-	if _, read := s.Object[c.Name]; told || read || c.Assigned || c.CreateOnly || m.CloudWins() || s.Forming || s.Change == nil || !s.Can.Update {
+	if _, read := s.Object[c.Name]; told || read || c.Computed || c.CreateOnly || m.CloudWins() || s.Forming || s.Change == nil || !s.Can.Update {
 		return false
 	}
 	if _, said := s.Change.Base[c.Name]; !said && c.IsDefault(have) {

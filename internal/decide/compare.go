@@ -87,7 +87,7 @@ func compare(s *Subject, c *modules.Column, m modes.Mode, have, cloud modules.Va
 // cloudSays reports whether a column has what only the cloud can say: what it assigns or
 // chooses, what a record without a value lacks, and what there is no way back from.
 func cloudSays(c *modules.Column, have, cloud modules.Value, pending bool) bool {
-	return c.Assigns(have, cloud) || c.Chosen && have.IsNull() || !pending && (c.Lacks(have) || c.HasPassed(have, cloud))
+	return c.Assigns(have, cloud) || c.OptionalComputed && have.IsNull() || !pending && (c.Lacks(have) || c.HasPassed(have, cloud))
 }
 
 // asker returns who asked for that in which D and C differ, where no value of the cloud's is
@@ -134,7 +134,7 @@ func compareStale(c *modules.Column, m modes.Mode, have, cloud, base modules.Val
 		// The user has moved on. If that is back to what was read, it may be so
 		// or our write may yet show: only a later read tells (R1).
 		return verdictPush, last.to
-	case c.Assigned || m.CloudWins() && c.Same(have, cloud):
+	case c.Computed || m.CloudWins() && c.Same(have, cloud):
 		return verdictSame, base
 	}
 	return verdictStale, base
@@ -159,7 +159,7 @@ func compareAdopted(s *Subject, c *modules.Column, have, cloud modules.Value) ve
 // adopting reports whether a pending INSERT met an object this engine did not
 // create for it, be it that it has created the object for another record.
 func (s *Subject) adopting() bool {
-	if !s.inserted() || s.replacing() || s.bound() && s.Table.AssignedIdentity() {
+	if !s.inserted() || s.replacing() || s.bound() && s.Table.ComputedIdentity() {
 		return false
 	}
 	return !slices.ContainsFunc(s.Own, func(i *Intent) bool { return i.Kind == OpCreate && i.Record == s.Ref() && !i.Unsure() })
@@ -180,7 +180,7 @@ type written struct {
 // token to find out what it made.)
 func (s *Subject) lastWrite(c *modules.Column, cloud modules.Value) (last written, wrote, stale bool) {
 	for _, i := range s.Own {
-		if i.Kind == OpCreate && !i.Unsure() && !s.Table.AssignedIdentity() {
+		if i.Kind == OpCreate && !i.Unsure() && !s.Table.ComputedIdentity() {
 			last, wrote = written{}, false
 		}
 		if w, ok := i.Columns[c.Name]; ok && i.Kind == OpUpdate {

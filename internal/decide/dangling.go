@@ -32,7 +32,7 @@ func (s *Subject) cloudValue(c *modules.Column, m modes.Mode, have modules.Value
 		return modules.Null, false
 	case !s.NamesOutgoing(c.Name):
 		return cloud, true
-	case c.Assigned: // the cloud will say what comes after it
+	case c.Computed: // the cloud will say what comes after it
 		return modules.Null, false
 	case asked, !m.CloudWins() && (c.Same(have, cloud) || cloud == modules.Outgoing(have.Int())):
 		return cloud, true
@@ -60,7 +60,7 @@ func (s *Subject) unnamed(c *modules.Column, have modules.Value) bool {
 // moved reports whether the object names, as before, what has no record any more, since the
 // record that it stands for has another object or is about to.
 func (s *Subject) moved(c *modules.Column) bool {
-	if c.References == nil || c.References.Beside == "" || c.References.ByKey || c.Assigned || s.Record == nil || s.Record.Row[c.Name].IsNull() {
+	if c.References == nil || c.References.Beside == "" || c.References.ByKey || c.Computed || s.Record == nil || s.Record.Row[c.Name].IsNull() {
 		return false
 	}
 	_, recorded := s.Object[c.Name]
@@ -73,7 +73,7 @@ func (s *Subject) moved(c *modules.Column) bool {
 func (s *Subject) recordBeside(c *modules.Column) *modules.Column {
 	for i := range s.Table.Columns {
 		r := &s.Table.Columns[i]
-		if r.References != nil && r.References.Beside == c.Name && !r.Assigned && !s.Record.Row[r.Name].IsNull() {
+		if r.References != nil && r.References.Beside == c.Name && !r.Computed && !s.Record.Row[r.Name].IsNull() {
 			return r
 		}
 	}

@@ -101,7 +101,7 @@ func decideGoing(s *Subject) Decision {
 	for i := range s.Table.Columns {
 		c := &s.Table.Columns[i]
 		cloud, known := s.Object[c.Name]
-		if have := s.Record.Row[c.Name]; c.Assigned && !c.Identity && c.References == nil && known && !c.Same(have, cloud) {
+		if have := s.Record.Row[c.Name]; c.Computed && !c.Identity && c.References == nil && known && !c.Same(have, cloud) {
 			d.Action, d.Pull[c.Name] = UpdateRecord, cloud
 		}
 	}
@@ -270,14 +270,14 @@ func decideGone(s *Subject, p Policy, mode modes.Mode) Decision {
 	if s.CreatedLast() { // not visible yet (R13)
 		return Decision{Wait: true, State: StateCreating, Reason: "created, not visible yet"}
 	}
-	wasCreated := s.bound() && s.Table.AssignedIdentity()
+	wasCreated := s.bound() && s.Table.ComputedIdentity()
 	switch {
 	case mode.CloudWins():
 		return Decision{Action: DeleteRecord, Settle: true, Reason: "TRACK: the cloud has no such object"}
 	case s.replacing():
 		return createOrRefuse(s, StateReplacing, "replacing")
 	case s.inserted() && !wasCreated:
-		if _, named := s.Identity(); named && s.Table.AssignedIdentity() {
+		if _, named := s.Identity(); named && s.Table.ComputedIdentity() {
 			return Decision{Wait: true, State: StateCreatingFailed, Review: true,
 				Reason: "the cloud has no object with the identity given by the INSERT; delete the row, or insert it without " + s.Table.Identity()[0]}
 		}

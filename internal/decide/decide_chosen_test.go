@@ -16,8 +16,8 @@ func TestDecideChosenIsPulledLast(t *testing.T) {
 		Columns: []modules.Column{
 			{Name: "account", Type: modules.TypeText, Doc: "a", Required: true, CreateOnly: true},
 			{Name: "name", Type: modules.TypeText, Doc: "n", Required: true, Identity: true, CreateOnly: true},
-			{Name: "gateway", Type: modules.TypeText, Doc: "g", Chosen: true},
-			{Name: "nat", Type: modules.TypeText, Doc: "n", Chosen: true},
+			{Name: "gateway", Type: modules.TypeText, Doc: "g", OptionalComputed: true},
+			{Name: "nat", Type: modules.TypeText, Doc: "n", OptionalComputed: true},
 		},
 	}
 	if err := route.Validate(); err != nil {
@@ -60,7 +60,7 @@ func TestDecideChosenWithoutRecord(t *testing.T) {
 		Columns: []modules.Column{
 			{Name: "account", Type: modules.TypeText, Doc: "a", Required: true, CreateOnly: true},
 			{Name: "name", Type: modules.TypeText, Doc: "n", Required: true, Identity: true, CreateOnly: true},
-			{Name: "settings_id", Type: modules.TypeBigint, Doc: "s", Chosen: true, References: &modules.Reference{Table: "settings", Key: "name"}},
+			{Name: "settings_id", Type: modules.TypeBigint, Doc: "s", OptionalComputed: true, References: &modules.Reference{Table: "settings", Key: "name"}},
 		},
 	}
 	for _, table := range []*modules.Table{parent, server} {

@@ -19,11 +19,11 @@ var widget = &modules.Table{
 	Columns: []modules.Column{
 		{Name: "account", Type: modules.TypeText, Doc: "a", Required: true, CreateOnly: true},
 		{Name: "region", Type: modules.TypeText, Doc: "r", Required: true, CreateOnly: true},
-		{Name: "widget_id", Type: modules.TypeText, Doc: "i", Identity: true, Assigned: true},
+		{Name: "widget_id", Type: modules.TypeText, Doc: "i", Identity: true, Computed: true},
 		{Name: "shape", Type: modules.TypeText, Doc: "s", CreateOnly: true},
 		{Name: "size", Type: modules.TypeText, Doc: "z"},
 		{Name: "label", Type: modules.TypeText, Doc: "l", Equal: strings.EqualFold},
-		{Name: "status", Type: modules.TypeText, Doc: "t", Assigned: true},
+		{Name: "status", Type: modules.TypeText, Doc: "t", Computed: true},
 		{Name: "note", Type: modules.TypeText, Doc: "n", Local: true},
 	},
 }

@@ -23,14 +23,14 @@ func (s *Subject) replayed() bool { return s.Change.Began(s.WentBack.Audit) }
 // from, which is then in the cloud under a name that only the cloud knows: an INSERT its first, or a change that replaces
 // it another.
 func (s *Subject) Replays() (yes, replaces bool) {
-	if !s.replayed() || s.Record == nil || !s.Table.AssignedIdentity() {
+	if !s.replayed() || s.Record == nil || !s.Table.ComputedIdentity() {
 		return false, false
 	}
 	if s.inserted() {
 		return !s.bound() && !s.replacing(), false
 	}
 	for name, base := range s.Change.Base {
-		if c := s.Table.Column(name); c != nil && !c.Assigned && c.Replaces(base, s.Record.Row[name]) && !c.Same(base, s.Record.Row[name]) {
+		if c := s.Table.Column(name); c != nil && !c.Computed && c.Replaces(base, s.Record.Row[name]) && !c.Same(base, s.Record.Row[name]) {
 			return true, true
 		}
 	}

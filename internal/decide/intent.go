@@ -128,14 +128,14 @@ func (op *Op) changes() map[string]ValueChange {
 				v.Named = s.Cloud[col.Name]
 			}
 		case OpCreate:
-			if col.Assigned || col.Local || slices.Contains(op.Omit, col.Name) || s.Record.Row[col.Name].IsNull() {
+			if col.Computed || col.Local || slices.Contains(op.Omit, col.Name) || s.Record.Row[col.Name].IsNull() {
 				continue
 			}
 			v = ValueChange{To: s.Record.Row[col.Name]}
 		default:
 			// An object of a chosen name may be followed by another of that name:
 			// how this one looked tells them apart (see showsPredecessor).
-			if op.Kind != OpDelete || s.Table.AssignedIdentity() || col.Assigned || col.WriteOnly || s.NamesOutgoing(col.Name) || col.Name == modules.ColumnAccount {
+			if op.Kind != OpDelete || s.Table.ComputedIdentity() || col.Computed || col.WriteOnly || s.NamesOutgoing(col.Name) || col.Name == modules.ColumnAccount {
 				continue
 			}
 			v = ValueChange{From: s.Object[col.Name]}

@@ -36,7 +36,7 @@ func TestNotFoundEnds(t *testing.T) {
 func TestMistypedEndsAtOnce(t *testing.T) {
 	t.Parallel()
 	table := modules.Table{Name: "machine", Columns: []modules.Column{
-		{Name: "machine_id", Type: modules.TypeText, Assigned: true, Identity: true},
+		{Name: "machine_id", Type: modules.TypeText, Computed: true, Identity: true},
 		{Name: "image", Type: modules.TypeText}, {Name: "zone", Type: modules.TypeText}}}
 	machine := func() *Subject {
 		return &Subject{Table: &table, RecordID: 1, Record: &Record{ID: 1, Row: modules.Row{"image": modules.Text("ami-0bad"), "zone": modules.Text("a")}}}

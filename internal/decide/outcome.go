@@ -107,7 +107,7 @@ func (s *Subject) Misnames(err error, recent Intents) bool {
 	for i := range s.Table.Columns {
 		c := &s.Table.Columns[i]
 		v := s.Record.Row[c.Name]
-		if c.References != nil || c.Assigned || c.Identity || c.Local || c.WriteOnly || len(c.Enum) > 0 || c.Type != modules.TypeText || v.IsNull() {
+		if c.References != nil || c.Computed || c.Identity || c.Local || c.WriteOnly || len(c.Enum) > 0 || c.Type != modules.TypeText || v.IsNull() {
 			continue
 		}
 		if name := v.String(); len(name) >= shortestName && strings.Contains(e.Message, name) {

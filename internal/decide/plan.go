@@ -136,7 +136,7 @@ func (b *builder) add(step Step) {
 		b.byRecord[s.Ref()] = op
 		for i := range s.Table.Columns {
 			c := &s.Table.Columns[i]
-			if v := s.Record.Row[c.Name]; op.Kind == OpCreate && c.Identity && !c.Assigned && !v.IsNull() {
+			if v := s.Record.Row[c.Name]; op.Kind == OpCreate && c.Identity && !c.Computed && !v.IsNull() {
 				ref := objectRef{s.Table.Name + "." + c.Name, modules.Scope{Account: s.Scope.Account}, v.String()}
 				b.byName[ref] = append(b.byName[ref], op)
 			}
@@ -196,7 +196,7 @@ func destroysFirst(s *Subject) bool {
 			return true
 		}
 	}
-	if s.Table.AssignedIdentity() {
+	if s.Table.ComputedIdentity() {
 		return false
 	}
 	was, _ := s.Table.Key(s.Object)

@@ -17,7 +17,7 @@ var node = &modules.Table{
 	Name: "node", Doc: "Nodes.", Reach: modules.PerRegion,
 	Columns: []modules.Column{
 		{Name: "account", Type: modules.TypeText, Doc: "a"}, {Name: "region", Type: modules.TypeText, Doc: "r"},
-		{Name: "node_id", Type: modules.TypeText, Doc: "i", Identity: true, Assigned: true},
+		{Name: "node_id", Type: modules.TypeText, Doc: "i", Identity: true, Computed: true},
 		{Name: "parent", Type: modules.TypeBigint, Doc: "p", CreateOnly: true, References: &modules.Reference{Table: "node", Key: "node_id"}},
 		{Name: "peer", Type: modules.TypeBigint, Doc: "e", References: &modules.Reference{Table: "node", Key: "node_id"}},
 	},

@@ -123,7 +123,7 @@ func TestJudge(t *testing.T) {
 // TestDecideIncarnation: a change of an object that was made anew meanwhile is not carried out on the new one (R30).
 func TestDecideIncarnation(t *testing.T) {
 	queue := *widget
-	queue.Columns = append(slices.Clone(widget.Columns), modules.Column{Name: "made", Type: modules.TypeText, Assigned: true, Incarnation: true})
+	queue.Columns = append(slices.Clone(widget.Columns), modules.Column{Name: "made", Type: modules.TypeText, Computed: true, Incarnation: true})
 	pending := func(how, made, resolution string) *Subject {
 		record, object := row("size", "a", "made", "monday"), row("size", "b", "made", made)
 		s := subject(record, object, modules.Row{"size": modules.Text("b")})

@@ -198,7 +198,7 @@ func TestDecideHoldsData(t *testing.T) {
 	data, choice := *widget, *widget
 	data.HoldsData = true
 	choice.Columns = append([]modules.Column(nil), widget.Columns...)
-	choice.Column("shape").Chosen = true
+	choice.Column("shape").OptionalComputed = true
 	enforce := mode(modes.Enforce)
 	of := func(table *modules.Table, s *Subject) *Subject { s.Table = table; return s }
 	round, square := row("shape", "round"), row("shape", "square")

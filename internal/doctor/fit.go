@@ -100,7 +100,7 @@ func misfitOf(c *modules.Column, v modules.Value) (misfit, bool) {
 // wanted says what a column takes.
 func wanted(c *modules.Column) string {
 	switch {
-	case len(c.Enum) > 0 && c.Assigned: // what is newer than the list the table takes, too
+	case len(c.Enum) > 0 && c.Computed: // what is newer than the list the table takes, too
 		return list(c.Enum) + ", or what AWS adds"
 	case len(c.Enum) > 0:
 		return list(c.Enum)

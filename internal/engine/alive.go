@@ -83,7 +83,7 @@ func (p *pulse) stuck() string {
 }
 
 // watched runs a cycle, shows that it gets on as long as it does, and ends it when it does not.
-func (e *Engine) watched(ctx context.Context, lease *postgres.Lease, cycle *sync.Engine, kind store.Kind) (store.Report, error) {
+func (e *Engine) watched(ctx context.Context, lease *postgres.Lease, cycle *sync.Reconciler, kind store.Kind) (store.Report, error) {
 	m := e.pulse.begin(fmt.Sprintf("the %s cycle of account %s", kind, lease.Account))
 	defer e.pulse.end(m)
 	ctx, cancel := context.WithCancelCause(ctx)

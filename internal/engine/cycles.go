@@ -147,7 +147,7 @@ func (e *Engine) runCycle(ctx context.Context, account string, kind store.Kind, 
 		return store.Report{}, err
 	}
 	err = e.learnTypesUpTo(ctx, lease.Types)
-	var cycle *sync.Engine
+	var cycle *sync.Reconciler
 	if err == nil {
 		cycle, err = e.newCycle(ctx, account, kind, options)
 	}
@@ -185,7 +185,7 @@ func (e *Engine) runCycle(ctx context.Context, account string, kind store.Kind, 
 // between two pages, and reports whether there was one.
 func (e *Engine) runErrand(ctx context.Context, account string, kind store.Kind, options postgres.CycleOptions) (store.Report, bool, error) {
 	began := time.Now()
-	errand := &sync.Errand{Kind: kind, Batch: options.Batch, Reviewed: options.Reviewed, Prepare: func(ctx context.Context) (*sync.Engine, error) {
+	errand := &sync.Errand{Kind: kind, Batch: options.Batch, Reviewed: options.Reviewed, Prepare: func(ctx context.Context) (*sync.Reconciler, error) {
 		began = time.Now()
 		if err := e.learnTypes(ctx); err != nil {
 			return nil, err
@@ -243,8 +243,8 @@ func (e *Engine) acquire(ctx context.Context, account string, kind store.Kind, o
 
 // newCycle prepares a cycle under the account's lease. It fails with errPhase if the
 // batch that the cycle is for is in another phase by now.
-func (e *Engine) newCycle(ctx context.Context, account string, kind store.Kind, options postgres.CycleOptions) (*sync.Engine, error) {
-	cycle := &sync.Engine{Store: e.database, Registry: e.registry, Concurrency: e.options.Concurrency, Tracer: e.options.Tracer}
+func (e *Engine) newCycle(ctx context.Context, account string, kind store.Kind, options postgres.CycleOptions) (*sync.Reconciler, error) {
+	cycle := &sync.Reconciler{Store: e.database, Registry: e.registry, Concurrency: e.options.Concurrency, Tracer: e.options.Tracer}
 	cycle.Strict = options.Strict
 	cycle.World, cycle.Hinted, cycle.PullOnly = e.world, options.Hinted, e.options.PullOnly
 	cycle.Sparing, cycle.Only = options.Batch == 0 && (!options.Waited || options.Sparing), options.Only
@@ -337,7 +337,7 @@ func withCycle(err error, fields ...any) []any {
 
 // underLease runs a cycle and gives the lease back, come what may: a panic ends
 // the cycle with an error, and no account waits for it for ever.
-func (e *Engine) underLease(ctx context.Context, lease *postgres.Lease, cycle *sync.Engine, kind store.Kind) (report store.Report, failure error) {
+func (e *Engine) underLease(ctx context.Context, lease *postgres.Lease, cycle *sync.Reconciler, kind store.Kind) (report store.Report, failure error) {
 	defer func() {
 		if p := recover(); p != nil {
 			failure = fmt.Errorf("the engine has a defect: %v", p)

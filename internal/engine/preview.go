@@ -96,9 +96,9 @@ func (e *Engine) preview(ctx context.Context, own *postgres.OwnEdits, batch int6
 // previewOf runs the cycle of a preview of one account: between two pages of a full cycle that
 // is listing here, or under a lease of its own.
 func (e *Engine) previewOf(ctx context.Context, account string, own *postgres.OwnEdits, batch int64, kind store.Kind) (store.Report, error) {
-	cycle := &sync.Engine{Registry: e.registry, Concurrency: e.options.Concurrency, Tracer: e.options.Tracer, ReadOnly: true, World: e.world}
+	cycle := &sync.Reconciler{Registry: e.registry, Concurrency: e.options.Concurrency, Tracer: e.options.Tracer, ReadOnly: true, World: e.world}
 	cycle.Store = &postgres.Overlay{Database: e.database, Own: own, Batch: batch}
-	errand := &sync.Errand{Kind: kind, Batch: batch, Prepare: func(ctx context.Context) (*sync.Engine, error) { return cycle, e.learnTypes(ctx) }}
+	errand := &sync.Errand{Kind: kind, Batch: batch, Prepare: func(ctx context.Context) (*sync.Reconciler, error) { return cycle, e.learnTypes(ctx) }}
 	if ran, err := e.turns.errand(ctx, account, errand); ran || err != nil {
 		return errand.Report, errors.Join(err, errand.Err)
 	}
@@ -220,7 +220,7 @@ func pushRows(step decide.Step) []previewRow {
 			c := &s.Table.Columns[i]
 			v := s.Record.Row[c.Name]
 			switch {
-			case c.Assigned && v.IsNull():
+			case c.Computed && v.IsNull():
 				r.Changes[c.Name] = change("null", knownAfterApply)
 			case !c.Local && !v.IsNull():
 				r.Changes[c.Name] = change("null", show(c, v))
@@ -242,7 +242,7 @@ func pushRows(step decide.Step) []previewRow {
 			r.Changes[name] = change(from, show(c, s.Record.Row[name]))
 		}
 		for i := range s.Table.Columns {
-			if c := &s.Table.Columns[i]; d.Action == decide.Replace && c.Identity && c.Assigned {
+			if c := &s.Table.Columns[i]; d.Action == decide.Replace && c.Identity && c.Computed {
 				r.Changes[c.Name] = change(show(c, s.Object[c.Name]), knownAfterApply)
 			}
 		}
@@ -279,7 +279,7 @@ func driftOfDeleted(step decide.Step) (drift []string) {
 			had = s.Change.Last[c.Name]
 		}
 		switch {
-		case !read, c.Assigned, c.Local, c.WriteOnly, c.Name == modules.ColumnAccount, s.NamesOutgoing(c.Name), had.IsNull() && (c.Chosen || c.References != nil), c.Same(had, cloud):
+		case !read, c.Computed, c.Local, c.WriteOnly, c.Name == modules.ColumnAccount, s.NamesOutgoing(c.Name), had.IsNull() && (c.OptionalComputed || c.References != nil), c.Same(had, cloud):
 		default:
 			drift = append(drift, c.Name)
 		}
@@ -303,7 +303,7 @@ func change(from, to string) json.RawMessage {
 func nameColumn(t *modules.Table) string {
 	for i := range t.Columns {
 		of, named := strings.CutSuffix(t.Columns[i].Name, "_name")
-		if named && !t.Columns[i].Assigned && t.Columns[i].References == nil && strings.HasSuffix(t.Name, of) {
+		if named && !t.Columns[i].Computed && t.Columns[i].References == nil && strings.HasSuffix(t.Name, of) {
 			return t.Columns[i].Name
 		}
 	}

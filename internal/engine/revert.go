@@ -33,7 +33,7 @@ func (e *Engine) revert(ctx context.Context, batch int64, why *string) (int64, e
 		return 0, err
 	}
 	for _, account := range accounts {
-		none := &sync.Errand{Prepare: func(context.Context) (*sync.Engine, error) { return nil, nil }}
+		none := &sync.Errand{Prepare: func(context.Context) (*sync.Reconciler, error) { return nil, nil }}
 		if ran, err := e.turns.errand(ctx, account, none); err != nil {
 			return 0, err
 		} else if ran {

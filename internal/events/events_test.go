@@ -144,8 +144,8 @@ func registry(t testing.TB) *modules.Registry {
 		return modules.Column{Name: name, Type: modules.TypeText, Doc: "x", Identity: identity}
 	}
 	r, err := modules.NewRegistry(&modules.Module{Name: "m", Version: 1, Doc: "x", Resources: []modules.Resource{
-		fleet{table: &modules.Table{Name: "box", Doc: "x", GlobalName: "arn", Reach: modules.PerRegion, Columns: []modules.Column{text("account", false), text("region", false), text("box_id", true), {Name: "arn", Type: modules.TypeText, Doc: "x", Assigned: true}},
-			Touches: []modules.Touch{
+		fleet{table: &modules.Table{Name: "box", Doc: "x", GlobalName: "arn", Reach: modules.PerRegion, Columns: []modules.Column{text("account", false), text("region", false), text("box_id", true), {Name: "arn", Type: modules.TypeText, Doc: "x", Computed: true}},
+			EventMappings: []modules.EventMapping{
 				{Source: "ec2.amazonaws.com", Name: "RunBoxes", At: []string{"responseElements.boxesSet.boxId"}},
 				{Source: "ec2.amazonaws.com", Name: "CreateTags", At: []string{"requestParameters.resourcesSet.resourceId"}, Prefix: "box-"},
 				{Source: "ec2.amazonaws.com", Name: "CreateNatBox", At: []string{"responseElements.NatBox.BoxId"}},
@@ -153,9 +153,9 @@ func registry(t testing.TB) *modules.Registry {
 				{Source: "ec2.amazonaws.com", Name: "TagResource", At: []string{"requestParameters.resourceArn"}, Prefix: "box/"},
 			}}},
 		fleet{table: &modules.Table{Name: "user", Doc: "x", Columns: []modules.Column{text("account", false), text("name", true)},
-			Touches: []modules.Touch{{Source: "iam.amazonaws.com", Name: "CreateUser", At: []string{"requestParameters.userName"}}}}},
+			EventMappings: []modules.EventMapping{{Source: "iam.amazonaws.com", Name: "CreateUser", At: []string{"requestParameters.userName"}}}}},
 		fleet{table: &modules.Table{Name: "entry", Doc: "x", Columns: []modules.Column{text("account", false), text("zone", true), text("name", true), text("set_id", true)},
-			Touches: modules.Touches("route53.amazonaws.com",
+			EventMappings: modules.EventMappings("route53.amazonaws.com",
 				modules.Request("changeBatch.changes", "ChangeEntries").Whole(
 					modules.IdentityPart{At: "requestParameters.zoneId", As: func(id string) string { return strings.TrimPrefix(id, "/zone/") }},
 					modules.IdentityPart{At: "entry.name", As: strings.ToLower}, modules.IdentityPart{At: "entry.setId", Optional: true}),

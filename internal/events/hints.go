@@ -70,7 +70,7 @@ func (f *finder) hints(account string, touched []modules.Touching) []Hint {
 	}
 	names, others, portion := f.first(touched)
 	switch {
-	case len(names) == 0 && (others || touched[0].Touch.Known):
+	case len(names) == 0 && (others || touched[0].EventMapping.Known):
 		return nil
 	case len(names) == 0, len(names) > maxNamed:
 		return []Hint{at}
@@ -98,11 +98,11 @@ type finder struct {
 
 // first returns what the first of a table's touches finds that finds anything, and what of
 // those objects the call has changed.
-func (f *finder) first(touches []modules.Touching) (names []name, others bool, portion modules.Portion) {
-	for _, t := range touches {
+func (f *finder) first(mappings []modules.Touching) (names []name, others bool, portion modules.Portion) {
+	for _, t := range mappings {
 		found, elsewhere := f.names(t)
 		if others = others || elsewhere; len(found) > 0 {
-			return found, others, t.Touch.Portion
+			return found, others, t.EventMapping.Portion
 		}
 	}
 	return nil, others, modules.Everything
@@ -111,10 +111,10 @@ func (f *finder) first(touches []modules.Touching) (names []name, others bool, p
 // names returns what the event names of a table's objects, and whether it names others
 // that are of another table.
 func (f *finder) names(t modules.Touching) (names []name, others bool) {
-	if len(t.Touch.Identity) > 0 {
+	if len(t.EventMapping.Identity) > 0 {
 		return f.whole(t), false
 	}
-	for _, path := range t.Touch.At {
+	for _, path := range t.EventMapping.At {
 		for _, value := range f.find(path) {
 			switch n, ok := column(t, value); {
 			case !ok:
@@ -133,15 +133,15 @@ func (f *finder) names(t modules.Touching) (names []name, others bool) {
 // whole returns the identities of several columns that the event names. Where one of them
 // is not complete it names none.
 func (f *finder) whole(t modules.Touching) (names []name) {
-	for _, path := range t.Touch.At {
+	for _, path := range t.EventMapping.At {
 		for _, object := range f.at(path) {
-			parts := t.Touch.Identity
+			parts := t.EventMapping.Identity
 			text, ok := t.Table.IdentityText(func(*modules.Column) modules.Value {
 				part := parts[0]
 				parts = parts[1:]
 				return f.part(part, object)
 			})
-			switch n := (name{modules.ColumnIdentity, text, t.Touch.Known}); {
+			switch n := (name{modules.ColumnIdentity, text, t.EventMapping.Known}); {
 			case !ok, len(text) > maxText:
 				return nil
 			case !slices.Contains(names, n):
@@ -179,28 +179,28 @@ func (f *finder) part(part modules.IdentityPart, object any) modules.Value {
 // it is of another table.
 func column(t modules.Touching, value string) (name, bool) {
 	isARN := strings.HasPrefix(value, "arn:")
-	if t.Touch.Prefix != "" {
+	if t.EventMapping.Prefix != "" {
 		begins := value
 		if parts := strings.SplitN(value, ":", 6); isARN && len(parts) == 6 {
 			begins = parts[5]
 		}
-		if !strings.HasPrefix(begins, t.Touch.Prefix) {
+		if !strings.HasPrefix(begins, t.EventMapping.Prefix) {
 			return name{}, false
 		}
 	}
-	if t.Touch.After != "" {
-		if at := strings.LastIndex(value, t.Touch.After); at >= 0 {
-			value, isARN = value[at+len(t.Touch.After):], false
+	if t.EventMapping.After != "" {
+		if at := strings.LastIndex(value, t.EventMapping.After); at >= 0 {
+			value, isARN = value[at+len(t.EventMapping.After):], false
 		}
 	}
-	c := t.Touch.Column
+	c := t.EventMapping.Column
 	if c == "" {
 		c = t.Table.Identity()[0]
 	}
 	if arn := t.Table.GlobalName; isARN && arn != "" && t.Table.Column(c).References == nil {
 		c = arn
 	}
-	return name{c, value, t.Touch.Known}, value != ""
+	return name{c, value, t.EventMapping.Known}, value != ""
 }
 
 // find returns the texts at a path of the event. A path has the names of members with dots

@@ -48,7 +48,7 @@ func (c *Column) recordOf(row string, lookup func(string) *Table) string {
 func (t *Table) besideDDL(lookup func(string) *Table) []string {
 	var body, of []string
 	for _, c := range t.besides() {
-		if c.Assigned || c.References.ByKey { // the engine pulls it
+		if c.Computed || c.References.ByKey { // the engine pulls it
 			continue
 		}
 		text, record, target := quote(c.References.Beside), quote(c.Name), "public."+quote(c.References.Table)

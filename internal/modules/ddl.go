@@ -120,7 +120,7 @@ func (t *Table) checks(c *Column) []check {
 	}
 	values := check{name: named(t.Name, c.Name, "enum")}
 	// What the cloud assigns may be a value that is newer than this list.
-	if len(c.Enum) > 0 && !c.Assigned {
+	if len(c.Enum) > 0 && !c.Computed {
 		list := make([]string, len(c.Enum))
 		for i, e := range c.Enum {
 			list[i] = literal(e)
@@ -166,7 +166,7 @@ END
 func (t *Table) commentDDL(c *Column) string {
 	doc := c.Doc
 	switch {
-	case c.Assigned:
+	case c.Computed:
 		doc += " (assigned by the cloud)"
 	case c.WriteOnly:
 		doc += " (write-only)"
@@ -376,7 +376,7 @@ func (t *Table) triggerDDL() []string {
 
 // Flags is what the write triggers need to know of the table.
 type Flags struct {
-	Identity, Assigned, WriteOnly, Columns []string
+	Identity, Computed, WriteOnly, Columns []string
 	Local                                  []string
 	// Fixed are fixed at creation: changing one replaces the object, but for setting
 	// one to NULL that is among FixedChosen.
@@ -402,20 +402,20 @@ const columnDefault = "is_default"
 // ColumnFlags returns the flags of the table's columns as the write triggers use
 // them.
 func (t *Table) ColumnFlags() Flags {
-	f := Flags{Identity: []string{}, Assigned: []string{}, WriteOnly: []string{}, Columns: []string{}, Local: []string{}, NaturalKey: []string{},
+	f := Flags{Identity: []string{}, Computed: []string{}, WriteOnly: []string{}, Columns: []string{}, Local: []string{}, NaturalKey: []string{},
 		Fixed: []string{}, FixedChosen: []string{}, FixedWithin: map[string][]string{}, Contents: map[string]string{}, Names: append([]string{}, t.NameColumns()...)}
 	f.Identity = append(f.Identity, t.Identity()...)
 	for i := range t.Columns {
 		c := &t.Columns[i]
-		if c.Assigned {
-			f.Assigned = append(f.Assigned, c.Name)
+		if c.Computed {
+			f.Computed = append(f.Computed, c.Name)
 		}
 		if c.WriteOnly {
 			f.WriteOnly = append(f.WriteOnly, c.Name)
 		}
 		if c.CreateOnly && c.Name != ColumnAccount {
 			f.Fixed = append(f.Fixed, c.Name)
-			if c.Chosen {
+			if c.OptionalComputed {
 				f.FixedChosen = append(f.FixedChosen, c.Name)
 			}
 		}
@@ -435,8 +435,8 @@ func (t *Table) ColumnFlags() Flags {
 		}
 		// Regions bear the same names in every account, although nobody chooses them.
 		scope := c.Name == ColumnAccount || c.Name == ColumnRegion && t.Reach == PerRegion
-		if scope || t.DefinesRegions && c.Identity || !t.AssignedIdentity() && c.Identity ||
-			t.AssignedIdentity() && !t.DefinesRegions && (c.CreateOnly || c.FixedKind) && !c.Chosen {
+		if scope || t.DefinesRegions && c.Identity || !t.ComputedIdentity() && c.Identity ||
+			t.ComputedIdentity() && !t.DefinesRegions && (c.CreateOnly || c.FixedKind) && !c.OptionalComputed {
 			f.NaturalKey = append(f.NaturalKey, c.Name)
 		}
 	}

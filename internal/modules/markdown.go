@@ -91,7 +91,7 @@ func (c *Column) remarks() string {
 		}
 		parts = append(parts, fmt.Sprintf("References `%s.%s`.", ref.Table, key))
 	}
-	add(c.Assigned, "*Assigned by the cloud.*")
+	add(c.Computed, "*Assigned by the cloud.*")
 	add(c.FixedKind, "*Changing it from or to NULL replaces the object.*")
 	add(c.CreateOnly && c.Name != ColumnAccount, "*Changing it replaces the object.*")
 	add(c.WriteOnly, "*Write-only.*")

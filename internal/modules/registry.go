@@ -147,7 +147,7 @@ func newContent(list []*Module, valid map[string]*Module) (*content, error) {
 	if err := c.addFunctions(); err != nil {
 		return nil, err
 	}
-	c.addTouches()
+	c.addEventMappings()
 	return c, c.checkReferences()
 }
 
@@ -242,7 +242,7 @@ func NamesObjects(t *Table, key string) error {
 	switch identity := t.Identity(); {
 	case len(identity) == 1 && identity[0] == key:
 		return nil
-	case !c.Assigned:
+	case !c.Computed:
 		return errors.New("is neither the table's identity nor assigned by the cloud")
 	case !t.DestroyBeforeCreate:
 		return errors.New("is not the table's identity, and the table lacks DestroyBeforeCreate")

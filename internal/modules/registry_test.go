@@ -23,7 +23,7 @@ func TestReferenceKey(t *testing.T) {
 		return &Table{Name: name, Doc: name, Provider: "test", Columns: append([]Column{text(ColumnAccount)}, columns...)}
 	}
 	identity, assigned, chosen := text("name"), text("arn"), text("label")
-	identity.Identity, assigned.Assigned = true, true
+	identity.Identity, assigned.Computed = true, true
 	second := text("path")
 	second.Identity = true
 	for name, c := range map[string]struct {

@@ -40,7 +40,7 @@ type Creator interface {
 // Updater changes objects in place.
 type Updater interface {
 	// Update makes m.Columns of the object have what they hold in m.Want; m.Have
-	// is the object as it was last read. Columns are neither Assigned nor
+	// is the object as it was last read. Columns are neither Computed nor
 	// CreateOnly nor Local.
 	Update(ctx context.Context, m Mutation) error
 }

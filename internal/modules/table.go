@@ -117,7 +117,7 @@ type Column struct {
 	References *Reference
 
 	Identity bool // with account and region: tells which object a record is
-	Assigned bool // the cloud decides it: always pulled, never written by users
+	Computed bool // the cloud decides it: always pulled, never written by users
 	// Incarnation: the cloud gives another object of the same identity another value, such as the time when it was created.
 	Incarnation bool
 	CreateOnly  bool // changing it replaces the object
@@ -128,9 +128,9 @@ type Column struct {
 	// Exclusive: what is in this list is one object's alone. A replacement that keeps
 	// some of it must remove the old object before it creates the new one.
 	Exclusive bool
-	// Chosen: NULL lets the cloud choose, and what it chose is then pulled;
+	// OptionalComputed: NULL lets the cloud choose, and what it chose is then pulled;
 	// NULL is never pushed (a subnet's availability zone).
-	Chosen bool
+	OptionalComputed bool
 	// Deferred: a creation does not set it, and the update after it does. What
 	// depends on the object waits for that.
 	Deferred bool
@@ -143,13 +143,13 @@ type Column struct {
 	// value is pulled, under ENFORCE too, unless a user's change is pending.
 	Passed func(from, to string) bool `json:"-"`
 
-	// AssignedWithin tells whether two values, neither of them NULL, differ in nothing but
+	// ComputedWithin tells whether two values, neither of them NULL, differ in nothing but
 	// parts that the cloud assigns: such a difference is always pulled.
-	AssignedWithin func(have, cloud string) bool `json:"-"`
-	// Refixed tells whether a change from one value to another, neither of them NULL, is
+	ComputedWithin func(have, cloud string) bool `json:"-"`
+	// RequiresReplacement tells whether a change from one value to another, neither of them NULL, is
 	// one of a part that is fixed at creation: it replaces the object, although others
 	// of the column do not.
-	Refixed func(from, to string) bool `json:"-"`
+	RequiresReplacement func(from, to string) bool `json:"-"`
 	// FixedKind: a change from NULL or to NULL replaces the object, although another change does not: which
 	// of several columns says something is fixed at creation.
 	FixedKind bool
@@ -179,12 +179,12 @@ func (c *Column) Same(a, b Value) bool {
 // Replaces reports whether a change of the column from one value to another replaces
 // the object.
 func (c *Column) Replaces(from, to Value) bool {
-	return c.CreateOnly || c.FixedKind && from.IsNull() != to.IsNull() || c.Refixed != nil && from.isPlain() && to.isPlain() && c.Refixed(from.text, to.text)
+	return c.CreateOnly || c.FixedKind && from.IsNull() != to.IsNull() || c.RequiresReplacement != nil && from.isPlain() && to.isPlain() && c.RequiresReplacement(from.text, to.text)
 }
 
 // Assigns reports whether the cloud decides in what two values of the column differ.
 func (c *Column) Assigns(have, cloud Value) bool {
-	return c.Assigned || c.AssignedWithin != nil && have.isPlain() && cloud.isPlain() && c.AssignedWithin(have.text, cloud.text)
+	return c.Computed || c.ComputedWithin != nil && have.isPlain() && cloud.isPlain() && c.ComputedWithin(have.text, cloud.text)
 }
 
 // beside reports whether the column only says which record another column names.
@@ -259,9 +259,9 @@ type Table struct {
 	// can make again. ENFORCE imports what has no record instead of deleting it, and
 	// leaves it to a person to replace what differs.
 	HoldsData bool
-	// Touches are the calls of the API that make, change or delete objects of the table,
+	// EventMappings are the calls of the API that make, change or delete objects of the table,
 	// whoever makes them.
-	Touches []Touch
+	EventMappings []EventMapping
 
 	index    map[string]int
 	settings bool // it configures the module, and has no counterpart in the cloud
@@ -301,18 +301,18 @@ func (t *Table) NameColumns() []string {
 	var names []string
 	for i := range t.Columns {
 		c := &t.Columns[i]
-		if c.Name == "name" || c.Name == columnDomain && c.Required || c.Identity && !c.Assigned && c.References == nil && c.Type == TypeText {
+		if c.Name == "name" || c.Name == columnDomain && c.Required || c.Identity && !c.Computed && c.References == nil && c.Type == TypeText {
 			names = append(names, c.Name)
 		}
 	}
 	return names
 }
 
-// AssignedIdentity reports whether the cloud assigns the identity (a VPC id)
+// ComputedIdentity reports whether the cloud assigns the identity (a VPC id)
 // rather than the user (a bucket's name).
-func (t *Table) AssignedIdentity() bool {
+func (t *Table) ComputedIdentity() bool {
 	for i := range t.Columns {
-		if t.Columns[i].Identity && t.Columns[i].Assigned {
+		if t.Columns[i].Identity && t.Columns[i].Computed {
 			return true
 		}
 	}
@@ -387,13 +387,13 @@ func (t *Table) Validate() error {
 			return fmt.Errorf("table %s: column id is implied", t.Name)
 		case c.Name == "" || c.Type == "" || c.Doc == "":
 			return fmt.Errorf("table %s: column %q: name, type and doc are required", t.Name, c.Name)
-		case c.Assigned && c.CreateOnly, c.Assigned && c.WriteOnly, c.Local && (c.Assigned || c.CreateOnly):
+		case c.Computed && c.CreateOnly, c.Computed && c.WriteOnly, c.Local && (c.Computed || c.CreateOnly):
 			return fmt.Errorf("table %s: column %s: its flags exclude each other", t.Name, c.Name)
 		case c.References != nil && !c.References.ByKey && c.Type != TypeBigint:
 			return fmt.Errorf("table %s: column %s: references an id and must be bigint", t.Name, c.Name)
 		case c.References != nil && c.References.Part == PartAlong && c.References.ByKey:
 			return fmt.Errorf("table %s: column %s: a part that goes along references its whole by id", t.Name, c.Name)
-		case c.beside() && (t.Column(c.References.Beside) == nil || t.Column(c.References.Beside).Type != TypeText || c.References.ByKey && !t.Column(c.References.Beside).Assigned):
+		case c.beside() && (t.Column(c.References.Beside) == nil || t.Column(c.References.Beside).Type != TypeText || c.References.ByKey && !t.Column(c.References.Beside).Computed):
 			return fmt.Errorf("table %s: column %s: what it stands beside is no column of type text", t.Name, c.Name)
 		case c.References != nil && c.References.ListedIf != "":
 			if err := t.validateListedIf(c); err != nil {
@@ -404,7 +404,7 @@ func (t *Table) Validate() error {
 	if t.index == nil { // once it is used, it stays as it is
 		t.index = index
 	}
-	if err := t.validateTouches(); err != nil {
+	if err := t.validateEventMappings(); err != nil {
 		return err
 	}
 	if t.DefinesAccounts {

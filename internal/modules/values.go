@@ -43,16 +43,16 @@ func (t *Table) rules() (list []rule) {
 	}
 	for i := range t.Columns {
 		c := &t.Columns[i]
-		if c.Required && !t.KeepsNotNull(c) && !c.Assigned {
+		if c.Required && !t.KeepsNotNull(c) && !c.Computed {
 			list = append(list, rule{name: named(t.Name, c.Name, "not_null"), columns: []string{c.Name}, condition: quote(c.Name) + " IS NOT NULL",
 				hint: "Give it a value.", null: true})
 		}
 		for _, check := range t.checks(c) {
-			if check.condition != "" && !c.Assigned {
+			if check.condition != "" && !c.Computed {
 				list = append(list, rule{name: check.name, columns: t.columnsIn(check.condition), condition: check.condition, hint: c.allowed(check.condition)})
 			}
 		}
-		if extra := c.wellFormed(); extra != "" && !c.Assigned && !t.hides(c) {
+		if extra := c.wellFormed(); extra != "" && !c.Computed && !t.hides(c) {
 			list = append(list, rule{name: named(t.Name, c.Name, "form"), columns: []string{c.Name}, condition: extra, hint: formHint[c.Type], extra: true})
 		}
 	}
@@ -275,7 +275,7 @@ $free$`, table, strings.Join(free, "")))
 func (t *Table) freeAssigned() (statements []string) {
 	for i := range t.Columns {
 		c := &t.Columns[i]
-		if !c.Assigned {
+		if !c.Computed {
 			continue
 		}
 		for _, check := range t.checks(c) {

@@ -210,7 +210,7 @@ func describe(ctx context.Context, tx pgx.Tx, registry *modules.Registry, m *mod
 			regional = excluded.regional, local = excluded.local, natural_key = excluded.natural_key,
 			fixed = excluded.fixed, fixed_chosen = excluded.fixed_chosen, holds_data = excluded.holds_data, names = excluded.names,
 			fixed_within = excluded.fixed_within, contents = excluded.contents`,
-		t.Name, res == nil, f.Identity, f.Assigned, f.WriteOnly, f.Columns, res == nil || can.Create, res == nil || can.Delete, t.Reach == modules.PerRegion, f.Local, f.NaturalKey,
+		t.Name, res == nil, f.Identity, f.Computed, f.WriteOnly, f.Columns, res == nil || can.Create, res == nil || can.Delete, t.Reach == modules.PerRegion, f.Local, f.NaturalKey,
 		f.Fixed, f.FixedChosen, t.HoldsData, f.Names, f.FixedWithin, f.Contents)
 	return err
 }

@@ -93,7 +93,7 @@ func (b *bench) cycle(ctx context.Context, name string, kind store.Kind) (store.
 	if err != nil {
 		return store.Report{}, err
 	}
-	e := &sync.Engine{Store: b.db, Registry: b.registry}
+	e := &sync.Reconciler{Store: b.db, Registry: b.registry}
 	report, err := e.Cycle(ctx, lease.Lease, kind)
 	return report, errors.Join(err, lease.Release(report, err))
 }
@@ -124,7 +124,7 @@ func TestFence(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	zombie := &sync.Engine{Store: b.db, Registry: b.registry}
+	zombie := &sync.Reconciler{Store: b.db, Registry: b.registry}
 	if _, err := zombie.Cycle(t.Context(), old.Lease, store.Push); !errors.Is(err, store.ErrLeaseLost) && len(b.cloud.boxes) > 0 {
 		t.Errorf("the zombie's cycle: %v, %d objects", err, len(b.cloud.boxes))
 	}
@@ -156,7 +156,7 @@ func TestTurn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := &sync.Engine{Store: b.db, Registry: b.registry, TimeSlice: 1}
+		e := &sync.Reconciler{Store: b.db, Registry: b.registry, TimeSlice: 1}
 		report, err := e.Cycle(t.Context(), lease.Lease, store.Push)
 		if err := errors.Join(err, lease.Release(report, err)); err != nil {
 			t.Fatal(err)
@@ -173,7 +173,7 @@ func TestTurn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	waited := &sync.Engine{Store: b.db, Registry: b.registry, TimeSlice: -1}
+	waited := &sync.Reconciler{Store: b.db, Registry: b.registry, TimeSlice: -1}
 	report, err := waited.Cycle(t.Context(), lease.Lease, store.Full)
 	if err := errors.Join(err, lease.Release(report, err)); err != nil || report.More || report.Passes < 2 {
 		t.Errorf("a cycle that is waited for: %d passes, more: %v, %v", report.Passes, report.More, err)

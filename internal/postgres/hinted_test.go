@@ -34,7 +34,7 @@ func TestHintedParents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := &sync.Engine{Store: b.db, Registry: b.registry, Hinted: true}
+	e := &sync.Reconciler{Store: b.db, Registry: b.registry, Hinted: true}
 	report, err := e.Cycle(t.Context(), lease.Lease, store.Full)
 	if err := lease.Release(report, err); err != nil {
 		t.Fatal(err)

@@ -118,7 +118,7 @@ func (d *Database) naming(t *modules.Table, column string) (from, name, wanted s
 
 // namingColumns returns the columns by which events name objects of a table.
 func namingColumns(t *modules.Table) []string {
-	if len(t.Touches) == 0 {
+	if len(t.EventMappings) == 0 {
 		return nil
 	}
 	list := []string{t.Identity()[0]}
@@ -128,8 +128,8 @@ func namingColumns(t *modules.Table) []string {
 		}
 	}
 	add(t.GlobalName)
-	for i := range t.Touches {
-		add(t.Touches[i].Column)
+	for i := range t.EventMappings {
+		add(t.EventMappings[i].Column)
 	}
 	if t.NamedWhole() {
 		add(modules.ColumnIdentity)

@@ -28,7 +28,7 @@ func TestDanglingStored(t *testing.T) {
 	table.Columns = slices.Clone(table.Columns)
 	for i := range table.Columns {
 		if c := &table.Columns[i]; c.Name == "item_id" || c.Name == "box_id" {
-			c.Identity, c.Assigned = true, false
+			c.Identity, c.Computed = true, false
 		}
 	}
 	const identity, key = `{"box_id": "replaced:1", "account": "main", "item_id": "item-1"}`, "item-1\x1freplaced:1"

@@ -38,7 +38,7 @@ var ownerTable = &modules.Table{Name: "owner", Doc: "Accounts.", Provider: "scri
 
 var boxTable = &modules.Table{Name: "box", Doc: "Boxes.", Provider: "scripted", Reach: modules.PerAccount, Creation: modules.ByTag,
 	Columns: []modules.Column{accountColumn,
-		{Name: "box_id", Type: modules.TypeText, Identity: true, Assigned: true, Doc: "Id."},
+		{Name: "box_id", Type: modules.TypeText, Identity: true, Computed: true, Doc: "Id."},
 		{Name: "label", Type: modules.TypeText, Doc: "Label."},
 		{Name: "size", Type: modules.TypeInteger, Required: true, Default: "1", Doc: "Size."},
 		{Name: "tags", Type: modules.TypeJSON, EmptyIsNull: true, Doc: "Tags."},
@@ -47,7 +47,7 @@ var boxTable = &modules.Table{Name: "box", Doc: "Boxes.", Provider: "scripted", 
 
 var itemTable = &modules.Table{Name: "item", Doc: "Items.", Provider: "scripted", Reach: modules.PerAccount, Creation: modules.ByTag,
 	Columns: []modules.Column{accountColumn,
-		{Name: "item_id", Type: modules.TypeText, Identity: true, Assigned: true, Doc: "Id."},
+		{Name: "item_id", Type: modules.TypeText, Identity: true, Computed: true, Doc: "Id."},
 		{Name: "box_id", Type: modules.TypeBigint, Required: true, CreateOnly: true, Doc: "Box.", References: &modules.Reference{Table: "box", Key: "box_id"}},
 		{Name: "label", Type: modules.TypeText, Doc: "Label."},
 	}}

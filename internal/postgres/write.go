@@ -290,7 +290,7 @@ func recordCreated(t *modules.Table, outcomes []store.Outcome) *recordWrite {
 	args := []any{ids}
 	for i := range t.Columns {
 		c := &t.Columns[i]
-		if !c.Assigned {
+		if !c.Computed {
 			continue
 		}
 		known := false
@@ -380,7 +380,7 @@ func (w *recordWrite) unlessRefused(ctx context.Context, tx pgx.Tx, ids []int64)
 func clearAssigned(t *modules.Table, ids []int64) *recordWrite {
 	var sets []string
 	for i := range t.Columns {
-		if c := &t.Columns[i]; c.Assigned && !c.Required {
+		if c := &t.Columns[i]; c.Computed && !c.Required {
 			sets = append(sets, quote(c.Name)+" = NULL")
 		}
 	}

@@ -130,7 +130,7 @@ func (c *checker) born(o *object) {
 		c.inherits(o)
 		c.own(o.by, o)
 	}
-	if !o.table.AssignedIdentity() {
+	if !o.table.ComputedIdentity() {
 		for _, r := range c.w.db.rows[o.table.Name] {
 			if key, ok := o.table.Key(r.vals); ok && key == o.key {
 				c.own(ref(o.table, r.id), o)
@@ -148,7 +148,7 @@ func (c *checker) inherits(o *object) {
 	}
 	for i := range o.table.Columns {
 		col := &o.table.Columns[i]
-		if v := r.vals[col.Name]; !col.Assigned && !col.WriteOnly && !col.CreateOnly && !v.IsNull() {
+		if v := r.vals[col.Name]; !col.Computed && !col.WriteOnly && !col.CreateOnly && !v.IsNull() {
 			said, known := c.wishes[columnRef{o.by, col.Name}]
 			c.wishes[columnRef{o.by, col.Name}] = wish{value: v, at: c.w.now, only: o, inherited: !known || said.inherited || said.value != v}
 		}
@@ -185,7 +185,7 @@ func (c *checker) committed(at decide.RecordRef, a *auditRow) {
 		for _, s := range c.w.db.load(a.table, []int64{at.ID}) {
 			// A name that was asked for and given up before anything was done
 			// about it is no claim to an object of that name.
-			if identity, ok := s.Identity(); ok && (!s.Change.Insert || a.table.AssignedIdentity()) {
+			if identity, ok := s.Identity(); ok && (!s.Change.Insert || a.table.ComputedIdentity()) {
 				key, _ := a.table.Key(identity)
 				own = c.w.cloud.live(a.table, a.table.Scope(identity), key)
 				elsewhere = s.Change.Insert && c.w.cloud.find(a.table, a.table.Scope(identity), key) == nil
@@ -198,7 +198,7 @@ func (c *checker) committed(at decide.RecordRef, a *auditRow) {
 		}
 	default:
 		for n, v := range a.change {
-			if col := a.table.Column(n); col.Assigned || a.Type == "INSERT" && col.IsDefault(v) {
+			if col := a.table.Column(n); col.Computed || a.Type == "INSERT" && col.IsDefault(v) {
 				continue // no word on it
 			}
 			c.wishes[columnRef{at, n}] = wish{value: v, at: a.at, byInsert: a.Type == "INSERT"}
@@ -209,7 +209,7 @@ func (c *checker) committed(at decide.RecordRef, a *auditRow) {
 					c.own(at, o)
 					c.wanted(o)
 					delete(c.replaced, o)
-					if o.by.ID != 0 && a.table.AssignedIdentity() { // whoever it was made for, it is this one's now
+					if o.by.ID != 0 && a.table.ComputedIdentity() { // whoever it was made for, it is this one's now
 						o.by = at
 						c.disinherit(o)
 					}
@@ -307,7 +307,7 @@ func (c *checker) updated(p store.Pull, old *row, vals modules.Row) {
 			delete(c.wishes, columnRef{at, n}) // decided against
 			continue
 		}
-		if col.Assigned || have == v {
+		if col.Computed || have == v {
 			continue
 		}
 		if w, ok := c.wishes[columnRef{at, n}]; ok && w.value == have && !c.arrived(at, col, have, w.at-lag, w.only) && !c.conflicting(at, n, have, p.Conflicts) && !c.resolved(at, "cloud") {
@@ -587,7 +587,7 @@ func (c *checker) between() {
 			// A user may adopt, with a record of their own, what a creation of
 			// another record made a moment ago; then the other says so.
 			st := c.w.db.states[ref(t, id)]
-			if key, named := t.Key(r.vals); st != nil && st.key != "" && t.AssignedIdentity() && (named && key == st.key && t.Scope(r.vals) == t.Scope(st.Identity) || !c.adoptedElsewhere(t, st)) {
+			if key, named := t.Key(r.vals); st != nil && st.key != "" && t.ComputedIdentity() && (named && key == st.key && t.Scope(r.vals) == t.Scope(st.Identity) || !c.adoptedElsewhere(t, st)) {
 				claim(t, t.Scope(st.Identity), st.key, id)
 			}
 			if key, ok := t.Key(r.vals); ok {

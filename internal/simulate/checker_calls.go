@@ -76,7 +76,7 @@ func (c *checker) creating(r *run, call *decide.Intent, want modules.Row) (destr
 // that knows such an identity has read the object, or made it (R13).
 func (c *checker) named(at decide.RecordRef, since time.Duration) *object {
 	t := registry.Table(at.Table)
-	if !t.AssignedIdentity() || slices.ContainsFunc(c.w.db.log[at], func(a *auditRow) bool { return a.committed >= since }) {
+	if !t.ComputedIdentity() || slices.ContainsFunc(c.w.db.log[at], func(a *auditRow) bool { return a.committed >= since }) {
 		return nil
 	}
 	for _, s := range c.w.db.load(t, []int64{at.ID}) {
@@ -110,7 +110,7 @@ func (c *checker) updating(r *run, call *decide.Intent, o *object, have, set mod
 		if c.paused(r, at, n) {
 			c.w.violate("R25", "%v: the paused column %s was pushed", at, n)
 		}
-		if col.Assigned || col.CreateOnly {
+		if col.Computed || col.CreateOnly {
 			c.w.violate("contract", "%v: %s cannot be updated", at, n)
 		}
 		// (A secret still in its row has not gone out; TRACK may have held it. And

@@ -33,7 +33,7 @@ func (c *checker) settled(t *modules.Table, at decide.RecordRef, now, left []*au
 			if c.track(c.run(), at, n) {
 				delete(c.wishes, columnRef{at, n}) // decided against
 			}
-			if !ok || w.value != r.vals[n] && !col.WriteOnly || col.Assigned || col.Local || n == modules.ColumnAccount || c.track(c.run(), at, n) {
+			if !ok || w.value != r.vals[n] && !col.WriteOnly || col.Computed || col.Local || n == modules.ColumnAccount || c.track(c.run(), at, n) {
 				continue
 			}
 			if col.WriteOnly && w.value.IsNull() || c.overtaken(left, n) || c.conflicted(at, n, w.value) && c.resolved(at, "cloud") {

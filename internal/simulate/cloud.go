@@ -191,7 +191,7 @@ func (c *cloud) create(t *modules.Table, scope modules.Scope, want modules.Row, 
 	}
 	keep(row, nil)
 	var key string
-	if t.AssignedIdentity() {
+	if t.ComputedIdentity() {
 		c.serial++
 		key = fmt.Sprintf("%s-%d", t.Name, c.serial)
 		row[t.Identity()[0]] = modules.Text(key)

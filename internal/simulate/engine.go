@@ -70,7 +70,7 @@ func (w *world) cycle(spec *Action, depth int) error {
 	r.gone, r.before = map[decide.GonePlace]int{}, w.census()
 	w.lied = w.lied || spec.Lie != ""
 	w.runs = append(w.runs, r)
-	e := &sync.Engine{Store: r, Registry: registry, Serial: true, Random: r.rng.Float64, ReadOnly: spec.Do == Preview, Preempt: r.wanted, World: simulated{}}
+	e := &sync.Reconciler{Store: r, Registry: registry, Serial: true, Random: r.rng.Float64, ReadOnly: spec.Do == Preview, Preempt: r.wanted, World: simulated{}}
 	// Cycles of a fixpoint, whose seeds are small, list everything.
 	e.Sparing = spec.Do == Cycle && spec.Seed > 1<<20 && spec.Seed%2 == 1
 	kind := store.Full
@@ -265,7 +265,7 @@ func (r *run) lockedTables() map[string]error {
 
 // touches notes that a cycle reads or writes a table, together with those that it
 // refers to: it would wait for whoever has locked one of them.
-func (r *run) touches(t *modules.Table) {
+func (r *run) mappings(t *modules.Table) {
 	if r.locked == nil || *r.locked == "" {
 		return
 	}
@@ -294,7 +294,7 @@ func (r *run) Settings(context.Context, string) (store.Settings, error) {
 
 // Match implements store.Store.
 func (r *run) Match(_ context.Context, t *modules.Table, scope modules.Scope, identities []modules.Row) ([]store.Match, error) {
-	r.touches(t)
+	r.mappings(t)
 	if err := r.boundary("Match " + t.Name); err != nil {
 		return nil, err
 	}
@@ -303,7 +303,7 @@ func (r *run) Match(_ context.Context, t *modules.Table, scope modules.Scope, id
 
 // Keys implements store.Store.
 func (r *run) Keys(_ context.Context, t *modules.Table, scope modules.Scope, each func(int64, string) error) error {
-	r.touches(t)
+	r.mappings(t)
 	if err := r.boundary("Keys " + t.Name); err != nil {
 		return err
 	}
@@ -312,7 +312,7 @@ func (r *run) Keys(_ context.Context, t *modules.Table, scope modules.Scope, eac
 
 // Within implements store.Store.
 func (r *run) Within(_ context.Context, t *modules.Table, account string) ([]string, error) {
-	r.touches(t)
+	r.mappings(t)
 	if err := r.boundary("Within " + t.Name); err != nil {
 		return nil, err
 	}
@@ -331,7 +331,7 @@ func (r *run) Due(_ context.Context, _ string, batch int64) ([]decide.RecordRef,
 
 // Load implements store.Store.
 func (r *run) Load(_ context.Context, t *modules.Table, ids []int64) ([]*decide.Subject, error) {
-	r.touches(t)
+	r.mappings(t)
 	if err := r.boundary("Load " + t.Name); err != nil {
 		return nil, err
 	}
@@ -364,7 +364,7 @@ func (r *run) Count(_ context.Context, table string, scope modules.Scope) (int, 
 
 // ToDatabase implements store.Store.
 func (r *run) ToDatabase(_ context.Context, t *modules.Table, scope modules.Scope, rows []modules.Row) error {
-	r.touches(t)
+	r.mappings(t)
 	if err := r.boundary("ToDatabase " + t.Name); err != nil {
 		return err
 	}
@@ -374,7 +374,7 @@ func (r *run) ToDatabase(_ context.Context, t *modules.Table, scope modules.Scop
 
 // ToCloud implements store.Store.
 func (r *run) ToCloud(_ context.Context, t *modules.Table, rows []modules.Row) error {
-	r.touches(t)
+	r.mappings(t)
 	if err := r.boundary("ToCloud " + t.Name); err != nil {
 		return err
 	}
@@ -423,7 +423,7 @@ func (r *run) Pull(_ context.Context, lease store.Lease, pulls []store.Pull) (re
 		r.w.violate("R27", "%d records were pulled of another account", len(pulls))
 	}
 	for _, p := range pulls {
-		r.touches(p.Subject.Table)
+		r.mappings(p.Subject.Table)
 		if r.locked != nil && p.Action == decide.DeleteRecord && *r.locked != "" && slices.Contains(registry.Table(*r.locked).Parents(), p.Subject.Table.Name) {
 			r.w.violate("R8", "a cycle deletes a record of %s while %s is locked", p.Subject.Table.Name, *r.locked)
 		}
@@ -507,7 +507,7 @@ func (r *run) Looked(_ context.Context, lease store.Lease, looked []store.Look, 
 
 // Named implements store.Store.
 func (r *run) Named(_ context.Context, t *modules.Table, scope modules.Scope, column string, values []string) ([]store.Named, error) {
-	r.touches(t)
+	r.mappings(t)
 	if err := r.boundary("Named " + t.Name); err != nil {
 		return nil, err
 	}

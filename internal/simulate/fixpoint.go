@@ -240,7 +240,7 @@ func (w *world) objectOf(t *modules.Table, at decide.RecordRef, r *row) *object 
 			if named {
 				scope = t.Scope(identity)
 			}
-			if !t.AssignedIdentity() {
+			if !t.ComputedIdentity() {
 				key, ok = t.Key(identity)
 			}
 		}

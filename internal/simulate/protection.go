@@ -35,7 +35,7 @@ func (db *database) keeps(tx *tx, t *modules.Table, id int64, change modules.Row
 	}
 	for name, v := range change {
 		c := t.Column(name)
-		if !c.CreateOnly || name == modules.ColumnAccount || c.Chosen && v.IsNull() {
+		if !c.CreateOnly || name == modules.ColumnAccount || c.OptionalComputed && v.IsNull() {
 			continue
 		}
 		if base, pending := db.baseOf(tx, at, name); !pending || base != v {
@@ -137,10 +137,10 @@ func (c *checker) pulledPaused(t *modules.Table, at decide.RecordRef, row module
 		return named && op.Record == at && op.Kind == decide.OpCreate && op.Key == key
 	})
 	for name := range row {
-		if t.Column(name).Identity && t.Column(name).Assigned && made {
+		if t.Column(name).Identity && t.Column(name).Computed && made {
 			continue
 		}
-		if col := t.Column(name); c.paused(r, at, name) && (!col.Assigned || c.paused(r, at, "")) && !col.WriteOnly {
+		if col := t.Column(name); c.paused(r, at, name) && (!col.Computed || c.paused(r, at, "")) && !col.WriteOnly {
 			c.w.violate("R25", "%v: %s is paused and was pulled", at, name)
 		}
 	}

@@ -22,7 +22,7 @@ func text(name string, with ...func(*modules.Column)) modules.Column {
 
 func required(c *modules.Column)   { c.Required = true }
 func createOnly(c *modules.Column) { c.CreateOnly = true }
-func assigned(c *modules.Column)   { c.Assigned = true }
+func assigned(c *modules.Column)   { c.Computed = true }
 func identity(c *modules.Column)   { c.Identity = true }
 func deferred(c *modules.Column)   { c.Deferred = true }
 func secret(c *modules.Column)     { c.WriteOnly = true }
@@ -115,7 +115,7 @@ func ref(t *modules.Table, id int64) decide.RecordRef { return decide.RecordRef{
 // told says of tables that the cloud tells of calls that change their objects.
 func told(tables ...*modules.Table) []*modules.Table {
 	for _, t := range tables {
-		t.Touches = []modules.Touch{{Source: "sim", Name: "Change", At: []string{"requestParameters.id"}}}
+		t.EventMappings = []modules.EventMapping{{Source: "sim", Name: "Change", At: []string{"requestParameters.id"}}}
 	}
 	return tables
 }

@@ -111,13 +111,13 @@ func (db *database) identityTaken(b *batchRow, order []decide.RecordRef, by map[
 		if current != nil {
 			was = current.vals.Clone()
 			for name, v := range image {
-				if b.phase == "open" || !t.Column(name).Assigned { // what the cloud assigns is not given back
+				if b.phase == "open" || !t.Column(name).Computed { // what the cloud assigns is not given back
 					was[name] = v
 				}
 			}
 		} else if b.phase != "open" && db.begun(&restoring{at: at, changes: by[at]}) {
 			for i := range t.Columns {
-				if c := &t.Columns[i]; c.Assigned {
+				if c := &t.Columns[i]; c.Computed {
 					was[c.Name] = modules.Null
 				}
 			}
@@ -274,7 +274,7 @@ func (db *database) takenOver(r *restoring, list []*restoring) bool {
 		}
 		will := o.current.vals.Clone()
 		for name, v := range o.image {
-			if !t.Column(name).Assigned {
+			if !t.Column(name).Computed {
 				will[name] = v
 			}
 		}
@@ -309,7 +309,7 @@ func (db *database) restoreRecord(tx *tx, r *restoring) {
 		db.takeBack(tx, t, r)
 	}
 	for name := range r.image {
-		if t.Column(name).Assigned && !there {
+		if t.Column(name).Computed && !there {
 			delete(r.image, name)
 		}
 	}
@@ -411,7 +411,7 @@ func (db *database) adopted(at decide.RecordRef, insert *auditRow) (had modules.
 		case op.Kind == decide.OpUpdate:
 			adopted = true
 			for name, c := range op.Columns {
-				if _, earlier := had[name]; op.Result != decide.ResultFailed && !earlier && !t.Column(name).Assigned && !t.Column(name).WriteOnly {
+				if _, earlier := had[name]; op.Result != decide.ResultFailed && !earlier && !t.Column(name).Computed && !t.Column(name).WriteOnly {
 					had[name] = c.From
 				}
 			}

@@ -129,7 +129,7 @@ func (db *database) update(tx *tx, t *modules.Table, id int64, set modules.Row) 
 		if old[n] == v && (!c.WriteOnly || v.IsNull()) { // nobody can tell whether a secret is another one
 			continue
 		}
-		if c.Assigned || modes.New(db.rules).Of(t.Name, id, n) == modes.Track {
+		if c.Computed || modes.New(db.rules).Of(t.Name, id, n) == modes.Track {
 			return false
 		}
 		vals[n], original[n], change[n] = v, old[n], v

@@ -291,7 +291,7 @@ func (c *checker) rolledBack(batch int64) {
 			if v := r.vals[col.Name]; col.References != nil && !v.IsNull() && c.w.db.rows[col.References.Table][v.Int()] == nil {
 				c.w.violate("R21", "%v: after a rollback %s leads to %s %s, which is gone", at, col.Name, col.References.Table, v)
 			}
-			if !col.Assigned && !col.WriteOnly && r.vals[col.Name] != s.before[col.Name] {
+			if !col.Computed && !col.WriteOnly && r.vals[col.Name] != s.before[col.Name] {
 				c.w.violate("R21", "%v: after a rollback %s is %q, and was %q", at, col.Name, r.vals[col.Name], s.before[col.Name])
 			}
 		}
@@ -355,7 +355,7 @@ func (c *checker) reverted(b *batchRow) {
 			if col.References != nil && s.before[col.Name].IsNull() && !written {
 				continue
 			}
-			if !col.Assigned && !col.WriteOnly && !col.Same(r.vals[col.Name], s.before[col.Name]) {
+			if !col.Computed && !col.WriteOnly && !col.Same(r.vals[col.Name], s.before[col.Name]) {
 				c.w.violate("R21", "%v: the batch was undone: %s is %q, and was %q", at, col.Name, r.vals[col.Name], s.before[col.Name])
 			}
 		}

@@ -221,7 +221,7 @@ func (w *world) newRow(tx *tx, t *modules.Table, a *Action) (modules.Row, bool) 
 	for i := range t.Columns {
 		c := &t.Columns[i]
 		switch {
-		case c.Assigned || c.Name == modules.ColumnAccount || c.Name == modules.ColumnRegion:
+		case c.Computed || c.Name == modules.ColumnAccount || c.Name == modules.ColumnRegion:
 		case c.References != nil:
 			parents := w.db.visible(tx, registry.Table(c.References.Table), false)
 			if c.Required {
@@ -248,7 +248,7 @@ func (w *world) newRow(tx *tx, t *modules.Table, a *Action) (modules.Row, bool) 
 func (w *world) newValues(tx *tx, t *modules.Table, id int64, a *Action) modules.Row {
 	var columns []string
 	for i := range t.Columns {
-		if c := &t.Columns[i]; !c.Assigned && c.Name != modules.ColumnAccount && c.Name != modules.ColumnRegion {
+		if c := &t.Columns[i]; !c.Computed && c.Name != modules.ColumnAccount && c.Name != modules.ColumnRegion {
 			columns = append(columns, c.Name)
 		}
 	}
@@ -304,13 +304,13 @@ func (w *world) reinsert(tx *tx, t *modules.Table, a *Action) bool {
 	case 0: // as something new, of the same name if users choose it
 		id = 0
 		for i := range t.Columns {
-			if c := &t.Columns[i]; c.Assigned {
+			if c := &t.Columns[i]; c.Computed {
 				vals[c.Name] = modules.Null
 			}
 		}
 	case 1: // under its old id, with another value
 		for i := range t.Columns {
-			if c := &t.Columns[i]; !c.Assigned && !c.CreateOnly && c.References == nil && values[c.Name] != nil {
+			if c := &t.Columns[i]; !c.Computed && !c.CreateOnly && c.References == nil && values[c.Name] != nil {
 				vals[c.Name] = value(c.Name, a.D)
 			}
 		}
@@ -355,7 +355,7 @@ func (w *world) cloudCreate(a *Action) {
 	for i := range t.Columns {
 		c := &t.Columns[i]
 		switch {
-		case c.Assigned:
+		case c.Computed:
 		case c.References != nil:
 			if parents := w.cloud.all(registry.Table(c.References.Table)); len(parents) > 0 && (c.Required || a.C%2 == 0) {
 				o := parents[a.B%len(parents)]
@@ -389,7 +389,7 @@ func (w *world) cloudEdit(a *Action) {
 	o := list[a.B%len(list)]
 	var columns []*modules.Column
 	for i := range t.Columns {
-		if c := &t.Columns[i]; !c.CreateOnly && !c.WriteOnly && !c.Assigned {
+		if c := &t.Columns[i]; !c.CreateOnly && !c.WriteOnly && !c.Computed {
 			columns = append(columns, c)
 		}
 	}

@@ -120,7 +120,7 @@ func (db *database) finish(lease store.Lease, outcomes []store.Outcome) error {
 		if o.Result == decide.ResultOK && o.Kind == decide.OpDelete && o.Replaces {
 			blank := modules.Row{}
 			for i := range o.Subject.Table.Columns {
-				if c := &o.Subject.Table.Columns[i]; c.Assigned && !c.Required {
+				if c := &o.Subject.Table.Columns[i]; c.Computed && !c.Required {
 					blank[c.Name] = modules.Null
 				}
 			}
@@ -154,7 +154,7 @@ func (db *database) recordCreated(o store.Outcome) {
 		if r := db.rows[t.Name][o.Subject.RecordID]; told && v.IsNull() && r != nil {
 			v = r.vals[c.Name] // what it was, which is written once more
 		}
-		if c.Assigned && told {
+		if c.Computed && told {
 			vals[c.Name] = v
 		}
 	}

@@ -140,7 +140,7 @@ func (c *cycle) inTurn(at place) bool {
 // changes, older than elsewhere.
 func (c *cycle) staleness(at place) time.Duration {
 	limit := c.settings.MaxStaleness
-	if limit == 0 || !c.settings.Watched[at.scope.Region] || len(c.Registry.Table(at.table).Touches) == 0 {
+	if limit == 0 || !c.settings.Watched[at.scope.Region] || len(c.Registry.Table(at.table).EventMappings) == 0 {
 		return limit
 	}
 	return max(limit, c.settings.WatchedStaleness)

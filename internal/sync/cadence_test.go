@@ -66,7 +66,7 @@ func TestTurnsOfObjects(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &cycle{Engine: &Engine{Registry: registry}}
+	c := &cycle{Reconciler: &Reconciler{Registry: registry}}
 	c.settings.MaxStaleness = limit
 	c.cadence.due = map[place]bool{at: true}
 	turns := make([]int, objects)

@@ -20,7 +20,7 @@ const maxRestarts = 3
 
 // cycle is the state of one run.
 type cycle struct {
-	*Engine
+	*Reconciler
 	lease     store.Lease
 	kind      store.Kind
 	waited    bool // somebody waits for it
@@ -43,15 +43,15 @@ type cycle struct {
 	report    report
 }
 
-func newCycle(e *Engine, lease store.Lease, kind store.Kind) *cycle {
-	return &cycle{Engine: e, lease: lease, kind: kind, waited: !e.Patient, doubts: newDoubts(), destroyed: decide.Tally{}, gone: decide.Gone{}, refused: map[decide.RecordRef]bool{}, hinted: map[place][]*hint{}, preempt: newPreemption()}
+func newCycle(e *Reconciler, lease store.Lease, kind store.Kind) *cycle {
+	return &cycle{Reconciler: e, lease: lease, kind: kind, waited: !e.Patient, doubts: newDoubts(), destroyed: decide.Tally{}, gone: decide.Gone{}, refused: map[decide.RecordRef]bool{}, hinted: map[place][]*hint{}, preempt: newPreemption()}
 }
 
 // Cycle makes the account's cloud and tables equal as far as it can, and
 // reports what it did. It returns an error only when the cycle as a whole could
 // not go on; what fails for one record stays with it (R8). A cycle may be
 // abandoned at any instant.
-func (e *Engine) Cycle(ctx context.Context, lease store.Lease, kind store.Kind) (store.Report, error) {
+func (e *Reconciler) Cycle(ctx context.Context, lease store.Lease, kind store.Kind) (store.Report, error) {
 	c := newCycle(e, lease, kind)
 	for restarts := 0; ; restarts++ {
 		err := c.run(ctx)
@@ -149,7 +149,7 @@ func (c *cycle) pass(ctx context.Context, n int, listed []decide.Step) (progress
 		return false, nil
 	}
 	if c.kind == store.Push {
-		c.preempt.touch(steps)
+		c.preempt.mapping(steps)
 	}
 	pulled, err := c.pull(ctx, steps)
 	if err != nil {
@@ -209,7 +209,7 @@ func newest(steps []decide.Step, due []*decide.Subject) []decide.Step {
 func (c *cycle) pushMeanwhile(ctx context.Context) (err error) {
 	ctx, end := c.span(ctx, "push meanwhile", &err)
 	defer end()
-	engine := *c.Engine
+	engine := *c.Reconciler
 	engine.TimeSlice = max(engine.TimeSlice, 0)
 	report, err := c.meanwhile(ctx, &engine, c.lease, store.Push)
 	c.report.add(&report)

@@ -18,7 +18,7 @@ type Errand struct {
 	Reviewed bool
 	// Prepare is called once the lease is the errand's. It returns the engine of the cycle,
 	// or nil if nothing is to be done under the lease.
-	Prepare func(context.Context) (*Engine, error)
+	Prepare func(context.Context) (*Reconciler, error)
 
 	// What came of it, when Ended is closed.
 	Report store.Report
@@ -28,7 +28,7 @@ type Errand struct {
 }
 
 // Begin has the errand be run for as long as ctx lives. It must be called before the errand
-// is sent to [Engine.Errands].
+// is sent to [Reconciler.Errands].
 func (e *Errand) Begin(ctx context.Context) { e.asked, e.ended = ctx, make(chan struct{}) }
 
 // Ended is closed when the errand has been run.
@@ -73,7 +73,7 @@ func (c *cycle) runErrand(ctx context.Context, e *Errand) (err error) {
 
 // meanwhile runs another cycle under the lease of this one, between two pages of its listing,
 // which it changes accordingly.
-func (c *cycle) meanwhile(ctx context.Context, engine *Engine, lease store.Lease, kind store.Kind) (store.Report, error) {
+func (c *cycle) meanwhile(ctx context.Context, engine *Reconciler, lease store.Lease, kind store.Kind) (store.Report, error) {
 	// What was read before anything is written now.
 	for l := range c.preempt.listings {
 		if err := l.match(ctx); err != nil {

@@ -74,7 +74,7 @@ func ExampleEngine_Cycle() {
 		fmt.Println(err)
 		return
 	}
-	engine := &sync.Engine{Store: people, Registry: registry, Serial: true}
+	engine := &sync.Reconciler{Store: people, Registry: registry, Serial: true}
 	cycle := func(kind store.Kind) {
 		lease, err := people.Take(ctx)
 		if err == nil {

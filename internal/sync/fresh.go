@@ -18,7 +18,7 @@ func created(scope modules.Scope, subjects []*decide.Subject, identities []modul
 			continue
 		}
 		for j := range s.Table.Columns { // what the cloud has answered
-			if c := &s.Table.Columns[j]; c.Assigned || c.Identity {
+			if c := &s.Table.Columns[j]; c.Computed || c.Identity {
 				sent[c.Name] = s.Record.Row[c.Name]
 			}
 		}

@@ -61,7 +61,7 @@ func TestUntaken(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cycle := &cycle{Engine: &Engine{Registry: registry}}
+		cycle := &cycle{Reconciler: &Reconciler{Registry: registry}}
 		var subjects []*decide.Subject
 		var identities []modules.Row
 		for i := range c.n {

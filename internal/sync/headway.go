@@ -27,7 +27,7 @@ type counter struct {
 }
 
 // count begins a step of that many objects or operations, and returns what counts them. Nobody is told of none.
-func (e *Engine) count(step string, total int) *counter {
+func (e *Reconciler) count(step string, total int) *counter {
 	n := &counter{tell: e.Tell, step: step, total: total}
 	n.add(0)
 	return n

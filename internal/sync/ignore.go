@@ -38,7 +38,7 @@ func (c *cycle) ignores(s *decide.Subject, key string) {
 		c.ignored.named = map[decide.ObjectName]bool{}
 	}
 	for i := range s.Table.Columns {
-		if col := &s.Table.Columns[i]; (col.Identity || col.Assigned) && !s.Cloud[col.Name].IsNull() {
+		if col := &s.Table.Columns[i]; (col.Identity || col.Computed) && !s.Cloud[col.Name].IsNull() {
 			c.ignored.named[nameBy(s.Table, col.Name, s.Scope, s.Cloud[col.Name])] = true
 		}
 	}

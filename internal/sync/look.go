@@ -248,8 +248,8 @@ func (l *looking) end(ctx context.Context) error {
 	if left {
 		c.report.locked()
 	}
-	c.preempt.touch(deletes)
-	c.preempt.touch(l.found.pushes)
+	c.preempt.mapping(deletes)
+	c.preempt.mapping(l.found.pushes)
 	if err := c.believe(ctx, deletes); err != nil {
 		return err
 	}

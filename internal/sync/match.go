@@ -107,7 +107,7 @@ func changes(step decide.Step) bool {
 		return false
 	}
 	for name := range step.Decision.Pull {
-		if !step.Subject.Table.Column(name).Assigned {
+		if !step.Subject.Table.Column(name).Computed {
 			return true
 		}
 	}

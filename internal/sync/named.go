@@ -48,7 +48,7 @@ func (l *looking) objects(ctx context.Context, t *modules.Table, looks []*hint) 
 			pulls = append(pulls, step)
 		}
 	}
-	l.c.preempt.touch(pulls)
+	l.c.preempt.mapping(pulls)
 	_, err = l.c.pull(ctx, pulls)
 	return err
 }

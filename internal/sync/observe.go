@@ -170,7 +170,7 @@ func (c *cycle) foundLately(ctx context.Context, t *modules.Table, absent []*dec
 	var ids []int64
 	for _, s := range absent {
 		deleted := s.Record == nil && s.Change != nil && s.Change.Delete
-		if !s.Deposed && (deleted || s.Record != nil && t.AssignedIdentity()) {
+		if !s.Deposed && (deleted || s.Record != nil && t.ComputedIdentity()) {
 			asked, ids = append(asked, s), append(ids, s.RecordID)
 		}
 	}

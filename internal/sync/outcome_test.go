@@ -35,7 +35,7 @@ func TestDescribe(t *testing.T) {
 		Columns: []modules.Column{
 			{Name: "account", Type: modules.TypeText, Doc: "a", Required: true, CreateOnly: true},
 			{Name: "region", Type: modules.TypeText, Doc: "r", Required: true, CreateOnly: true},
-			{Name: "thing_id", Type: modules.TypeText, Doc: "i", Identity: true, Assigned: true},
+			{Name: "thing_id", Type: modules.TypeText, Doc: "i", Identity: true, Computed: true},
 			{Name: "name", Type: modules.TypeText, Doc: "n"},
 		}}
 	if err := thing.Validate(); err != nil {
@@ -66,7 +66,7 @@ func TestDescribe(t *testing.T) {
 			{Op: &decide.Op{Kind: decide.OpCreate}, ending: called, outcome: store.Outcome{Intent: decide.Intent{Result: decide.ResultFailed}}}}, 0, nil},
 	} {
 		db := &translator{}
-		c := &cycle{Engine: &Engine{Store: db}}
+		c := &cycle{Reconciler: &Reconciler{Store: db}}
 		c.describe(t.Context(), test.ended)
 		if db.asked != test.asked {
 			t.Errorf("%s: %d translations, not %d", test.what, db.asked, test.asked)

@@ -12,7 +12,7 @@ import (
 )
 
 // A listing takes as long as the cloud takes, and a user's change does not wait
-// for its end: while a full cycle lists, it is preempted whenever [Engine.Preempt]
+// for its end: while a full cycle lists, it is preempted whenever [Reconciler.Preempt]
 // asks for it, and does the work of a push cycle between two pages. What the listing
 // shows then is dealt with as if another engine's push cycle had run meanwhile:
 // what is on its way from the cloud may be a stale read (R13), what was decided
@@ -72,7 +72,7 @@ func (p *preemption) pushed(touched map[decide.RecordRef]bool, outdated bool) {
 }
 
 // touch notes the records that a cycle has dealt with.
-func (p *preemption) touch(steps []decide.Step) {
+func (p *preemption) mapping(steps []decide.Step) {
 	for _, step := range steps {
 		if s := step.Subject; s.RecordID != 0 {
 			p.touched[s.Ref()] = true
@@ -80,7 +80,7 @@ func (p *preemption) touch(steps []decide.Step) {
 	}
 }
 
-// attend serves [Engine.Preempt] and [Engine.Errands] until stop is called, which returns what went
+// attend serves [Reconciler.Preempt] and [Reconciler.Errands] until stop is called, which returns what went
 // wrong. The context it returns ends with the first failure.
 func (c *cycle) attend(ctx context.Context) (attended context.Context, stop func() error) {
 	if c.Preempt == nil || c.ReadOnly || c.Serial {

@@ -117,7 +117,7 @@ func (c *cycle) write(ctx context.Context, pulls []pullStep, waiting []store.Set
 // row is now: a successor gets what its predecessor has.
 func pulled(s *decide.Subject, row modules.Row) {
 	for name, v := range row {
-		if c := s.Table.Column(name); !c.WriteOnly && !c.Assigned && c.References == nil {
+		if c := s.Table.Column(name); !c.WriteOnly && !c.Computed && c.References == nil {
 			s.Record.Row[name] = v
 		}
 	}

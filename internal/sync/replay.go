@@ -27,7 +27,7 @@ func (c *cycle) replayed(ctx context.Context) ([]*decide.Subject, error) {
 	}
 	byTable := map[string][]int64{}
 	for _, ref := range refs {
-		if t := c.Registry.Table(ref.Table); t != nil && t.AssignedIdentity() && c.catalog.has(ref.Table) {
+		if t := c.Registry.Table(ref.Table); t != nil && t.ComputedIdentity() && c.catalog.has(ref.Table) {
 			byTable[ref.Table] = append(byTable[ref.Table], ref.ID)
 		}
 	}

@@ -22,7 +22,7 @@ const (
 
 // span begins a span below that of ctx, which ends with end: with the error that err
 // then holds, if any. Without a tracer neither costs anything.
-func (e *Engine) span(ctx context.Context, name string, err *error, about ...attribute.KeyValue) (below context.Context, end func()) {
+func (e *Reconciler) span(ctx context.Context, name string, err *error, about ...attribute.KeyValue) (below context.Context, end func()) {
 	e.progress()
 	if e.Tracer == nil {
 		return ctx, func() {}
@@ -37,7 +37,7 @@ func (e *Engine) span(ctx context.Context, name string, err *error, about ...att
 }
 
 // annotate adds to the span of ctx what is known of it by now.
-func (e *Engine) annotate(ctx context.Context, about ...attribute.KeyValue) {
+func (e *Reconciler) annotate(ctx context.Context, about ...attribute.KeyValue) {
 	if e.Tracer != nil {
 		trace.SpanFromContext(ctx).SetAttributes(about...)
 	}
@@ -53,7 +53,7 @@ func ofPlace(table string, scope modules.Scope) []attribute.KeyValue {
 }
 
 // progress says that the cycle gets on.
-func (e *Engine) progress() {
+func (e *Reconciler) progress() {
 	if e.Progress != nil {
 		e.Progress()
 	}

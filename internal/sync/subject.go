@@ -18,7 +18,7 @@ func (c *cycle) complete(s *decide.Subject) {
 		s.Scope = s.Table.Scope(s.Change.Last)
 	}
 	s.Own, s.WentBack = c.recent.Of(s, identity), c.settings.WentBack
-	s.Doubt = s.Table.AssignedIdentity() && c.doubts.holds(s.Table.Name, s.Scope)
+	s.Doubt = s.Table.ComputedIdentity() && c.doubts.holds(s.Table.Name, s.Scope)
 }
 
 // fillScope gives a row the columns that say where it is.

@@ -108,7 +108,7 @@ func (d database) mayCall(ctx context.Context) (may bool, err error) {
 
 // keep keeps what messages are worth, and queues cycles that look into it. It reports
 // whether an event has ever come through the source.
-func (d database) keep(ctx context.Context, s *source, h *haul) (proven bool, err error) {
+func (d database) keep(ctx context.Context, s *source, h *batchOfEvents) (proven bool, err error) {
 	err = pgx.BeginFunc(ctx, d.pool, func(tx pgx.Tx) error {
 		batch := &pgx.Batch{}
 		events, doubles := 0, 0
@@ -182,7 +182,7 @@ func queueEvents(batch *pgx.Batch, list []kept, events *int) {
 }
 
 // queueHeard queues that accounts and regions were heard of.
-func queueHeard(batch *pgx.Batch, s *source, h *haul) {
+func queueHeard(batch *pgx.Batch, s *source, h *batchOfEvents) {
 	var accounts, regions []string
 	for of := range h.regions {
 		accounts, regions = append(accounts, of[0]), append(regions, of[1])

@@ -94,7 +94,7 @@ func (p *poller) once(ctx context.Context) error {
 		return failed
 	}
 	p.adopt() // what came meanwhile is sorted as the row is now
-	h := newHaul()
+	h := newBatchOfEvents()
 	h.read = true
 	var handles, strange []string
 	for _, m := range messages {

@@ -41,8 +41,8 @@ type kept struct {
 	hints   []events.Hint
 }
 
-// haul is what some messages are worth.
-type haul struct {
+// batchOfEvents is what some messages are worth.
+type batchOfEvents struct {
 	kept    []kept
 	regions map[[2]string]bool // accounts and regions that were heard of
 	behind  time.Duration      // the age of the oldest message
@@ -54,11 +54,13 @@ type haul struct {
 	why error
 }
 
-func newHaul() *haul { return &haul{regions: map[[2]string]bool{}, at: time.Now()} }
+func newBatchOfEvents() *batchOfEvents {
+	return &batchOfEvents{regions: map[[2]string]bool{}, at: time.Now()}
+}
 
 // body sorts a message of a queue. It reports whether it is a message of the kind that the
 // queue is for, be it of no use.
-func (s *sorter) body(ctx context.Context, h *haul, body string) (ours bool, err error) {
+func (s *sorter) body(ctx context.Context, h *batchOfEvents, body string) (ours bool, err error) {
 	e, err := events.Parse([]byte(body))
 	switch {
 	case errors.Is(err, events.ErrOther):
@@ -72,7 +74,7 @@ func (s *sorter) body(ctx context.Context, h *haul, body string) (ours bool, err
 }
 
 // event sorts an event.
-func (s *sorter) event(ctx context.Context, h *haul, e *events.Event) error {
+func (s *sorter) event(ctx context.Context, h *batchOfEvents, e *events.Event) error {
 	account, err := s.watch.accounts.named(ctx, s.watch.database, &s.source, e.Account, h.at)
 	if err != nil {
 		return err

@@ -49,7 +49,7 @@ func TestWhoseEventsCount(t *testing.T) {
 		"of its region":                       {source{Region: "eu-west-1"}, "111122223333", "eu-west-1", "main"},
 		"of another region than the source's": {source{Region: "eu-west-1"}, "111122223333", "us-east-1", ""},
 	} {
-		h := newHaul()
+		h := newBatchOfEvents()
 		if err := newTestSorter(t, c.source).event(t.Context(), h, deletion(c.account, c.region)); err != nil {
 			t.Fatal(err)
 		}
@@ -66,7 +66,7 @@ func TestWhoseEventsCount(t *testing.T) {
 // A source brings no more than its bucket holds, however many events it sends; what is
 // dropped is counted. Events that hint at nothing cost nothing.
 func TestTooManyEvents(t *testing.T) {
-	s, h := newTestSorter(t, source{}), newHaul()
+	s, h := newTestSorter(t, source{}), newBatchOfEvents()
 	for range 100_000 {
 		e := deletion("111122223333", "eu-west-1")
 		if err := s.event(t.Context(), h, e); err != nil {
@@ -76,7 +76,7 @@ func TestTooManyEvents(t *testing.T) {
 	if n := len(h.kept); n < eventsAtOnce || n > eventsAtOnce+200 || h.dropped != 100_000-n {
 		t.Errorf("kept %d, dropped %d", n, h.dropped)
 	}
-	h = newHaul()
+	h = newBatchOfEvents()
 	for range 1000 {
 		e := deletion("111122223333", "eu-west-1")
 		e.ReadOnly = true

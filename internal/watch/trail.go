@@ -94,7 +94,7 @@ func (t *trail) once(ctx context.Context) error {
 		}
 	}
 	began := t.now()
-	h := newHaul()
+	h := newBatchOfEvents()
 	h.read = true
 	folders, err := t.folders(ctx, h.at)
 	if err != nil {
@@ -186,7 +186,7 @@ func (t *trail) days(ctx context.Context, within string) ([]string, error) {
 }
 
 // folder reads the new files of a day.
-func (t *trail) folder(ctx context.Context, folder string, h *haul) error {
+func (t *trail) folder(ctx context.Context, folder string, h *batchOfEvents) error {
 	for after := ""; ; {
 		names, err := t.files.Names(ctx, folder, after, filesAtOnce)
 		if err != nil {
@@ -225,7 +225,7 @@ var errNotRead = errors.New("a file of the trail cannot be read")
 
 // file reads a file, and keeps what it brings. One that is none of CloudTrail's is counted,
 // and does not stop the others.
-func (t *trail) file(ctx context.Context, name string, h *haul) error {
+func (t *trail) file(ctx context.Context, name string, h *batchOfEvents) error {
 	body, err := t.files.Open(ctx, name)
 	if err != nil {
 		return err
@@ -256,11 +256,11 @@ func (t *trail) file(ctx context.Context, name string, h *haul) error {
 }
 
 // flush keeps what there is by now.
-func (t *trail) flush(ctx context.Context, h *haul) error {
+func (t *trail) flush(ctx context.Context, h *batchOfEvents) error {
 	if _, err := t.watch.database.keep(ctx, &t.source, h); err != nil {
 		return err
 	}
-	*h = *newHaul()
+	*h = *newBatchOfEvents()
 	h.read = true
 	return nil
 }

@@ -29,12 +29,12 @@ var thing = &modules.Table{Name: "thing", Doc: "Things.", Provider: "bench", Rea
 	Columns: []modules.Column{
 		{Name: "account", Type: modules.TypeText, Required: true, Default: "'main'", CreateOnly: true, Doc: "Account.",
 			References: &modules.Reference{Table: "owner", Key: "name", ByKey: true}},
-		{Name: "thing_id", Type: modules.TypeText, Identity: true, Assigned: true, Doc: "Id."},
+		{Name: "thing_id", Type: modules.TypeText, Identity: true, Computed: true, Doc: "Id."},
 		{Name: "label", Type: modules.TypeText, Doc: "Label."},
 		{Name: "size", Type: modules.TypeInteger, Required: true, Default: "1", Doc: "Size."},
 		{Name: "enabled", Type: modules.TypeBool, Required: true, Default: "false", Doc: "Enabled."},
-		{Name: "state", Type: modules.TypeText, Assigned: true, Doc: "State."},
-		{Name: "arn", Type: modules.TypeText, Assigned: true, Doc: "ARN."},
+		{Name: "state", Type: modules.TypeText, Computed: true, Doc: "State."},
+		{Name: "arn", Type: modules.TypeText, Computed: true, Doc: "ARN."},
 		{Name: "tags", Type: modules.TypeJSON, EmptyIsNull: true, Doc: "Tags."},
 	}}
 

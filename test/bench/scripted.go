@@ -24,7 +24,7 @@ type bench struct {
 	url      string
 	pool     *pgxpool.Pool
 	database *postgres.Database
-	cycle    *sync.Engine
+	cycle    *sync.Reconciler
 	cloud    *cloud
 }
 
@@ -63,7 +63,7 @@ func newBench(ctx context.Context, url string, n int) (*bench, error) {
 		return nil, err
 	}
 	b.database = &postgres.Database{Pool: b.pool, Registry: registry}
-	b.cycle = &sync.Engine{Store: b.database, Registry: registry}
+	b.cycle = &sync.Reconciler{Store: b.database, Registry: registry}
 	_, err = platform.Install(ctx, b.pool, registry, []string{"bench"})
 	return b, err
 }

@@ -26,7 +26,7 @@ var item = &modules.Table{Name: "item", Doc: "Items.", Provider: "bench", Reach:
 	Columns: []modules.Column{
 		{Name: "account", Type: modules.TypeText, Required: true, Default: "'main'", CreateOnly: true, Doc: "Account.",
 			References: &modules.Reference{Table: "owner", Key: "name", ByKey: true}},
-		{Name: "item_id", Type: modules.TypeText, Identity: true, Assigned: true, Doc: "Id."},
+		{Name: "item_id", Type: modules.TypeText, Identity: true, Computed: true, Doc: "Id."},
 		{Name: "label", Type: modules.TypeText, Doc: "Label."},
 	}}
 

@@ -111,12 +111,12 @@ func TestCommandsTouch(t *testing.T) {
 	}
 	for _, m := range described {
 		for _, table := range m.Tables {
-			touches := map[string]bool{}
-			for _, touch := range registry.Table(table.Name).Touches {
-				touches[strings.ToLower(touch.Name)] = true
+			mappings := map[string]bool{}
+			for _, mapping := range registry.Table(table.Name).EventMappings {
+				mappings[strings.ToLower(mapping.Name)] = true
 			}
 			for _, c := range table.Change {
-				if len(c.CLI) > 0 && table.Skip[c.Column+" by the CLI"] == "" && !slices.ContainsFunc(c.CLI, func(command string) bool { return touches[operationOf(command)] }) {
+				if len(c.CLI) > 0 && table.Skip[c.Column+" by the CLI"] == "" && !slices.ContainsFunc(c.CLI, func(command string) bool { return mappings[operationOf(command)] }) {
 					t.Errorf("%s: column %s: no touch is one of %q", table.Name, c.Column, c.CLI)
 				}
 			}

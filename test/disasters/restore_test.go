@@ -47,7 +47,7 @@ func TestPointInTime(t *testing.T) {
 		origin.stop()
 
 		restored := &server{T: t, programs: pg, data: backup, args: []string{"archive_mode=off", "restore_command=cp " + archive + "/%f %p", "recovery_target_name=moment", "recovery_target_action=promote"}}
-		touch(t, filepath.Join(backup, "recovery.signal"))
+		mapping(t, filepath.Join(backup, "recovery.signal"))
 		restored.start()
 		restored.until("f", `SELECT pg_is_in_recovery()`)
 		move(w, restored)
@@ -101,7 +101,7 @@ func TestPointInTime(t *testing.T) {
 	})
 }
 
-func touch(t *testing.T, path string) {
+func mapping(t *testing.T, path string) {
 	t.Helper()
 	programs{}.run(t, "touch", path)
 }

@@ -41,11 +41,11 @@ func (t table) differences(s *schema, of string) (lines []string, compared int) 
 		readOnly, sometimes := holds(s.ReadOnly, path), holds(s.Sometimes, path)
 		createOnly := holds(s.CreateOnly, path) && !readOnly
 		switch {
-		case c.Assigned && !readOnly:
+		case c.Computed && !readOnly:
 			add(c.Name, "read-only", "yes", "no"+name)
-		case !c.Assigned && readOnly:
+		case !c.Computed && readOnly:
 			add(c.Name, "read-only", "no", "yes"+name)
-		case c.Assigned:
+		case c.Computed:
 		case sometimes && !createOnly:
 			add(c.Name, "create-only", yes(c.CreateOnly), "sometimes"+name)
 		case c.CreateOnly != createOnly:
@@ -54,7 +54,7 @@ func (t table) differences(s *schema, of string) (lines []string, compared int) 
 		if theirs := holds(s.WriteOnly, path); theirs != c.WriteOnly {
 			add(c.Name, "write-only", yes(c.WriteOnly), yes(theirs)+name)
 		}
-		if c.Assigned {
+		if c.Computed {
 			continue
 		}
 		if ours := c.Required && c.Default == ""; ours != required {

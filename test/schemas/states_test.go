@@ -76,7 +76,7 @@ func TestStates(t *testing.T) {
 				for _, m := range table.members[c.Name] {
 					read[m.Path] = true
 				}
-				if !c.Assigned {
+				if !c.Computed {
 					continue // it is what users ask for
 				}
 				states, _ := table.enumeration(c)

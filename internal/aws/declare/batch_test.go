@@ -163,9 +163,9 @@ func (f *farm) table(t *testing.T) *declare.Resource {
 		Columns: []declare.Column{
 			declare.Ref("barn", "BarnArn", "barn", "name", "Where it is.").In("Barn").As(declare.LastPart("/")).Required().Identity().CreateOnly(),
 			declare.Name("name", "Name", "Its name.").As(declare.LastPart("/")),
-			declare.Integer("age", "Age", "How old it is.").First("Changes.Age").Chosen().Initially("1"),
-			declare.Text("mood", "Mood", "How it is.").Assigned().Absent(modules.Text("calm")),
-			declare.Text("diet", "Diet", "What it eats.").Assigned().From(declare.Call((*farm).GetDiet)),
+			declare.Integer("age", "Age", "How old it is.").First("Changes.Age").OptionalComputed().Initially("1"),
+			declare.Text("mood", "Mood", "How it is.").Computed().Absent(modules.Text("calm")),
+			declare.Text("diet", "Diet", "What it eats.").Computed().From(declare.Call((*farm).GetDiet)),
 			declare.Tags("Tags", (*farm).SetTags, (*farm).RemoveTags),
 		},
 		List: declare.Once(declare.Call((*farm).ListAnimals), "AnimalArns").

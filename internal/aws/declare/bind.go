@@ -284,7 +284,7 @@ func (b *binding) bindCreate() error {
 	defects := []error{b.create.check(b.service.client, b.columns)}
 	for i := range b.columns {
 		c := &b.columns[i]
-		if c.Column.Assigned || c.Column.Local || c.tagging != nil {
+		if c.Column.Computed || c.Column.Local || c.tagging != nil {
 			continue
 		}
 		if p := b.create.bind(c); p != nil {
@@ -297,7 +297,7 @@ func (b *binding) bindCreate() error {
 		return errors.Join(append(defects, fmt.Errorf("call %s: %w", b.create.name, err))...)
 	}
 	for i := range b.columns {
-		if c := &b.columns[i]; c.Column.Identity && c.Column.Assigned && b.answered(c, answer.leaf) == nil {
+		if c := &b.columns[i]; c.Column.Identity && c.Column.Computed && b.answered(c, answer.leaf) == nil {
 			defects = append(defects, fmt.Errorf("call %s: its answer does not have the identity column %s", b.create.name, c.Name))
 		}
 	}
@@ -356,7 +356,7 @@ func (b *binding) reachable(created []target) error {
 	var defects []error
 	for i := range b.columns {
 		c := &b.columns[i]
-		if c.Column.Assigned || c.Column.Local || c.tagging != nil {
+		if c.Column.Computed || c.Column.Local || c.tagging != nil {
 			continue
 		}
 		sent := slices.ContainsFunc(created, func(t target) bool { return t.column == c })
@@ -427,7 +427,7 @@ func (b *binding) bindUpdate(u *update) error {
 	if u.whole {
 		for i := range b.columns {
 			c := &b.columns[i]
-			if c.Column.Assigned || c.Column.Local || c.tagging != nil || slices.Contains(u.columns, c.Name) {
+			if c.Column.Computed || c.Column.Local || c.tagging != nil || slices.Contains(u.columns, c.Name) {
 				continue
 			}
 			if p := u.op.bind(c); p != nil {
@@ -457,7 +457,7 @@ func (u *update) bind(c *Column, named bool) error {
 	}
 	u.targets = append(u.targets, target{column: c, path: p})
 	if !u.whole && u.unset == nil && u.name == "" && !c.settlesNull() && len(u.op.edits) == 0 {
-		return fmt.Errorf("column %s: nothing says how %s makes it NULL (Unset, Chosen, Required, EmptyIsNull)", c.Name, u.op.name)
+		return fmt.Errorf("column %s: nothing says how %s makes it NULL (Unset, OptionalComputed, Required, EmptyIsNull)", c.Name, u.op.name)
 	}
 	return nil
 }
@@ -478,7 +478,7 @@ func (b *binding) bindMembers(u *update) error {
 
 // settlesNull reports whether it is clear what a change to NULL sends.
 func (c *Column) settlesNull() bool {
-	return c.hasUnset || c.hasUsual || c.Column.Chosen || c.Column.Required || c.Column.EmptyIsNull || c.Column.WriteOnly
+	return c.hasUnset || c.hasUsual || c.Column.OptionalComputed || c.Column.Required || c.Column.EmptyIsNull || c.Column.WriteOnly
 }
 
 // cutLast takes a path's last name with its index.

@@ -112,7 +112,7 @@ func shelves(t *testing.T) *declare.Resource {
 			declare.JSON("policy", "Attributes[Policy]", "Its policy.").EmptyIsNull().From(read).Unset(modules.Text("{}")),
 			declare.Texts("books", "", "Its books.").In("Books").EmptyIsNull(),
 			declare.JSON("texts", "", "Its texts, by name.").EmptyIsNull().Same(strings.EqualFold),
-			declare.Text("owner", "Owner", "Who owns it.").Assigned(),
+			declare.Text("owner", "Owner", "Who owns it.").Computed(),
 			declare.TagsBy("", change, change),
 		},
 		List: declare.Once(declare.Call((*api).List), "Shelves"),

@@ -56,7 +56,7 @@ func Double(name, member, doc string) Column { return Of(modules.TypeDouble, nam
 
 // Time declares a column of type timestamptz that AWS assigns.
 func Time(name, member, doc string) Column {
-	return Of(modules.TypeTime, name, member, doc).Assigned()
+	return Of(modules.TypeTime, name, member, doc).Computed()
 }
 
 // Texts declares a column of type text[].
@@ -75,12 +75,12 @@ func Name(name, member, doc string) Column {
 }
 
 // ID declares the identity that AWS assigns.
-func ID(name, member, doc string) Column { return Text(name, member, doc).Identity().Assigned() }
+func ID(name, member, doc string) Column { return Text(name, member, doc).Identity().Computed() }
 
 // ARN declares the Amazon Resource Name that AWS assigns. Calls may name the
 // object by it: as ResourceArn, and as what In adds.
 func ARN(name, member string) Column {
-	return Text(name, member, "Its Amazon Resource Name (ARN).").Assigned().Key().In(member, "ResourceArn", "ResourceARN")
+	return Text(name, member, "Its Amazon Resource Name (ARN).").Computed().Key().In(member, "ResourceArn", "ResourceARN")
 }
 
 // Ref declares a reference to a record of another table, which the API calls by
@@ -104,7 +104,7 @@ func Role(name, member, doc string) Column {
 // Beside shows the member that a reference is read from in a column of its own, as AWS has it: what has no
 // record is named there alone, and the reference is NULL. since is the version of the module that adds it.
 func (c Column) Beside(name string, since int, doc string) Column {
-	shown := Text(name, c.member, doc).Assigned().Since(since)
+	shown := Text(name, c.member, doc).Computed().Since(since)
 	shown.from = c.from
 	c.beside = &shown
 	ref := *c.References
@@ -143,7 +143,7 @@ func withBesides(columns []Column) []Column {
 // from which an alias cannot be told.
 func KMSKey(name, member, doc string) Column {
 	return Text(name, member, "The id or ARN of the KMS key "+doc+" Not an alias: which key that names may change.").
-		CreateOnly().Chosen().Same(SameKey).Check(name + " !~ '(^|:)alias/'")
+		CreateOnly().OptionalComputed().Same(SameKey).Check(name + " !~ '(^|:)alias/'")
 }
 
 // Policy declares the column policy: an access policy document.
@@ -210,12 +210,12 @@ func Values[S ~string](enumeration []S) []string {
 // Identity makes the column a part of what tells which object a record is.
 func (c Column) Identity() Column { c.Column.Identity, c.key = true, true; return c }
 
-// Assigned says that AWS decides the column.
-func (c Column) Assigned() Column { c.Column.Assigned = true; return c }
+// Computed says that AWS decides the column.
+func (c Column) Computed() Column { c.Column.Computed = true; return c }
 
 // Incarnation says that the cloud assigns the column, and that a later object of the same name has another value.
 func (c Column) Incarnation() Column {
-	c.Column.Assigned, c.Column.Incarnation = true, true
+	c.Column.Computed, c.Column.Incarnation = true, true
 	return c
 }
 
@@ -238,8 +238,8 @@ func (c Column) Exclusive() Column { c.Column.Exclusive = true; return c }
 // EmptyIsNull says that an empty list or object means the same as NULL.
 func (c Column) EmptyIsNull() Column { c.Column.EmptyIsNull = true; return c }
 
-// Chosen says that NULL lets AWS choose.
-func (c Column) Chosen() Column { c.Column.Chosen = true; return c }
+// OptionalComputed says that NULL lets AWS choose.
+func (c Column) OptionalComputed() Column { c.Column.OptionalComputed = true; return c }
 
 // Local says that the column belongs to the database alone.
 func (c Column) Local() Column { c.Column.Local = true; return c }
@@ -332,7 +332,7 @@ func (c Column) Absent(v modules.Value) Column { c.missing = v; return c }
 func (c Column) First(member string) Column { c.first = member; return c }
 
 // Unset says what a change to NULL sends. Without it, and unless the change has
-// a call of its own for it, NULL must be impossible or be up to AWS (Chosen).
+// a call of its own for it, NULL must be impossible or be up to AWS (OptionalComputed).
 func (c Column) Unset(v modules.Value) Column { c.unset, c.hasUnset = v, true; return c }
 
 // KeepEmpty tells an empty text of AWS's from none.
@@ -356,5 +356,5 @@ func (c *Column) absent() modules.Value {
 
 // changeable reports whether the column can be changed in place.
 func (c *Column) changeable() bool {
-	return !c.Column.Assigned && !c.Column.CreateOnly && !c.Column.Local
+	return !c.Column.Computed && !c.Column.CreateOnly && !c.Column.Local
 }

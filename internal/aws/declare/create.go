@@ -67,7 +67,7 @@ func (b *binding) identify(want modules.Row, out reflect.Value) (modules.Row, er
 		c := &b.columns[i]
 		switch {
 		case !c.key:
-		case !c.Column.Assigned:
+		case !c.Column.Computed:
 			row[c.Name] = want[c.Name]
 		case there:
 			p := b.answered(c, answer.leaf)

@@ -284,8 +284,8 @@ func (z *zoo) table() Table[Cage] {
 			Integer("size", "Size", "How large it is.").Default("3"),
 			Bool("locked", "Locked", "Whether it is locked.").Default("false"),
 			Integer("visitors", "Limits.Visitors", "How many visitors there may be."),
-			Text("state", "State", "Its state.").Assigned(),
-			Texts("food", "Food", "What is fed.").Assigned().From(Call((*zoo).GetFood, None("NoFood"))),
+			Text("state", "State", "Its state.").Computed(),
+			Texts("food", "Food", "What is fed.").Computed().From(Call((*zoo).GetFood, None("NoFood"))),
 			ARN("arn", "CageArn"),
 			Tags("Tags", (*zoo).Tag, (*zoo).Untag).From(Call((*zoo).ListTags)),
 		},
@@ -523,7 +523,7 @@ func TestTurns(t *testing.T) {
 	z.fill(8)
 	table := z.table()
 	var asked []string
-	table.Columns[5] = Texts("food", "Food", "What is fed.").Assigned().From(Call((*zoo).GetFood, Edit(func(_ context.Context, _ *Step, in *GetFoodInput) error {
+	table.Columns[5] = Texts("food", "Food", "What is fed.").Computed().From(Call((*zoo).GetFood, Edit(func(_ context.Context, _ *Step, in *GetFoodInput) error {
 		z.mu.Lock()
 		defer z.mu.Unlock()
 		asked = append(asked, *in.CageName)
@@ -556,11 +556,11 @@ func TestTurns(t *testing.T) {
 }
 
 // The calls that change a table's objects say which part of them they change.
-func TestTouchesOfPortions(t *testing.T) {
+func TestEventMappingsOfPortions(t *testing.T) {
 	t.Parallel()
 	got := map[string]modules.Portion{}
-	for _, touch := range bind(t, newZoo().table()).Table().Touches {
-		got[touch.Name] = touch.Portion
+	for _, mapping := range bind(t, newZoo().table()).Table().EventMappings {
+		got[mapping.Name] = mapping.Portion
 	}
 	want := map[string]modules.Portion{
 		"CreateCage": modules.Everything, "UpdateCage": modules.ButTags, "PutLimits": modules.ButTags, "DeleteLimits": modules.ButTags,
@@ -577,7 +577,7 @@ func TestUnreadableIsNotAbsent(t *testing.T) {
 	z := newZoo()
 	z.fill(2)
 	table := z.table()
-	table.Columns[5] = Texts("food", "Food", "What is fed.").Assigned().From(Call((*zoo).GetFood, Failed(func(context.Context, *Step, error) error { return nil }),
+	table.Columns[5] = Texts("food", "Food", "What is fed.").Computed().From(Call((*zoo).GetFood, Failed(func(context.Context, *Step, error) error { return nil }),
 		Edit(func(_ context.Context, _ *Step, in *GetFoodInput) error {
 			if *in.CageName == "c01" {
 				return &modules.Error{Class: modules.Denied, Code: "AccessDenied"}
@@ -615,7 +615,7 @@ func TestPartNotFound(t *testing.T) {
 	z := newZoo()
 	z.fill(3)
 	table := z.table()
-	table.Columns[5] = Texts("food", "Food", "What is fed.").Assigned().From(Call((*zoo).GetFood)) // it does not say None
+	table.Columns[5] = Texts("food", "Food", "What is fed.").Computed().From(Call((*zoo).GetFood)) // it does not say None
 	r := bind(t, table)
 	z.cages["c01"].State = "empty"
 	identities := []modules.Row{{"name": modules.Text("c00")}, {"name": modules.Text("c01")}, {"name": modules.Text("c02")}}
@@ -628,12 +628,12 @@ func TestPartNotFound(t *testing.T) {
 			t.Errorf("of %v the food is known: %t", row, known)
 		}
 	}
-	table.Columns[5] = Texts("food", "Food", "What is fed.").Assigned().From(Call((*zoo).GetFood, Proves()))
+	table.Columns[5] = Texts("food", "Food", "What is fed.").Computed().From(Call((*zoo).GetFood, Proves()))
 	if rows, err := awstest.Get(t.Context(), bind(t, table), here, identities); err != nil || len(rows) != 2 {
 		t.Errorf("got %v, %v, want those that are proven", rows, err)
 	}
 	z.cages["c01"].State = "ready"
-	table.Columns[5] = Texts("food", "Food", "What is fed.").Assigned().From(Call((*zoo).GetFood, Edit(func(_ context.Context, _ *Step, in *GetFoodInput) error {
+	table.Columns[5] = Texts("food", "Food", "What is fed.").Computed().From(Call((*zoo).GetFood, Edit(func(_ context.Context, _ *Step, in *GetFoodInput) error {
 		z.mu.Lock()
 		defer z.mu.Unlock()
 		delete(z.cages, "c01") // just after it was listed
@@ -730,7 +730,7 @@ func TestJustCreated(t *testing.T) {
 		z.fill(1)
 		var asked atomic.Int64
 		table := z.table()
-		table.Columns[5] = Texts("food", "Food", "What is fed.").Assigned().From(Call((*zoo).GetFood, Edit(func(context.Context, *Step, *GetFoodInput) error {
+		table.Columns[5] = Texts("food", "Food", "What is fed.").Computed().From(Call((*zoo).GetFood, Edit(func(context.Context, *Step, *GetFoodInput) error {
 			asked.Add(1)
 			return nil
 		}))).Born(modules.Strings([]string{"milk"}))

@@ -316,7 +316,7 @@ func (r *Resource) untold(f *found) {
 	maps.DeleteFunc(f.row, func(column string, v modules.Value) bool {
 		c := r.byName[column]
 		usual, silent := f.silent[column]
-		return (v.IsNull() || silent && v == usual) && c != nil && !c.Column.Assigned && !c.Column.Identity
+		return (v.IsNull() || silent && v == usual) && c != nil && !c.Column.Computed && !c.Column.Identity
 	})
 }
 

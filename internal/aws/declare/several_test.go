@@ -165,7 +165,7 @@ func TestRestate(t *testing.T) {
 		Columns: []declare.Column{
 			declare.ID("id", "SecurityGroupRuleId", "The rule.").In("SecurityGroupRules[0].SecurityGroupRuleId"),
 			declare.Text("security_group_id", "GroupId", "The group.").Required().CreateOnly(),
-			in(declare.Integer("from_port", "FromPort", "The port.").Chosen(), "FromPort"),
+			in(declare.Integer("from_port", "FromPort", "The port.").OptionalComputed(), "FromPort"),
 			in(declare.Text("prefix_list_id", "PrefixListId", "The other side.").CreateOnly(), "PrefixListId"),
 			in(declare.Text("description", "Description", "What for.").Unset(modules.Text("")), "Description"),
 		},

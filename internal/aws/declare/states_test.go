@@ -68,7 +68,7 @@ func TestGoing(t *testing.T) {
 	z.fill(2)
 	z.cages["c01"].State = "leaving"
 	table := z.table()
-	table.Columns[5] = Texts("food", "Food", "What is fed.").Assigned().From(Call((*zoo).GetFood, Edit(func(_ context.Context, _ *Step, in *GetFoodInput) error {
+	table.Columns[5] = Texts("food", "Food", "What is fed.").Computed().From(Call((*zoo).GetFood, Edit(func(_ context.Context, _ *Step, in *GetFoodInput) error {
 		if *in.CageName == "c01" {
 			return &modules.Error{Class: modules.Dependency, Code: "IncorrectState"}
 		}
@@ -102,7 +102,7 @@ func TestStatesAreChecked(t *testing.T) {
 	of := z.table()
 	declared := func(going, forming State) error {
 		return New(nil, Table[painted]{
-			Name: "cage", Service: of.Service, Columns: append(slices.Clone(of.Columns), Text("colour", "Colour", "").Assigned()),
+			Name: "cage", Service: of.Service, Columns: append(slices.Clone(of.Columns), Text("colour", "Colour", "").Computed()),
 			List: Pages(newCagePages, "Cages", Convert(func(c Cage) painted { return painted{Cage: c} })), Get: of.Get, Delete: of.Delete, Going: going, Forming: forming,
 			CreateBy: func(context.Context, *Step) (modules.Row, error) { return nil, nil }, Updates: of.Updates,
 		}).Validate()

@@ -30,9 +30,9 @@ type Table[T any] struct {
 	// See [modules.Table].
 	Optional, DestroyBeforeCreate, DefinesRegions, HoldsData bool
 	Made                                                     string
-	// Touches are calls that touch the table's objects besides those that the table makes
+	// EventMappings are calls that touch the table's objects besides those that the table makes
 	// itself, or with another place where they are named.
-	Touches []modules.Touch
+	EventMappings []modules.EventMapping
 	// Kind is what the objects' ARNs have after the account, such as "cluster/", where one
 	// call tags objects of several tables.
 	Kind string
@@ -230,7 +230,7 @@ func New[T any](c *aws.Clients, t Table[T]) *Resource {
 		}
 	}
 	if r.defects = r.bind(t.Updates, t.Token); r.defects == nil {
-		r.description.Touches, r.description.GlobalName = r.touches(t.Touches, t.Kind), aws.ARNColumn(r.description)
+		r.description.EventMappings, r.description.GlobalName = r.mappings(t.EventMappings, t.Kind), aws.ARNColumn(r.description)
 	}
 	return r
 }

@@ -244,7 +244,7 @@ func (r *Resource) send(ctx context.Context, s *Step, op *Op, u *update, changed
 			v = t.column.unset
 		}
 		if v.IsNull() && !u.whole {
-			if t.column.Column.Chosen || t.column.Column.WriteOnly {
+			if t.column.Column.OptionalComputed || t.column.Column.WriteOnly {
 				continue
 			}
 			v = t.column.null()

@@ -38,7 +38,7 @@ func newRegions(c *aws.Clients) *declare.Resource {
 		DefinesRegions: true,
 		Columns: []declare.Column{
 			declare.ID("region", "RegionName", "The region's name, such as us-east-1.").Required(),
-			declare.Text("opt_in_status", "OptInStatus", "opt-in-not-required, or opted-in for regions that the account had to ask for.").Assigned(),
+			declare.Text("opt_in_status", "OptInStatus", "opt-in-not-required, or opted-in for regions that the account had to ask for.").Computed(),
 			declare.Bool("is_default", "", "Whether rows that name no region are in this one. Setting it here unsets it elsewhere in the account.").Default("false").Local(),
 			declare.Bool("is_enabled", "", "Whether the engine looks at the region. Where it does not, nothing is changed on either side.").Default("true").Local(),
 		},
@@ -46,7 +46,7 @@ func newRegions(c *aws.Clients) *declare.Resource {
 		// DescribeRegions has no pages. Regions that are not opted in to are left out
 		// by AWS when it is not asked for all (page DescribeRegions), and here whatever
 		// the server does.
-		Touches: modules.Touches("account.amazonaws.com",
+		EventMappings: modules.EventMappings("account.amazonaws.com",
 			modules.Unnamed("EnableRegion", "DisableRegion"),
 		),
 		List: declare.Once(declare.Call((*ec2.Client).DescribeRegions,

@@ -29,22 +29,22 @@ func newCertificate(c *aws.Clients) *declare.Resource {
 		Creation: modules.ByTag,
 		Columns: []declare.Column{
 			declare.ID("arn", "CertificateArn", "Its Amazon Resource Name (ARN); NULL until it is requested."),
-			declare.Text("certificate_id", "CertificateArn", "The last part of the ARN.").Assigned().As(declare.LastPart("/")),
+			declare.Text("certificate_id", "CertificateArn", "The last part of the ARN.").Computed().As(declare.LastPart("/")),
 			declare.Text("domain_name", "DomainName", "The domain it is for, such as www.example.com or *.example.com.").
 				Required().CreateOnly().Same(strings.EqualFold).Length(1, 253),
 			declare.Texts("subject_alternative_names", "SubjectAlternativeNames", "Further domains it is for, without domain_name.").
 				CreateOnly().Unordered().EmptyIsNull().Check("NOT domain_name = ANY (subject_alternative_names)"),
 			declare.Text("validation_method", "DomainValidationOptions[0].ValidationMethod", "How it is proven that the domains are one's own; DNS if left out. HTTP is for certificates that CloudFront requests.").
-				In("ValidationMethod").CreateOnly().Chosen().OneOf("DNS", "EMAIL", "HTTP"),
-			declare.Text("key_algorithm", "KeyAlgorithm", "The algorithm of its key, such as RSA_2048 or EC_prime256v1; RSA_2048 if left out.").CreateOnly().Chosen().As(algorithm),
-			declare.Text("certificate_type", "Type", "AMAZON_ISSUED, PRIVATE or IMPORTED.").Assigned(),
-			declare.Text("status", "Status", "PENDING_VALIDATION, ISSUED, INACTIVE, EXPIRED, VALIDATION_TIMED_OUT, REVOKED or FAILED.").Assigned(),
-			declare.Text("failure_reason", "FailureReason", "Why it could not be issued, such as DOMAIN_NOT_ALLOWED, if its status is FAILED.").Assigned().Since(2),
-			declare.Text("renewal_eligibility", "RenewalEligibility", "Whether ACM renews it by itself: ELIGIBLE or INELIGIBLE.").Assigned(),
-			declare.Bool("in_use", "", "Whether a load balancer or another AWS resource uses it, so that it cannot be deleted.").Assigned(),
+				In("ValidationMethod").CreateOnly().OptionalComputed().OneOf("DNS", "EMAIL", "HTTP"),
+			declare.Text("key_algorithm", "KeyAlgorithm", "The algorithm of its key, such as RSA_2048 or EC_prime256v1; RSA_2048 if left out.").CreateOnly().OptionalComputed().As(algorithm),
+			declare.Text("certificate_type", "Type", "AMAZON_ISSUED, PRIVATE or IMPORTED.").Computed(),
+			declare.Text("status", "Status", "PENDING_VALIDATION, ISSUED, INACTIVE, EXPIRED, VALIDATION_TIMED_OUT, REVOKED or FAILED.").Computed(),
+			declare.Text("failure_reason", "FailureReason", "Why it could not be issued, such as DOMAIN_NOT_ALLOWED, if its status is FAILED.").Computed().Since(2),
+			declare.Text("renewal_eligibility", "RenewalEligibility", "Whether ACM renews it by itself: ELIGIBLE or INELIGIBLE.").Computed(),
+			declare.Bool("in_use", "", "Whether a load balancer or another AWS resource uses it, so that it cannot be deleted.").Computed(),
 			declare.Time("not_after", "NotAfter", "When it expires; NULL until it is issued."),
 			declare.JSON("domain_validation_records", "DomainValidationOptions", `The DNS records that validate its domains: [{"domain": …, "name": …, "type": …, "value": …}]. AWS needs some seconds to tell them.`).
-				Assigned().Unordered().EmptyIsNull().As(validations),
+				Computed().Unordered().EmptyIsNull().As(validations),
 			declare.Bool("dns_records", "", "Whether the records that validate it are put into the account's hosted zones, as rows of resource_record_set (module aws_route53), when AWS tells them. "+
 				"Set it in the INSERT. The rows stay when the certificate goes. AWS does not know of it.").Default("false").Local().Since(3),
 			declare.Tags("Tags", (*acm.Client).AddTagsToCertificate, (*acm.Client).RemoveTagsFromCertificate).From(declare.Call((*acm.Client).ListTagsForCertificate)).Together("acm", "arn"),
@@ -52,7 +52,7 @@ func newCertificate(c *aws.Clients) *declare.Resource {
 
 		// Left to itself, ListCertificates tells only of those with RSA keys of up to
 		// 2048 bits.
-		Touches: modules.Touches("acm.amazonaws.com",
+		EventMappings: modules.EventMappings("acm.amazonaws.com",
 			modules.Response("certificateArn", "ImportCertificate"),
 			modules.Request("certificateArn", "UpdateCertificateOptions", "RenewCertificate"),
 		),

@@ -61,7 +61,7 @@ func newGraphqlAPI(c *aws.Clients) *declare.Resource {
 			declare.Text("api_type", "ApiType", "GRAPHQL, the default, or MERGED: an API made of others.").Default("'GRAPHQL'").OneOf("GRAPHQL", "MERGED").CreateOnly().Usual(text("GRAPHQL")),
 			declare.Role("merged_api_execution_role_name", "MergedApiExecutionRoleArn", "The role as which a merged API uses those that it is made of.").WithARN(2),
 			declare.Text("visibility", "Visibility", "GLOBAL, the default, or PRIVATE: only from VPCs.").Default("'GLOBAL'").OneOf("GLOBAL", "PRIVATE").CreateOnly().Usual(text("GLOBAL")),
-			declare.JSON("uris", "Uris", `Where it is called: {"GRAPHQL": "https://…", "REALTIME": "wss://…"}.`).Assigned(),
+			declare.JSON("uris", "Uris", `Where it is called: {"GRAPHQL": "https://…", "REALTIME": "wss://…"}.`).Computed(),
 			declare.ARN("arn", "Arn"),
 			declare.Tags("Tags", (*appsync.Client).TagResource, (*appsync.Client).UntagResource),
 		},

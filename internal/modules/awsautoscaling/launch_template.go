@@ -50,16 +50,16 @@ func newLaunchTemplate(c *aws.Clients) *declare.Resource {
 			declare.JSON("data", "Data", `All else, in the words of the API (RequestLaunchTemplateData): {"IamInstanceProfile": {"Name": "web"}, "MetadataOptions": {"HttpTokens": "required"}}. User data that is no text is here, too.`).
 				Check("jsonb_typeof(data) = 'object' AND NOT data ?| array['ImageId', 'InstanceType', 'KeyName', 'SecurityGroupIds']").EmptyIsNull().
 				Same(declare.Alike[ec2types.RequestLaunchTemplateData](nil)),
-			declare.Text("launch_template_id", "LaunchTemplateId", "The template's id, such as lt-0a1b2c3d.").Assigned(),
-			declare.Bigint("default_version", "DefaultVersionNumber", "The number of the default version.").Assigned(),
-			declare.Bigint("latest_version", "LatestVersionNumber", "The number of the latest version.").Assigned(),
-			declare.Text("eks_nodegroup", "Tags[eks:nodegroup-name]", "The node group of EKS that the template was made for by EKS itself.").Assigned(),
+			declare.Text("launch_template_id", "LaunchTemplateId", "The template's id, such as lt-0a1b2c3d.").Computed(),
+			declare.Bigint("default_version", "DefaultVersionNumber", "The number of the default version.").Computed(),
+			declare.Bigint("latest_version", "LatestVersionNumber", "The number of the latest version.").Computed(),
+			declare.Text("eks_nodegroup", "Tags[eks:nodegroup-name]", "The node group of EKS that the template was made for by EKS itself.").Computed(),
 			declare.EC2Tags(ec2types.ResourceTypeLaunchTemplate).Owner("launch_template_id"),
 		},
 		Checks:              []string{"num_nonnulls(image_id, instance_type, key_pair_name, security_group_ids, user_data, data) > 0"},
 		DestroyBeforeCreate: true, // one name is one template
 
-		Touches: modules.Touches("ec2.amazonaws.com",
+		EventMappings: modules.EventMappings("ec2.amazonaws.com",
 			modules.Request("launchTemplateName", "CreateLaunchTemplate"),
 			modules.Response("launchTemplate.launchTemplateId", "DeleteLaunchTemplate", "ModifyLaunchTemplate").In("launch_template_id"),
 			modules.Response("launchTemplateVersion.launchTemplateId", "CreateLaunchTemplateVersion").In("launch_template_id"),

@@ -46,9 +46,9 @@ func newDistribution(c *aws.Clients) *declare.Resource {
 		Creation:   modules.ByTag,
 		Columns: []declare.Column{
 			declare.ID("distribution_id", "Id", "The distribution's id, such as EDFDVBD6EXAMPLE; NULL until it is created."),
-			declare.Text("domain_name", "DomainName", "Where it is reached, such as d111111abcdef8.cloudfront.net. An alias record in Route 53 names it with alias_hosted_zone_id Z2FDTNDATAQYW2.").Assigned(),
+			declare.Text("domain_name", "DomainName", "Where it is reached, such as d111111abcdef8.cloudfront.net. An alias record in Route 53 names it with alias_hosted_zone_id Z2FDTNDATAQYW2.").Computed(),
 			text("caller_reference", "CallerReference", "A text of one's own that no other distribution of the account was made with; one that is made up if left out. A change makes another distribution.").
-				CreateOnly().Chosen(),
+				CreateOnly().OptionalComputed(),
 			text("comment", "Comment", "What it is for, up to 128 characters.").Default("''").KeepEmpty().Absent(empty).Length(0, 128),
 			of(modules.TypeBool, "enabled", "Enabled", "Whether it answers requests.").Default("true"),
 			of(modules.TypeTexts, "alternate_domain_names", "Aliases.Items", "Further names that it is reached by, such as {www.example.com}, for which it needs a certificate. A name is one distribution's alone.").
@@ -67,7 +67,7 @@ func newDistribution(c *aws.Clients) *declare.Resource {
 			text("price_class", "PriceClass", "Which edge locations it uses: all (PriceClass_All) or those that cost less.").
 				Default("'PriceClass_All'").Absent(modules.Text("PriceClass_All")).OneOf(declare.Values(cftypes.PriceClass("").Values())...),
 			text("http_version", "HttpVersion", "Up to which version of HTTP it speaks.").Default("'http2'").Absent(modules.Text("http2")).OneOf(declare.Values(cftypes.HttpVersion("").Values())...),
-			of(modules.TypeBool, "is_ipv6_enabled", "IsIPV6Enabled", "Whether it is reached by IPv6; AWS decides if left out.").Chosen(),
+			of(modules.TypeBool, "is_ipv6_enabled", "IsIPV6Enabled", "Whether it is reached by IPv6; AWS decides if left out.").OptionalComputed(),
 			text("web_acl_id", "WebACLId", "The ARN of the AWS WAF web ACL that filters requests, or the id of one of AWS WAF Classic.").Unset(empty),
 			part(json("geo_restriction", "Restrictions.GeoRestriction", `From which countries it is reached: {"RestrictionType": "whitelist", "Items": ["DE", "FR"]}, or all but those of a blacklist.`).
 				Default(`'{"RestrictionType": "none"}'`).Absent(modules.Text(`{"RestrictionType":"none"}`)), func(*cftypes.GeoRestriction) {}),
@@ -77,10 +77,10 @@ func newDistribution(c *aws.Clients) *declare.Resource {
 				"The certificate of the alternate domain names, which has to be in us-east-1. NULL: CloudFront's own.").
 				In("DistributionConfig.ViewerCertificate.ACMCertificateArn", "DistributionConfigWithTags.DistributionConfig.ViewerCertificate.ACMCertificateArn").AnyScope(),
 			text("ssl_support_method", "ViewerCertificate.SSLSupportMethod", "With a certificate: who can use HTTPS, all but ancient browsers (sni-only, if left out) or everybody (vip, for hundreds of dollars a month).").
-				Chosen().OneOf(declare.Values(cftypes.SSLSupportMethod("").Values())...),
+				OptionalComputed().OneOf(declare.Values(cftypes.SSLSupportMethod("").Values())...),
 			text("minimum_protocol_version", "ViewerCertificate.MinimumProtocolVersion", "With a certificate: how requests have to be encrypted at least; TLSv1.2_2021 if left out, or TLSv1 with vip.").
-				Chosen().OneOf(declare.Values(cftypes.MinimumProtocolVersion("").Values())...),
-			declare.Text("status", "Status", "InProgress while CloudFront carries a change everywhere, then Deployed.").Assigned(),
+				OptionalComputed().OneOf(declare.Values(cftypes.MinimumProtocolVersion("").Values())...),
+			declare.Text("status", "Status", "InProgress while CloudFront carries a change everywhere, then Deployed.").Computed(),
 			declare.ARN("arn", "ARN").In("Resource"),
 			declare.Bool("dns_records", "", "Whether an alias record of each of its alternate_domain_names is put into the account's hosted zones, as rows of resource_record_set (module aws_route53), when AWS tells its domain_name. "+
 				"The rows stay when the distribution goes. AWS does not know of it.").Default("false").Local().Since(2),
@@ -88,7 +88,7 @@ func newDistribution(c *aws.Clients) *declare.Resource {
 		},
 
 		// The listing lacks some of the configuration.
-		Touches: modules.Touches("cloudfront.amazonaws.com",
+		EventMappings: modules.EventMappings("cloudfront.amazonaws.com",
 			modules.Response("distribution.id", "CreateDistribution", "CopyDistribution", "UpdateDistributionWithStagingConfig"),
 			modules.Request("id", "DeleteDistribution"),
 			modules.Request("targetDistributionId", "AssociateAlias"),

@@ -27,7 +27,7 @@ func newOriginAccessControl(c *aws.Clients) *declare.Resource {
 		PerAccount: true,
 		Columns: []declare.Column{
 			of("name", "Name", "Its name, up to 64 characters. Another name makes another, and the old one stays until no distribution uses it.").Required().Identity().CreateOnly().Length(1, 64),
-			declare.Text("origin_access_control_id", "Id", "Its id, such as E2QWRUHAPOMQZL; NULL until it is created.").Assigned().Key(),
+			declare.Text("origin_access_control_id", "Id", "Its id, such as E2QWRUHAPOMQZL; NULL until it is created.").Computed().Key(),
 			of("description", "Description", "What it is for.").Default("''").KeepEmpty().Absent(modules.Text("")),
 			of("origin_type", "OriginAccessControlOriginType", "What kind of origin it is for.").Default("'s3'").
 				OneOf(declare.Values(cftypes.OriginAccessControlOriginTypes("").Values())...),

@@ -31,7 +31,7 @@ func newLogGroup(c *aws.Clients) *declare.Resource {
 		},
 		DestroyBeforeCreate: true,
 
-		Touches: modules.Touches("logs.amazonaws.com",
+		EventMappings: modules.EventMappings("logs.amazonaws.com",
 			modules.Request("logGroupName", "TagLogGroup", "UntagLogGroup"),
 		),
 		List: declare.Pages(cloudwatchlogs.NewDescribeLogGroupsPaginator, "LogGroups", declare.With(&cloudwatchlogs.DescribeLogGroupsInput{Limit: awssdk.Int32(50)})),

@@ -45,13 +45,13 @@ func newProject(c *aws.Clients) *declare.Resource {
 				As(artifacts).Same(declare.Alike(packed)),
 			declare.Integer("timeout_in_minutes", "TimeoutInMinutes", "After how many minutes a build is stopped, from 5 to 2160. Default 60.").Default("60").Between(5, 2160),
 			declare.Integer("queued_timeout_in_minutes", "QueuedTimeoutInMinutes", "How many minutes a build waits for its turn, from 5 to 480. Default 480.").Default("480").Between(5, 480),
-			declare.Role("service_role_name", "ServiceRole", "The role as which builds run, which codebuild.amazonaws.com may assume. Needed to create a project.").Chosen().WithARN(2),
+			declare.Role("service_role_name", "ServiceRole", "The role as which builds run, which codebuild.amazonaws.com may assume. Needed to create a project.").OptionalComputed().WithARN(2),
 			declare.ARN("arn", "Arn"),
 			declare.TagsBy("Tags", declare.Call((*codebuild.Client).UpdateProject), declare.Call((*codebuild.Client).UpdateProject)), // see setTags
 		},
 		DestroyBeforeCreate: true,
 
-		Touches: modules.Touches("codebuild.amazonaws.com",
+		EventMappings: modules.EventMappings("codebuild.amazonaws.com",
 			modules.Request("projectArn", "UpdateProjectVisibility"),
 			modules.Request("projectName", "CreateWebhook", "UpdateWebhook", "DeleteWebhook"),
 		),

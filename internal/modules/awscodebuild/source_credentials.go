@@ -26,7 +26,7 @@ func newSourceCredentials(c *aws.Clients) *declare.Resource {
 				Required().CreateOnly().OneOf(declare.Values(cbtypes.AuthType("").Values())...),
 			declare.Text("token", "", "The credential. Needed to create or replace it. It is passed on and then NULL again.").In("Token").WriteOnly().Length(1, 10000),
 			declare.Text("username", "", "The user at Bitbucket that a password is of; passed on with token.").In("Username").WriteOnly().Length(1, 1000),
-			declare.Text("resource", "Resource", "The ARN of the connection or the secret, where it is one.").Assigned(),
+			declare.Text("resource", "Resource", "The ARN of the connection or the secret, where it is one.").Computed(),
 			declare.ARN("arn", "Arn"),
 		},
 		DestroyBeforeCreate: true,

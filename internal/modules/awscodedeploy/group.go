@@ -26,20 +26,20 @@ func newGroup(c *aws.Clients) *declare.Resource {
 			declare.Ref("application_id", "ApplicationName", "codedeploy_application", "name", "The application.").Required().Identity().CreateOnly().Part(modules.PartAlong, ""),
 			declare.Name("name", "DeploymentGroupName", "The group's name, up to 100 characters.").Length(1, 100),
 			declare.Text("deployment_config_name", "DeploymentConfigName", "How many machines are deployed to at a time, such as CodeDeployDefault.OneAtATime, which AWS chooses for servers if left out, or CodeDeployDefault.LambdaAllAtOnce.").
-				Chosen().Length(1, 100),
+				OptionalComputed().Length(1, 100),
 			declare.JSON("deployment_style", "DeploymentStyle", `How it is deployed: {"DeploymentType": "IN_PLACE", "DeploymentOption": "WITHOUT_TRAFFIC_CONTROL"}, which is what AWS chooses for servers if left out.`).
-				Check("jsonb_typeof(deployment_style) = 'object'").EmptyIsNull().Chosen(),
+				Check("jsonb_typeof(deployment_style) = 'object'").EmptyIsNull().OptionalComputed(),
 			list("ec2_tag_filters", "Ec2TagFilters", `The instances that it consists of, by tags: [{"Key": "app", "Value": "web", "Type": "KEY_AND_VALUE"}].`),
 			declare.Texts("auto_scaling_groups", "AutoScalingGroups[].Name", "The names of the Auto Scaling groups that it consists of.").In("AutoScalingGroups").Unordered().EmptyIsNull(),
-			declare.Role("role_name", "ServiceRoleArn", "The role as which CodeDeploy works, which codedeploy.amazonaws.com may assume. Needed to create a group.").Chosen().WithARN(2),
-			declare.Text("deployment_group_id", "DeploymentGroupId", "Its id; NULL until it is created.").Assigned(),
+			declare.Role("role_name", "ServiceRoleArn", "The role as which CodeDeploy works, which codedeploy.amazonaws.com may assume. Needed to create a group.").OptionalComputed().WithARN(2),
+			declare.Text("deployment_group_id", "DeploymentGroupId", "Its id; NULL until it is created.").Computed(),
 			tags(func(have modules.Row) string {
 				return "deploymentgroup:" + have["application_id"].String() + "/" + have["name"].String()
 			}),
 		},
 		DestroyBeforeCreate: true,
 
-		Touches: modules.Touches("codedeploy.amazonaws.com",
+		EventMappings: modules.EventMappings("codedeploy.amazonaws.com",
 			modules.Request("resourceArn", "TagResource", "UntagResource").In("name").Beginning("deploymentgroup:").After("/"),
 		),
 		List:   declare.Pages(codedeploy.NewListDeploymentGroupsPaginator, "DeploymentGroups").Within(applications(), "", "ApplicationName").Names("name", ""),

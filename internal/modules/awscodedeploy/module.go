@@ -88,12 +88,12 @@ func newApplication(c *aws.Clients) *declare.Resource {
 		Columns: []declare.Column{
 			declare.Name("name", "ApplicationName", "The application's name, up to 100 characters.").Length(1, 100),
 			declare.Text("compute_platform", "ComputePlatform", "What it runs on: Server, the default, Lambda or ECS.").Default("'Server'").OneOf("Server", "Lambda", "ECS").CreateOnly(),
-			declare.Text("application_id", "ApplicationId", "Its id; NULL until it is created.").Assigned(),
+			declare.Text("application_id", "ApplicationId", "Its id; NULL until it is created.").Computed(),
 			tags(func(have modules.Row) string { return "application:" + have["name"].String() }),
 		},
 		DestroyBeforeCreate: true,
 
-		Touches: modules.Touches("codedeploy.amazonaws.com",
+		EventMappings: modules.EventMappings("codedeploy.amazonaws.com",
 			modules.Request("applicationName", "UpdateApplication").Or("requestParameters.newApplicationName"),
 			modules.Request("resourceArn", "TagResource", "UntagResource").Beginning("application:").After(":"),
 		),

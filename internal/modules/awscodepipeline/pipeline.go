@@ -47,13 +47,13 @@ func newPipeline(c *aws.Clients) *declare.Resource {
 				Same(declare.Alike[map[string]cptypes.ArtifactStore](nil)),
 			list("stages", "Pipeline.Stages", `At least two stages and their actions: [{"Name": "Source", "Actions": [{"Name": "Source", "ActionTypeId": {"Category": "Source", "Owner": "AWS", "Provider": "S3", "Version": "1"}, …}]}, …].`).
 				Same(declare.Alike(inOrder)),
-			declare.Role("service_role_name", "Pipeline.RoleArn", "The role as which it works, which codepipeline.amazonaws.com may assume. Needed to create a pipeline.").Chosen().WithARN(2),
-			declare.Text("pipeline_type", "Pipeline.PipelineType", "V1 or V2, which are charged differently; AWS chooses by what is in the pipeline if left out.").Chosen().OneOf("V1", "V2"),
+			declare.Role("service_role_name", "Pipeline.RoleArn", "The role as which it works, which codepipeline.amazonaws.com may assume. Needed to create a pipeline.").OptionalComputed().WithARN(2),
+			declare.Text("pipeline_type", "Pipeline.PipelineType", "V1 or V2, which are charged differently; AWS chooses by what is in the pipeline if left out.").OptionalComputed().OneOf("V1", "V2"),
 			declare.Text("execution_mode", "Pipeline.ExecutionMode", "What becomes of an execution when the next one comes: SUPERSEDED, the default, QUEUED or PARALLEL.").
 				Default("'SUPERSEDED'").OneOf("SUPERSEDED", "QUEUED", "PARALLEL").Usual(modules.Text("SUPERSEDED")),
 			list("triggers", "Pipeline.Triggers", "What starts a pipeline of type V2, in the words of the API.").Same(declare.Alike[[]cptypes.PipelineTriggerDeclaration](nil)),
 			list("variables", "Pipeline.Variables", `Variables of a pipeline of type V2: [{"Name": "STAGE", "DefaultValue": "test"}].`).Same(declare.Alike[[]cptypes.PipelineVariableDeclaration](nil)),
-			declare.Integer("version", "Pipeline.Version", "How often it has been changed, counted from 1.").Assigned(),
+			declare.Integer("version", "Pipeline.Version", "How often it has been changed, counted from 1.").Computed(),
 			declare.ARN("arn", "Metadata.PipelineArn"),
 			declare.Tags("Tags", (*codepipeline.Client).TagResource, (*codepipeline.Client).UntagResource).From(declare.Call((*codepipeline.Client).ListTagsForResource)),
 		},

@@ -51,17 +51,17 @@ func newTable(c *aws.Clients) *declare.Resource {
 			declare.Text("time_to_live_attribute", "TimeToLiveDescription", "The attribute with the time after which an item is deleted. NULL: none is. Changes take up to an hour, in which there can be no other.").
 				Length(1, 255).As(timeToLive).From(declare.Call((*dynamodb.Client).DescribeTimeToLive, made)),
 			declare.Bool("deletion_protection_enabled", "DeletionProtectionEnabled", "Whether the table cannot be deleted.").Default("false"),
-			declare.Text("table_id", "TableId", "Its unique id, which a later table of the same name does not get.").Assigned(),
+			declare.Text("table_id", "TableId", "Its unique id, which a later table of the same name does not get.").Computed(),
 			declare.ARN("arn", "TableArn"),
-			declare.Text("stream_arn", "LatestStreamArn", "The ARN of its stream, if it has one.").Assigned(),
-			declare.Text("status", "TableStatus", "CREATING, ACTIVE, UPDATING, DELETING and so on.").Assigned(),
+			declare.Text("stream_arn", "LatestStreamArn", "The ARN of its stream, if it has one.").Computed(),
+			declare.Text("status", "TableStatus", "CREATING, ACTIVE, UPDATING, DELETING and so on.").Computed(),
 			declare.Time("created_at", "CreationDateTime", "When it was created.").Incarnation(),
 			declare.Tags("Tags", (*dynamodb.Client).TagResource, (*dynamodb.Client).UntagResource, waiting).
 				From(declare.Call((*dynamodb.Client).ListTagsOfResource, made)).Together("dynamodb:table", "arn"),
 		},
 		DestroyBeforeCreate: true,
 
-		Touches: modules.Touches("dynamodb.amazonaws.com",
+		EventMappings: modules.EventMappings("dynamodb.amazonaws.com",
 			modules.Request("tableName", "UpdateTimeToLive", "UpdateContinuousBackups", "UpdateContributorInsights", "UpdateTableReplicaAutoScaling"),
 			modules.Request("targetTableName", "RestoreTableFromBackup", "RestoreTableToPointInTime"),
 			modules.Request("tableCreationParameters.tableName", "ImportTable"),

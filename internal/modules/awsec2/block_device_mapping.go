@@ -35,8 +35,8 @@ func newMapping(c *aws.Clients) *declare.Resource {
 				CreateOnly().Key().In("VolumeId", changed+"Ebs.VolumeId"),
 			declare.Bool("delete_on_termination", "Ebs.DeleteOnTermination", "Whether the volume is deleted with the instance. Default true.").
 				Default("true").In(changed + "Ebs.DeleteOnTermination"),
-			declare.Bool("is_root_device", "Root", "Whether the instance has its operating system from it.").Assigned(),
-			declare.Text("status", "Ebs.Status", "attaching, attached or detaching.").Assigned().Since(2),
+			declare.Bool("is_root_device", "Root", "Whether the instance has its operating system from it.").Computed(),
+			declare.Text("status", "Ebs.Status", "attaching, attached or detaching.").Computed().Since(2),
 		},
 		// A device has one volume, and a volume is attached to one instance.
 		DestroyBeforeCreate: true,

@@ -31,7 +31,7 @@ const (
 func newInstance(c *aws.Clients) *declare.Resource {
 	data := &userData{}
 	metadata := func(c declare.Column, member string) declare.Column {
-		return c.Chosen().In("MetadataOptions."+member, member) // of RunInstances, of ModifyInstanceMetadataOptions
+		return c.OptionalComputed().In("MetadataOptions."+member, member) // of RunInstances, of ModifyInstanceMetadataOptions
 	}
 	return declare.New(c, declare.Table[ec2types.Instance]{
 		Name: "instance",
@@ -54,7 +54,7 @@ func newInstance(c *aws.Clients) *declare.Resource {
 			declare.Ref("role_name", "IamInstanceProfile.Arn", "iam_role", "role_name", "The role of what runs in it. It is given by the instance profile of the role's name, which is made if there is none, and goes with the role.").
 				ByKey().In("IamInstanceProfile.Name").
 				Beside("instance_profile_arn", 3, "The ARN of its instance profile. Where there is no record of the role that it gives, role_name is NULL."),
-			declare.Ref("subnet_id", "SubnetId", "subnet", "subnet_id", "The subnet it is in; one of the default VPC if left out.").CreateOnly().Chosen(),
+			declare.Ref("subnet_id", "SubnetId", "subnet", "subnet_id", "The subnet it is in; one of the default VPC if left out.").CreateOnly().OptionalComputed(),
 			declare.Bool("monitoring", "Monitoring.State", "Whether CloudWatch gets its metrics every minute rather than every five.").
 				Default("false").In("Monitoring.Enabled").As(declare.Is("enabled", "pending")),
 			declare.Bool("source_dest_check", "SourceDestCheck", "Whether traffic that is neither from nor to it is dropped; false for what routes or translates addresses.").
@@ -67,19 +67,19 @@ func newInstance(c *aws.Clients) *declare.Resource {
 				Between(1, 64), "HttpPutResponseHopLimit"),
 			metadata(declare.Text("metadata_tags", "MetadataOptions.InstanceMetadataTags", "Whether that service tells the instance's tags: enabled or disabled.").
 				OneOf("disabled", "enabled"), "InstanceMetadataTags"),
-			declare.Text("status", "State.Name", "What it is doing: pending, running, stopping, stopped or shutting-down.").Assigned(),
+			declare.Text("status", "State.Name", "What it is doing: pending, running, stopping, stopped or shutting-down.").Computed(),
 			// The tag is of the Amazon EC2 Auto Scaling User Guide, "Tag Auto Scaling
 			// groups and instances".
-			declare.Text("auto_scaling_group", "Tags[aws:autoscaling:groupName]", "The Auto Scaling group that made it, and would make another in its place.").Assigned(),
-			declare.Text("availability_zone", "Placement.AvailabilityZone", "Its availability zone, such as us-east-1a.").Assigned(),
-			declare.Of(modules.TypeInet, "private_ip_address", "PrivateIpAddress", "Its private IPv4 address.").Assigned(),
-			declare.Of(modules.TypeInet, "public_ip_address", "PublicIpAddress", "Its public IPv4 address, if it has one.").Assigned(),
+			declare.Text("auto_scaling_group", "Tags[aws:autoscaling:groupName]", "The Auto Scaling group that made it, and would make another in its place.").Computed(),
+			declare.Text("availability_zone", "Placement.AvailabilityZone", "Its availability zone, such as us-east-1a.").Computed(),
+			declare.Of(modules.TypeInet, "private_ip_address", "PrivateIpAddress", "Its private IPv4 address.").Computed(),
+			declare.Of(modules.TypeInet, "public_ip_address", "PublicIpAddress", "Its public IPv4 address, if it has one.").Computed(),
 			declare.EC2Tags(ec2types.ResourceTypeInstance),
 		},
-		Touches: declare.InstanceTouches(),
-		List:    instances(),
-		Get:     declare.EC2Filter("instance-id"),
-		Row:     data.fill,
+		EventMappings: declare.InstanceEventMappings(),
+		List:          instances(),
+		Get:           declare.EC2Filter("instance-id"),
+		Row:           data.fill,
 		Rows: func(ctx context.Context, s *declare.Step, _ []*ec2types.Instance, rows []modules.Row) error {
 			return roles(ctx, s, rows)
 		},

@@ -21,7 +21,7 @@ func newInstanceGroups(c *aws.Clients) *aws.Memberships {
 		Description: aws.DescribeGroups("instance_security_groups",
 			"The security groups of instances. An instance has one at least: the VPC's default group when there is no other, and until the first is given.",
 			modules.Column{Name: "instance_id", References: &modules.Reference{Table: "instance", Key: "instance_id"}, Doc: "The instance."},
-			modules.Touches("ec2.amazonaws.com",
+			modules.EventMappings("ec2.amazonaws.com",
 				modules.Request("instanceId", "ModifyInstanceAttribute"),
 				modules.Unnamed("ModifyNetworkInterfaceAttribute", "AttachNetworkInterface", "DetachNetworkInterface"))...),
 		Owner:  "instance_id",

@@ -26,15 +26,15 @@ func newKeyPair(c *aws.Clients) *declare.Resource {
 			declare.Name("name", "KeyName", "The pair's name, unique in the region, up to 255 characters.").Length(1, 255),
 			declare.Text("public_key", "PublicKey", "The public key, as OpenSSH writes it: ssh-ed25519 AAAA… someone. Needed to make a row; its comment does not count. NULL for pairs so old that AWS no longer has it.").
 				CreateOnly().Same(sameKey).In("PublicKeyMaterial").As(publicKey),
-			declare.Text("key_pair_id", "KeyPairId", "The pair's id, such as key-0a1b2c3d.").Assigned(),
-			declare.Text("type", "KeyType", "The kind of key: ed25519 or rsa.").Assigned().OneOf("ed25519", "rsa"),
-			declare.Text("fingerprint", "KeyFingerprint", "Its fingerprint: SHA-256 of an ed25519 key, MD5 of an RSA key that was imported, SHA-1 of one that AWS made.").Assigned(),
+			declare.Text("key_pair_id", "KeyPairId", "The pair's id, such as key-0a1b2c3d.").Computed(),
+			declare.Text("type", "KeyType", "The kind of key: ed25519 or rsa.").Computed().OneOf("ed25519", "rsa"),
+			declare.Text("fingerprint", "KeyFingerprint", "Its fingerprint: SHA-256 of an ed25519 key, MD5 of an RSA key that was imported, SHA-1 of one that AWS made.").Computed(),
 			declare.EC2Tags(ec2types.ResourceTypeKeyPair).Owner("key_pair_id"),
 		},
 		// Two pairs cannot have the same name.
 		DestroyBeforeCreate: true,
 
-		Touches: modules.Touches("ec2.amazonaws.com",
+		EventMappings: modules.EventMappings("ec2.amazonaws.com",
 			modules.Request("keyName", "CreateKeyPair"),
 			modules.Request("keyName", "DeleteKeyPair"),
 			modules.Request("keyPairId", "DeleteKeyPair").In("key_pair_id"),

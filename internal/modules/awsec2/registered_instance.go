@@ -40,8 +40,8 @@ func newRegistered(c *aws.Clients) *declare.Resource {
 				Required().Identity().CreateOnly().Part(modules.PartAlong, "").OfParent().In("TargetGroupArn"),
 			declare.Integer("port", "Target.Port", "The port on which the instance receives traffic; the target group's if left out. An instance can be registered with several.").
 				Required().Identity().CreateOnly().Between(1, 65535).In("Targets[0].Port"),
-			declare.Text("health", "TargetHealth.State", "initial, healthy, unhealthy, unused or unavailable.").Assigned(),
-			declare.Text("health_description", "TargetHealth.Description", "Why it is not healthy.").Assigned(),
+			declare.Text("health", "TargetHealth.State", "initial, healthy, unhealthy, unused or unavailable.").Computed(),
+			declare.Text("health_description", "TargetHealth.Description", "Why it is not healthy.").Computed(),
 		},
 		List: declare.Once(declare.Call((*elb.Client).DescribeTargetHealth), "TargetHealthDescriptions").
 			Within(declare.Pages(elb.NewDescribeTargetGroupsPaginator, "TargetGroups", declare.Expand(ofInstances),

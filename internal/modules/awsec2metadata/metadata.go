@@ -14,9 +14,9 @@ import (
 
 // newMetadata declares the table instance_metadata.
 func newMetadata(c *aws.Clients) *declare.Resource {
-	text := func(name, member, doc string) declare.Column { return declare.Text(name, member, doc).Assigned() }
+	text := func(name, member, doc string) declare.Column { return declare.Text(name, member, doc).Computed() }
 	address := func(name, member, doc string) declare.Column {
-		return declare.Of(modules.TypeInet, name, member, doc).Assigned()
+		return declare.Of(modules.TypeInet, name, member, doc).Computed()
 	}
 	return declare.New(c, declare.Table[ec2types.Instance]{
 		Name: "instance_metadata",
@@ -31,14 +31,14 @@ func newMetadata(c *aws.Clients) *declare.Resource {
 			text("public_dns_name", "PublicDnsName", "The name of that address."),
 			text("private_dns_name", "PrivateDnsName", "The name of its private address."),
 			declare.Time("launch_time", "LaunchTime", "When it was last started."),
-			declare.Integer("cpu_cores", "CpuOptions.CoreCount", "How many processor cores it has.").Assigned(),
-			declare.Integer("mem_size_mb", "", "How much memory it has, in MiB.").Assigned(),
-			declare.Bool("ebs_optimized", "EbsOptimized", "Whether it has network bandwidth of its own for its volumes.").Assigned().Usual(modules.Bool(false)),
+			declare.Integer("cpu_cores", "CpuOptions.CoreCount", "How many processor cores it has.").Computed(),
+			declare.Integer("mem_size_mb", "", "How much memory it has, in MiB.").Computed(),
+			declare.Bool("ebs_optimized", "EbsOptimized", "Whether it has network bandwidth of its own for its volumes.").Computed().Usual(modules.Bool(false)),
 			text("root_device_type", "RootDeviceType", "What its root device is: ebs or instance-store.").OneOf("ebs", "instance-store"),
 			text("root_device_name", "RootDeviceName", "That device's name, such as /dev/xvda."),
 			text("image_id", "ImageId", "The image it was started from, also where instance.ami names a parameter."),
 		},
-		Touches: declare.InstanceTouches(),
+		EventMappings: declare.InstanceEventMappings(),
 		// Without instances that are gone, which are listed for an hour more.
 		List: declare.Pages(ec2.NewDescribeInstancesPaginator, "Reservations[].Instances", declare.With(&ec2.DescribeInstancesInput{
 			MaxResults: awssdk.Int32(aws.PageSize),

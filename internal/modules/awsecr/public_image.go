@@ -23,10 +23,10 @@ func newPublicImage(c *aws.Clients) *declare.Resource {
 		Optional:   true,
 		Columns: append([]declare.Column{
 			declare.Ref("public_repository", "RepositoryName", "public_repository", "repository_name", "The name of the repository it is in.").
-				ByKey().Part(modules.PartContents, "").Required().Identity().Assigned(),
+				ByKey().Part(modules.PartContents, "").Required().Identity().Computed(),
 		}, imageColumns()...),
 
-		Touches: modules.Touches("ecr-public.amazonaws.com",
+		EventMappings: modules.EventMappings("ecr-public.amazonaws.com",
 			modules.Request("repositoryName", "PutImage", "BatchDeleteImage").In("public_repository"),
 		),
 		List: declare.Pages(ecrpublic.NewDescribeImagesPaginator, "ImageDetails", declare.With(&ecrpublic.DescribeImagesInput{MaxResults: awssdk.Int32(pageSize)})).

@@ -42,8 +42,8 @@ func newRepository(c *aws.Clients) *declare.Resource {
 			declare.JSON("lifecycle_policy", "LifecyclePolicyText", `Which images expire: a lifecycle policy, {"rules": [...]}. NULL: none.`).
 				Same(sameLifecycle).Check(`jsonb_typeof(lifecycle_policy) = 'object'`).From(lifecycle),
 			declare.ARN("repository_arn", "RepositoryArn"),
-			declare.Text("registry_id", "RegistryId", "The twelve digits of the account whose registry it is in.").Assigned(),
-			declare.Text("repository_uri", "RepositoryUri", "What images are pushed to and pulled from; NULL until it is created.").Assigned(),
+			declare.Text("registry_id", "RegistryId", "The twelve digits of the account whose registry it is in.").Computed(),
+			declare.Text("repository_uri", "RepositoryUri", "What images are pushed to and pulled from; NULL until it is created.").Computed(),
 			declare.Time("created_at", "CreatedAt", "When it was created.").Incarnation(),
 			declare.Tags("Tags", (*ecr.Client).TagResource, (*ecr.Client).UntagResource).From(declare.Call((*ecr.Client).ListTagsForResource)).Together("ecr:repository", "repository_arn"),
 		},

@@ -24,15 +24,15 @@ func newCluster(c *aws.Clients) *declare.Resource {
 			declare.Name("cluster_name", "ClusterName", "The cluster's name: up to 255 letters, digits, hyphens and underscores.").
 				In("ClusterName", "Cluster").Matches("^[A-Za-z0-9_-]{1,255}$").As(declare.LastPart("/")),
 			declare.Text("container_insights", "Settings", "Whether CloudWatch gets metrics of its containers: enabled, enhanced or disabled. The account's setting if left out.").
-				Chosen().OneOf("enabled", "enhanced", "disabled").As(insights),
+				OptionalComputed().OneOf("enabled", "enhanced", "disabled").As(insights),
 			declare.ARN("cluster_arn", "ClusterArn"),
-			declare.Text("cluster_status", "Status", "PROVISIONING, ACTIVE, DEPROVISIONING or FAILED.").Assigned(),
+			declare.Text("cluster_status", "Status", "PROVISIONING, ACTIVE, DEPROVISIONING or FAILED.").Computed(),
 			declare.Tags("Tags", (*ecs.Client).TagResource, (*ecs.Client).UntagResource),
 		},
 		DestroyBeforeCreate: true,
 
 		Kind: "cluster/",
-		Touches: modules.Touches("ecs.amazonaws.com",
+		EventMappings: modules.EventMappings("ecs.amazonaws.com",
 			modules.Request("cluster", "PutClusterCapacityProviders", "UpdateClusterSettings"),
 		),
 		List: clusters().Names("cluster_name", ""),

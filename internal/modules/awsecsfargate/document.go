@@ -36,7 +36,7 @@ func structure[T any](name, member, doc, kind string, complete func(*T)) declare
 		value, err := spelled(v)
 		return value, err == nil
 	}
-	return declare.JSON(name, "TaskDefinition."+member, doc+" As in the API.").In(member).CreateOnly().Chosen().EmptyIsNull().Since(3).Unordered().
+	return declare.JSON(name, "TaskDefinition."+member, doc+" As in the API.").In(member).CreateOnly().OptionalComputed().EmptyIsNull().Since(3).Unordered().
 		Check("jsonb_typeof(" + name + ") = '" + kind + "'").As(api[T](name)).Same(func(a, b string) bool {
 		x, okX := same(a)
 		y, okY := same(b)

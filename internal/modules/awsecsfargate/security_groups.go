@@ -22,7 +22,7 @@ func newSecurityGroups(c *aws.Clients) *aws.Memberships {
 			"The security groups of services' tasks, five at most. The tasks of a service that has none have the VPC's default group. "+
 				"Every change of them, as of the service's subnets, is a new deployment: a new service's first tasks may be of the default group.",
 			modules.Column{Name: "service_id", References: &modules.Reference{Table: "service", Key: "arn"}, Doc: "The service, whose column subnets says in which VPC its tasks are."},
-			modules.Touches("ecs.amazonaws.com", modules.Response("service.serviceArn", "CreateService", "UpdateService"))...),
+			modules.EventMappings("ecs.amazonaws.com", modules.Response("service.serviceArn", "CreateService", "UpdateService"))...),
 		Owner:  "service_id",
 		Member: aws.GroupColumn,
 		Lists: declare.Lists(services, named, func(s *ecstypes.Service) aws.MemberList {

@@ -50,8 +50,8 @@ func newService(c *aws.Clients, groups *aws.Memberships) *declare.Resource {
 			declare.JSON("load_balancers", "", `What target_group_id cannot say, as in the API: several target groups, a Classic Load Balancer, or a deployment's other target group. `+
 				`[{"targetGroupArn": "arn:…", "containerName": "web", "containerPort": 80}, …].`).Unordered().EmptyIsNull().Check(oneTargetGroup),
 			declare.ARN("arn", "ServiceArn"),
-			declare.Text("status", "Status", "ACTIVE, or DRAINING while its last tasks stop.").Assigned(),
-			declare.Integer("running_count", "RunningCount", "How many of its tasks are running.").Assigned(),
+			declare.Text("status", "Status", "ACTIVE, or DRAINING while its last tasks stop.").Computed(),
+			declare.Integer("running_count", "RunningCount", "How many of its tasks are running.").Computed(),
 			declare.Tags("Tags", (*ecs.Client).TagResource, (*ecs.Client).UntagResource),
 		},
 		Checks: []string{
@@ -62,7 +62,7 @@ func newService(c *aws.Clients, groups *aws.Memberships) *declare.Resource {
 		DestroyBeforeCreate: true,
 
 		Kind: "service/",
-		Touches: modules.Touches("ecs.amazonaws.com",
+		EventMappings: modules.EventMappings("ecs.amazonaws.com",
 			modules.Response("service.serviceArn", "CreateService", "UpdateService", "DeleteService").In("arn"),
 			modules.Request("serviceName", "CreateService").In("name"),
 			modules.Request("service", "UpdateService", "DeleteService", "UpdateServicePrimaryTaskSet").In("name"),

@@ -20,7 +20,7 @@ func newTaskDefinition(c *aws.Clients) *declare.Resource {
 		return declare.Ref(name, member, "iam_role", "role_name", doc).ByKey().CreateOnly().As(declare.LastPart("/")).WithARN(4)
 	}
 	text := func(name, member, doc string) declare.Column {
-		return declare.Text(name, "TaskDefinition."+member, doc).In(member).CreateOnly().Chosen().Since(3)
+		return declare.Text(name, "TaskDefinition."+member, doc).In(member).CreateOnly().OptionalComputed().Since(3)
 	}
 	var r *declare.Resource
 	r = declare.New(c, declare.Table[ecs.DescribeTaskDefinitionOutput]{
@@ -32,8 +32,8 @@ func newTaskDefinition(c *aws.Clients) *declare.Resource {
 		Columns: []declare.Column{
 			declare.ID("task_definition_arn", "TaskDefinition.TaskDefinitionArn", "Its Amazon Resource Name (ARN), with the revision; NULL until it is registered.").In("TaskDefinition", "ResourceArn"),
 			declare.Text("family", "TaskDefinition.Family", "The name that its revisions have in common.").In("Family").Required().CreateOnly().Matches("^[A-Za-z0-9_-]{1,255}$"),
-			declare.Integer("revision", "TaskDefinition.Revision", "Which revision of the family it is, counted from 1.").Assigned(),
-			declare.Text("status", "TaskDefinition.Status", "ACTIVE. Revisions that have been deregistered are not shown.").Assigned(),
+			declare.Integer("revision", "TaskDefinition.Revision", "Which revision of the family it is, counted from 1.").Computed(),
+			declare.Text("status", "TaskDefinition.Status", "ACTIVE. Revisions that have been deregistered are not shown.").Computed(),
 			declare.Integer("cpu", "TaskDefinition.Cpu", "Its processor units, of which a vCPU has 1024 (with memory, IaSQL's cpu_memory). Needed for Fargate.").In("Cpu").CreateOnly().Check("cpu > 0"),
 			declare.Integer("memory", "TaskDefinition.Memory", "Its memory in MiB. Needed for Fargate.").In("Memory").CreateOnly().Check("memory > 0"),
 			declare.Text("network_mode", "TaskDefinition.NetworkMode", "How its containers are networked; Fargate needs awsvpc, which is the default.").
@@ -43,7 +43,7 @@ func newTaskDefinition(c *aws.Clients) *declare.Resource {
 			text("cpu_architecture", "RuntimePlatform.CpuArchitecture", "The processors that it runs on: X86_64 (AWS's default) or ARM64.").OneOf("X86_64", "ARM64"),
 			text("operating_system_family", "RuntimePlatform.OperatingSystemFamily", "The operating system that it runs on, such as LINUX (AWS's default for Fargate) or WINDOWS_SERVER_2022_CORE."),
 			declare.Integer("ephemeral_storage", "TaskDefinition.EphemeralStorage.SizeInGiB", "The size of its tasks' own storage in GiB, from 21 to 200; Fargate's default, 20, if left out.").
-				In("EphemeralStorage.SizeInGiB").CreateOnly().Chosen().Since(3).Between(21, 200),
+				In("EphemeralStorage.SizeInGiB").CreateOnly().OptionalComputed().Since(3).Between(21, 200),
 			structure[[]ecstypes.Volume]("volumes", "Volumes", `What its containers can mount: [{"name": "data", "efsVolumeConfiguration": {"fileSystemId": "fs-0a1b2c3d"}}].`, "array", completeVolumes),
 			text("pid_mode", "PidMode", "Whose processes its containers see: those of the host or of the task; each its own if left out.").OneOf("host", "task"),
 			text("ipc_mode", "IpcMode", "Whose inter-process communication its containers share: the host's, the task's or none.").OneOf("host", "task", "none"),
@@ -52,7 +52,7 @@ func newTaskDefinition(c *aws.Clients) *declare.Resource {
 			structure[ecstypes.ProxyConfiguration]("proxy_configuration", "ProxyConfiguration", "The App Mesh proxy of its tasks.", "object",
 				func(p *ecstypes.ProxyConfiguration) { byName(p.Properties) }),
 			declare.Bool("enable_fault_injection", "TaskDefinition.EnableFaultInjection", "Whether its tasks accept faults that are injected into them; AWS's default, false, if left out.").
-				In("EnableFaultInjection").CreateOnly().Chosen().Since(3),
+				In("EnableFaultInjection").CreateOnly().OptionalComputed().Since(3),
 			role("task_role_name", "TaskDefinition.TaskRoleArn", "The role that its containers act as."),
 			role("execution_role_name", "TaskDefinition.ExecutionRoleArn", "The role that pulls its images, reads its secrets and writes its logs."),
 			declare.JSON("container_definitions", "TaskDefinition.ContainerDefinitions", `Its containers, as in the API: [{"name": "web", "image": "nginx", "portMappings": [{"containerPort": 80}]}]. `+
@@ -62,7 +62,7 @@ func newTaskDefinition(c *aws.Clients) *declare.Resource {
 		},
 
 		Kind: "task-definition/",
-		Touches: modules.Touches("ecs.amazonaws.com",
+		EventMappings: modules.EventMappings("ecs.amazonaws.com",
 			modules.Response("taskDefinition.taskDefinitionArn", "RegisterTaskDefinition", "DeregisterTaskDefinition"),
 			modules.Response("taskDefinitions.taskDefinitionArn", "DeleteTaskDefinitions"),
 		),

@@ -34,12 +34,12 @@ func newFileSystem(c *aws.Clients) *declare.Resource {
 			declare.Double("provisioned_throughput_in_mibps", "ProvisionedThroughputInMibps", "How many MiB a second are paid for, at least 1, with throughput_mode provisioned alone.").
 				Check("provisioned_throughput_in_mibps >= 1"),
 			declare.Bool("automatic_backups", "BackupPolicy.Status", "Whether AWS Backup makes backups. Left out, it does so of file systems of one availability zone.").
-				Chosen().Absent(modules.Bool(false)).As(backups).From(declare.Call((*efs.Client).DescribeBackupPolicy, declare.None("PolicyNotFound"))),
+				OptionalComputed().Absent(modules.Bool(false)).As(backups).From(declare.Call((*efs.Client).DescribeBackupPolicy, declare.None("PolicyNotFound"))),
 			declare.JSON("lifecycle_policies", "LifecyclePolicies", `When files are moved to other storage: [{"TransitionToIA": "AFTER_30_DAYS"}, {"TransitionToArchive": "AFTER_90_DAYS"}]. NULL: never.`).
 				Unordered().EmptyIsNull().Check("jsonb_typeof(lifecycle_policies) = 'array'").Unset(modules.Text("[]")).From(declare.Call((*efs.Client).DescribeLifecycleConfiguration)),
 			declare.Policy("Policy", "Who may do what with the file system: an access policy document. NULL: whoever can reach it may mount it.").
 				From(declare.Call((*efs.Client).DescribeFileSystemPolicy, declare.None("PolicyNotFound"))),
-			declare.Text("life_cycle_state", "LifeCycleState", "creating, available, updating, deleting or error.").Assigned(),
+			declare.Text("life_cycle_state", "LifeCycleState", "creating, available, updating, deleting or error.").Computed(),
 			declare.ARN("arn", "FileSystemArn"),
 			declare.Time("creation_time", "CreationTime", "When it was created."),
 			declare.Tags("Tags", (*efs.Client).TagResource, (*efs.Client).UntagResource),
@@ -50,7 +50,7 @@ func newFileSystem(c *aws.Clients) *declare.Resource {
 			`performance_mode <> 'maxIO' OR availability_zone_name IS NULL AND throughput_mode <> 'elastic'`,
 		},
 
-		Touches: modules.Touches("elasticfilesystem.amazonaws.com",
+		EventMappings: modules.EventMappings("elasticfilesystem.amazonaws.com",
 			modules.Request("fileSystemId", "UpdateFileSystemProtection", "CreateTags", "DeleteTags"),
 		),
 		List: fileSystems(),

@@ -51,21 +51,21 @@ func newCluster(c *aws.Clients) *declare.Resource {
 			declare.Integer("num_nodes", "NumCacheNodes", "How many nodes it has: 1, the default, for Redis, several for Memcached. The nodes made last are the first to go.").
 				First("PendingModifiedValues.NumCacheNodes").Default("1").Check("num_nodes >= 1"),
 			declare.Text("engine_version", "EngineVersion", "The engine's version, such as 7.1, which can only go up; AWS's default if left out.").
-				First("PendingModifiedValues.EngineVersion").Chosen().Same(sameVersion).OneWay(declare.Newer),
-			declare.Integer("port", "", "The port it listens on; 6379 for Redis and 11211 for Memcached if left out.").In("Port").Between(1, 65535).CreateOnly().Chosen(),
-			declare.Text("cache_subnet_group_name", "CacheSubnetGroupName", "The subnets that it is put into; those of the default VPC if left out.").CreateOnly().Chosen(),
+				First("PendingModifiedValues.EngineVersion").OptionalComputed().Same(sameVersion).OneWay(declare.Newer),
+			declare.Integer("port", "", "The port it listens on; 6379 for Redis and 11211 for Memcached if left out.").In("Port").Between(1, 65535).CreateOnly().OptionalComputed(),
+			declare.Text("cache_subnet_group_name", "CacheSubnetGroupName", "The subnets that it is put into; those of the default VPC if left out.").CreateOnly().OptionalComputed(),
 			declare.Text("cache_parameter_group_name", "CacheParameterGroup.CacheParameterGroupName", "The settings of its engine; AWS's own if left out.").
-				In("CacheParameterGroupName").Chosen(),
+				In("CacheParameterGroupName").OptionalComputed(),
 			declare.Texts("security_group_ids", "SecurityGroups[].SecurityGroupId", "The ids of its security groups; the default group of its VPC if left out.").
-				In("SecurityGroupIds").Unordered().EmptyIsNull().Chosen(),
-			declare.Text("availability_zone", "PreferredAvailabilityZone", "Its availability zone, such as us-east-1a; AWS picks one if left out. Multiple if its nodes are in several.").CreateOnly().Chosen(),
+				In("SecurityGroupIds").Unordered().EmptyIsNull().OptionalComputed(),
+			declare.Text("availability_zone", "PreferredAvailabilityZone", "Its availability zone, such as us-east-1a; AWS picks one if left out. Multiple if its nodes are in several.").CreateOnly().OptionalComputed(),
 			declare.Bool("transit_encryption_enabled", "TransitEncryptionEnabled", "Whether connections are encrypted. Default false.").Default("false").CreateOnly(),
 			declare.Bool("auto_minor_version_upgrade", "AutoMinorVersionUpgrade", "Whether AWS installs minor versions of the engine by itself. Default true.").Default("true"),
-			declare.Text("maintenance_window", "PreferredMaintenanceWindow", "When in the week AWS may work on it, such as sun:23:00-mon:01:30 (UTC); AWS picks one if left out.").Chosen(),
+			declare.Text("maintenance_window", "PreferredMaintenanceWindow", "When in the week AWS may work on it, such as sun:23:00-mon:01:30 (UTC); AWS picks one if left out.").OptionalComputed(),
 			declare.Integer("snapshot_retention_limit", "SnapshotRetentionLimit", "How many days daily snapshots are kept, up to 35, for Redis; 0, the default, makes none.").
 				Default("0").Between(0, 35).Usual(modules.Int(0)),
-			declare.Text("address", "", "The name it is connected to by; NULL until it is available.").Assigned(),
-			declare.Text("status", "CacheClusterStatus", "What it is doing, such as creating, available, modifying or deleting.").Assigned(),
+			declare.Text("address", "", "The name it is connected to by; NULL until it is available.").Computed(),
+			declare.Text("status", "CacheClusterStatus", "What it is doing, such as creating, available, modifying or deleting.").Computed(),
 			declare.SkipFinalSnapshot().Since(2),
 			declare.ARN("arn", "ARN").In("ResourceName"),
 			declare.Tags("TagList", (*elasticache.Client).AddTagsToResource, (*elasticache.Client).RemoveTagsFromResource).
@@ -75,7 +75,7 @@ func newCluster(c *aws.Clients) *declare.Resource {
 		DestroyBeforeCreate: true,
 
 		Kind: "cluster:",
-		Touches: modules.Touches("elasticache.amazonaws.com",
+		EventMappings: modules.EventMappings("elasticache.amazonaws.com",
 			modules.Request("cacheClusterId", "RebootCacheCluster"),
 			modules.Unnamed("CreateReplicationGroup", "ModifyReplicationGroup", "ModifyReplicationGroupShardConfiguration", "DeleteReplicationGroup", "IncreaseReplicaCount", "DecreaseReplicaCount"),
 		),

@@ -40,7 +40,7 @@ func newListener(c *aws.Clients) *declare.Resource {
 				`Actions of type authenticate-oidc keep the client secret they have; it cannot be set here.`).Same(sameActions).
 				// A secret has no place in a column that can be read.
 				Check(`jsonb_typeof(default_actions) = 'array' AND default_actions -> -1 ->> 'Type' = action_type AND NOT jsonb_path_exists(default_actions, '$[*].AuthenticateOidcConfig.ClientSecret')`),
-			declare.Text("ssl_policy", "SslPolicy", "Which TLS versions and ciphers are spoken, such as ELBSecurityPolicy-TLS13-1-2-2021-06; AWS's default if left out. NULL without TLS.").Chosen(),
+			declare.Text("ssl_policy", "SslPolicy", "Which TLS versions and ciphers are spoken, such as ELBSecurityPolicy-TLS13-1-2-2021-06; AWS's default if left out. NULL without TLS.").OptionalComputed(),
 			declare.Ref("certificate_id", "Certificates[0].CertificateArn", "certificate", "arn", "The certificate; required for HTTPS and TLS."),
 			declare.Text("alpn_policy", "AlpnPolicy[0]", "Which versions of HTTP are negotiated, of TLS listeners. NULL: none.").
 				OneOf("HTTP1Only", "HTTP2Only", "HTTP2Optional", "HTTP2Preferred").As(unlessNone).Unset(modules.Text(none)),
@@ -56,7 +56,7 @@ func newListener(c *aws.Clients) *declare.Resource {
 
 		// They can only be listed by load balancer.
 		Kind: "listener/",
-		Touches: modules.Touches("elasticloadbalancing.amazonaws.com",
+		EventMappings: modules.EventMappings("elasticloadbalancing.amazonaws.com",
 			modules.Request("listenerArn", "ModifyListenerAttributes", "AddListenerCertificates", "RemoveListenerCertificates"),
 		),
 		List: declare.Pages(elb.NewDescribeListenersPaginator, "Listeners", declare.With(&elb.DescribeListenersInput{PageSize: awssdk.Int32(pageSize)})).

@@ -40,21 +40,21 @@ func newLoadBalancer(c *aws.Clients) loadBalancer {
 			declare.Text("load_balancer_type", "Type", "application (HTTP), network (TCP, UDP, TLS) or gateway (appliances). Default application.").
 				Default("'application'").CreateOnly().OneOf("application", "network", "gateway"),
 			declare.Text("scheme", "Scheme", "Whether it has public addresses; internet-facing if left out. NULL of a gateway load balancer (in IaSQL it was required).").
-				CreateOnly().Chosen().OneOf("internet-facing", "internal"),
+				CreateOnly().OptionalComputed().OneOf("internet-facing", "internal"),
 			declare.Texts("subnets", "AvailabilityZones[].SubnetId", "The ids of the subnets it is in, such as subnet-0a1b2c3d, one in each availability zone; an application load balancer needs two. Ids, since AWS creates none without subnets.").
 				In("Subnets").Required().Unordered().Check("cardinality(subnets) > 0"),
 			declare.Text("ip_address_type", "IpAddressType", "Which addresses clients use. Default ipv4.").Default("'ipv4'").OneOf("ipv4", "dualstack", "dualstack-without-public-ipv4"),
 			declare.Bool("has_security_groups", "", "Whether it has security groups, those in load_balancer_security_groups. Application load balancers have, gateway load balancers have not; of a network load balancer it has to be said at its creation, and is false if left out.").
-				CreateOnly().Chosen(),
+				CreateOnly().OptionalComputed(),
 			declare.Text("customer_owned_ipv4_pool", "CustomerOwnedIpv4Pool", "The id of the customer-owned address pool, on Outposts.").CreateOnly(),
 			attributes(declare.Call((*elb.Client).DescribeLoadBalancerAttributes), `Its attributes by the names they have in the API, a JSON object of strings such as {"idle_timeout.timeout_seconds": "120", "deletion_protection.enabled": "true", "access_logs.s3.enabled": "true", "access_logs.s3.bucket": "logs"}.`),
-			declare.Text("dns_name", "DNSName", "The name by which clients reach it.").Assigned(),
-			declare.Text("canonical_hosted_zone_id", "CanonicalHostedZoneId", "The hosted zone of dns_name, for alias records.").Assigned(),
+			declare.Text("dns_name", "DNSName", "The name by which clients reach it.").Computed(),
+			declare.Text("canonical_hosted_zone_id", "CanonicalHostedZoneId", "The hosted zone of dns_name, for alias records.").Computed(),
 			declare.Time("created_time", "CreatedTime", "When it was created.").Incarnation(),
-			declare.Text("state", "State.Code", "provisioning, active, active_impaired or failed.").Assigned(),
-			declare.Text("state_reason", "State.Reason", "Why it is in that state, if AWS says so.").Assigned().Since(3),
-			declare.Texts("availability_zones", "AvailabilityZones[].ZoneName", "The availability zones of its subnets.").Assigned().Unordered(),
-			declare.Ref("vpc", "VpcId", "vpc", "vpc_id", "The VPC of its subnets.").Assigned(),
+			declare.Text("state", "State.Code", "provisioning, active, active_impaired or failed.").Computed(),
+			declare.Text("state_reason", "State.Reason", "Why it is in that state, if AWS says so.").Computed().Since(3),
+			declare.Texts("availability_zones", "AvailabilityZones[].ZoneName", "The availability zones of its subnets.").Computed().Unordered(),
+			declare.Ref("vpc", "VpcId", "vpc", "vpc_id", "The VPC of its subnets.").Computed(),
 			tagged("load_balancer_arn"),
 		},
 		Checks: []string{
@@ -64,7 +64,7 @@ func newLoadBalancer(c *aws.Clients) loadBalancer {
 		DestroyBeforeCreate: true,
 
 		Kind: "loadbalancer/",
-		Touches: modules.Touches("elasticloadbalancing.amazonaws.com",
+		EventMappings: modules.EventMappings("elasticloadbalancing.amazonaws.com",
 			modules.Request("loadBalancerArn", "SetSecurityGroups"),
 		),
 		List: loadBalancers(),

@@ -53,7 +53,7 @@ func tagged(column string) declare.Column {
 // adds new ones every year. AWS returns all of them, users say some.
 func attributes(read *declare.Op, doc string) declare.Column {
 	return declare.JSON("attributes", "Attributes", doc+" Attributes that are left out stay as they are.").From(read).As(declare.Pairs).
-		Chosen().EmptyIsNull().Same(sameShared).
+		OptionalComputed().EmptyIsNull().Same(sameShared).
 		Check(`jsonb_typeof(attributes) = 'object' AND NOT jsonb_path_exists(attributes, 'strict $.* ? (@.type() != "string")', '{}', true)`)
 }
 

@@ -19,7 +19,7 @@ func newSecurityGroups(c *aws.Clients) *aws.Memberships {
 		Description: aws.DescribeGroups("load_balancer_security_groups",
 			"The security groups of load balancers. A load balancer that has no other has the default group of its VPC.",
 			modules.Column{Name: "load_balancer_id", References: &modules.Reference{Table: "load_balancer", Key: "load_balancer_arn"}, Doc: "The load balancer."},
-			modules.Touches("elasticloadbalancing.amazonaws.com", modules.Request("loadBalancerArn", "SetSecurityGroups"))...),
+			modules.EventMappings("elasticloadbalancing.amazonaws.com", modules.Request("loadBalancerArn", "SetSecurityGroups"))...),
 		Owner:  "load_balancer_id",
 		Member: aws.GroupColumn,
 		Lists: declare.Lists(newLoadBalancer(c).Resource, declare.Identity("load_balancer_arn"), func(b *elbtypes.LoadBalancer) aws.MemberList {

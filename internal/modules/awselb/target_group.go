@@ -17,7 +17,7 @@ import (
 func newTargetGroup(c *aws.Clients) *declare.Resource {
 	protocols := []string{"HTTP", "HTTPS", "TCP", "TLS", "UDP", "TCP_UDP", "GENEVE", "QUIC", "TCP_QUIC"}
 	check := func(kind modules.Type, name, member, doc string) declare.Column {
-		return declare.Of(kind, name, member, doc+" AWS's default if left out.").Chosen()
+		return declare.Of(kind, name, member, doc+" AWS's default if left out.").OptionalComputed()
 	}
 	return declare.New(c, declare.Table[elbtypes.TargetGroup]{
 		Name:     "target_group",
@@ -33,8 +33,8 @@ func newTargetGroup(c *aws.Clients) *declare.Resource {
 			declare.Text("protocol", "Protocol", "The protocol that targets understand. NULL for lambda.").CreateOnly().OneOf(protocols...),
 			declare.Integer("port", "Port", "The port of targets that are registered without one. NULL for lambda.").CreateOnly().Between(1, 65535),
 			declare.Ref("vpc", "VpcId", "vpc", "vpc_id", "The VPC that targets are in. NULL for lambda.").CreateOnly(),
-			declare.Text("protocol_version", "ProtocolVersion", "The version of HTTP; HTTP1 if left out. NULL for other protocols.").CreateOnly().Chosen().OneOf("HTTP1", "HTTP2", "GRPC"),
-			declare.Text("ip_address_type", "IpAddressType", "Which addresses of targets are used; ipv4 if left out.").CreateOnly().Chosen().OneOf("ipv4", "ipv6"),
+			declare.Text("protocol_version", "ProtocolVersion", "The version of HTTP; HTTP1 if left out. NULL for other protocols.").CreateOnly().OptionalComputed().OneOf("HTTP1", "HTTP2", "GRPC"),
+			declare.Text("ip_address_type", "IpAddressType", "Which addresses of targets are used; ipv4 if left out.").CreateOnly().OptionalComputed().OneOf("ipv4", "ipv6"),
 			check(modules.TypeBool, "health_check_enabled", "HealthCheckEnabled", "Whether targets are checked; always true but for lambda."),
 			check(modules.TypeText, "health_check_protocol", "HealthCheckProtocol", "The protocol of health checks: HTTP, HTTPS or TCP.").OneOf(protocols...),
 			check(modules.TypeText, "health_check_port", "HealthCheckPort", "The port of health checks; traffic-port is the port that the target receives traffic on.").Matches("^(traffic-port|[0-9]{1,5})$"),

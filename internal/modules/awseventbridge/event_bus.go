@@ -28,7 +28,7 @@ func newBus(c *aws.Clients) *declare.Resource {
 			declare.Text("dead_letter_arn", "DeadLetterConfig.Arn", "The ARN of the SQS queue that gets the events that cannot be delivered.").Length(1, 1600),
 			declare.Text("log_level", "LogConfig.Level", "What is logged: nothing (OFF, the default), ERROR, INFO or TRACE.").Default("'OFF'").OneOf("OFF", "ERROR", "INFO", "TRACE").Usual(modules.Text("OFF")),
 			declare.Text("log_include_detail", "LogConfig.IncludeDetail", "Whether the log has the events' details (FULL) or not (NONE, the default).").Default("'NONE'").OneOf("NONE", "FULL").Usual(modules.Text("NONE")),
-			declare.Text("managed_by", "ManagedBy", "The AWS service that made it; NULL if none did.").Assigned(),
+			declare.Text("managed_by", "ManagedBy", "The AWS service that made it; NULL if none did.").Computed(),
 			declare.ARN("arn", "Arn"),
 			declare.Time("creation_time", "CreationTime", "When it was created.").Incarnation(),
 			declare.Tags("Tags", (*eventbridge.Client).TagResource, (*eventbridge.Client).UntagResource).From(declare.Call((*eventbridge.Client).ListTagsForResource)),

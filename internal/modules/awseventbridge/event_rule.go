@@ -28,7 +28,7 @@ func newRule(c *aws.Clients) *declare.Resource {
 			declare.Text("schedule_expression", "ScheduleExpression", "When it sends an event of its own, such as rate(5 minutes) or cron(0 20 * * ? *).").Length(1, 256),
 			declare.Text("state", "State", "Whether it is ENABLED (the default) or DISABLED.").Default("'ENABLED'").OneOf(declare.Values(ebtypes.RuleState("").Values())...),
 			declare.Role("role_name", "RoleArn", "The role by which it sends events to targets, where they have none of their own.").WithARN(2),
-			declare.Text("managed_by", "ManagedBy", "The AWS service that made it; NULL if none did.").Assigned(),
+			declare.Text("managed_by", "ManagedBy", "The AWS service that made it; NULL if none did.").Computed(),
 			declare.ARN("arn", "Arn"),
 			declare.Tags("Tags", (*eventbridge.Client).TagResource, (*eventbridge.Client).UntagResource).From(declare.Call((*eventbridge.Client).ListTagsForResource)),
 		},
@@ -40,7 +40,7 @@ func newRule(c *aws.Clients) *declare.Resource {
 		DestroyBeforeCreate: true,
 
 		Kind: "rule/",
-		Touches: modules.Touches("events.amazonaws.com",
+		EventMappings: modules.EventMappings("events.amazonaws.com",
 			modules.Response("ruleArn", "PutRule").In("arn"),
 			modules.Request("name", "PutRule", "DeleteRule", "EnableRule", "DisableRule").In("name"),
 		),

@@ -63,7 +63,7 @@ func newTarget(c *aws.Clients) *declare.Resource {
 		Checks:              []string{`num_nonnulls(input, input_path, input_transformer) <= 1`},
 		DestroyBeforeCreate: true,
 
-		Touches: modules.Touches("events.amazonaws.com",
+		EventMappings: modules.EventMappings("events.amazonaws.com",
 			modules.Request("targets.id", "PutTargets").In("target_id"),
 			modules.Request("ids", "RemoveTargets").In("target_id"),
 		),

@@ -26,7 +26,7 @@ func newAccessKey(c *aws.Clients) *declare.Resource {
 			createDateColumn(),
 		},
 
-		Touches: modules.Touches("iam.amazonaws.com",
+		EventMappings: modules.EventMappings("iam.amazonaws.com",
 			modules.Response("accessKey.accessKeyId", "CreateAccessKey"),
 		),
 		List: declare.Pages(iam.NewListAccessKeysPaginator, "AccessKeyMetadata").

@@ -47,7 +47,7 @@ func newRole(c *aws.Clients) *declare.Resource {
 		},
 		DestroyBeforeCreate: true,
 
-		Touches: modules.Touches("iam.amazonaws.com",
+		EventMappings: modules.EventMappings("iam.amazonaws.com",
 			modules.Request("roleName", "UpdateRoleDescription", "DeleteServiceLinkedRole"),
 			modules.Response("role.roleName", "CreateServiceLinkedRole"),
 		),

@@ -39,7 +39,7 @@ func newUser(c *aws.Clients) *declare.Resource {
 		},
 		DestroyBeforeCreate: true,
 
-		Touches: modules.Touches("iam.amazonaws.com",
+		EventMappings: modules.EventMappings("iam.amazonaws.com",
 			modules.Request("userName", "UpdateUser").Or("requestParameters.newUserName"),
 			modules.Request("userName", "PutUserPermissionsBoundary", "DeleteUserPermissionsBoundary", "CreateLoginProfile", "UpdateLoginProfile", "DeleteLoginProfile", "AddUserToGroup", "RemoveUserFromGroup"),
 		),

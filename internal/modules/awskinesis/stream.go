@@ -42,14 +42,14 @@ func newStream(c *aws.Clients) *declare.Resource {
 			declare.Text("stream_mode", "StreamModeDetails.StreamMode", "Whether it has as many shards as shard_count says (PROVISIONED, the default) or as AWS finds that it needs (ON_DEMAND). It can be changed twice in 24 hours.").
 				Default("'PROVISIONED'").OneOf("PROVISIONED", "ON_DEMAND"),
 			declare.Integer("shard_count", "OpenShardCount", "How many shards it has; NULL for an ON_DEMAND stream. One change can double or halve it at most, ten times in 24 hours.").
-				In("ShardCount", "TargetShardCount").Chosen().Check("shard_count >= 1"),
+				In("ShardCount", "TargetShardCount").OptionalComputed().Check("shard_count >= 1"),
 			declare.Integer("retention_period_hours", "RetentionPeriodHours", "For how many hours records are kept, from 24 to 8760. Default 24. What is older is lost when it is decreased.").Default("24").Between(24, 8760),
-			declare.Integer("max_record_size_in_kib", "MaxRecordSizeInKiB", "How many KiB a record may have, from 1024 to 10240; 1024 if left out.").Chosen().Between(1024, 10240),
+			declare.Integer("max_record_size_in_kib", "MaxRecordSizeInKiB", "How many KiB a record may have, from 1024 to 10240; 1024 if left out.").OptionalComputed().Between(1024, 10240),
 			declare.Text("kms_key_id", "KeyId", "The id, ARN or alias of the KMS key that encrypts it, such as alias/aws/kinesis, which is AWS's. NULL: it is not encrypted.").Length(1, 2048),
 			declare.Texts("shard_level_metrics", "EnhancedMonitoring[0].ShardLevelMetrics", "Which metrics CloudWatch gets of each shard: "+strings.Join(metrics, ", ")+".").
 				Unordered().EmptyIsNull().Check("shard_level_metrics <@ '{" + strings.Join(metrics, ",") + "}'::text[]"),
-			declare.Integer("open_shard_count", "OpenShardCount", "How many shards it has now.").Assigned(),
-			declare.Text("stream_status", "StreamStatus", "CREATING, ACTIVE, UPDATING or DELETING.").Assigned(),
+			declare.Integer("open_shard_count", "OpenShardCount", "How many shards it has now.").Computed(),
+			declare.Text("stream_status", "StreamStatus", "CREATING, ACTIVE, UPDATING or DELETING.").Computed(),
 			declare.ARN("arn", "StreamARN"),
 			declare.Time("creation_timestamp", "StreamCreationTimestamp", "When it was created.").Incarnation(),
 			declare.Tags("Tags", (*kinesis.Client).AddTagsToStream, (*kinesis.Client).RemoveTagsFromStream).
@@ -58,7 +58,7 @@ func newStream(c *aws.Clients) *declare.Resource {
 		Checks:              []string{`(stream_mode = 'PROVISIONED') = (shard_count IS NOT NULL)`},
 		DestroyBeforeCreate: true,
 
-		Touches: modules.Touches("kinesis.amazonaws.com",
+		EventMappings: modules.EventMappings("kinesis.amazonaws.com",
 			modules.Request("streamName", "IncreaseStreamRetentionPeriod", "DecreaseStreamRetentionPeriod", "SplitShard", "MergeShards", "EnableEnhancedMonitoring", "DisableEnhancedMonitoring", "UpdateShardCount", "StartStreamEncryption", "StopStreamEncryption", "DeleteStream", "AddTagsToStream", "RemoveTagsFromStream").Or("requestParameters.streamARN"),
 			modules.Request("resourceARN", "TagResource", "UntagResource"),
 		),

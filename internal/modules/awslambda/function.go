@@ -44,13 +44,13 @@ func newFunction(c *aws.Clients, groups *aws.Memberships) *declare.Resource {
 			declare.Integer("reserved_concurrent_executions", "Concurrency.ReservedConcurrentExecutions", "How many runs at the same time are kept for it, and are the most it can have; 0 stops it. NULL: what the account has left.").
 				In("ReservedConcurrentExecutions").Check("reserved_concurrent_executions >= 0"),
 			declare.ARN("arn", "Configuration.FunctionArn").In("FunctionArn", "Resource"),
-			declare.Text("version", "Configuration.Version", "The version the row shows: always $LATEST.").Assigned(),
-			declare.Text("package_type", "Configuration.PackageType", "Zip or Image.").Assigned(),
-			declare.Text("code_sha256", "Configuration.CodeSha256", "The SHA-256 of the zip file, in base64.").Assigned(),
-			declare.Bigint("code_size", "Configuration.CodeSize", "How many bytes the zip file has.").Assigned(),
-			declare.Text("state", "Configuration.State", "Pending, Active, Inactive (not called for weeks), Failed or Deleting.").Assigned(),
-			declare.Text("state_reason", "Configuration.StateReason", "Why it is in that state, if AWS says so.").Assigned().Since(3),
-			declare.Text("last_update_status", "Configuration.LastUpdateStatus", "Whether the last change has taken effect: Successful, Failed or InProgress.").Assigned(),
+			declare.Text("version", "Configuration.Version", "The version the row shows: always $LATEST.").Computed(),
+			declare.Text("package_type", "Configuration.PackageType", "Zip or Image.").Computed(),
+			declare.Text("code_sha256", "Configuration.CodeSha256", "The SHA-256 of the zip file, in base64.").Computed(),
+			declare.Bigint("code_size", "Configuration.CodeSize", "How many bytes the zip file has.").Computed(),
+			declare.Text("state", "Configuration.State", "Pending, Active, Inactive (not called for weeks), Failed or Deleting.").Computed(),
+			declare.Text("state_reason", "Configuration.StateReason", "Why it is in that state, if AWS says so.").Computed().Since(3),
+			declare.Text("last_update_status", "Configuration.LastUpdateStatus", "Whether the last change has taken effect: Successful, Failed or InProgress.").Computed(),
 			declare.Tags("Tags", (*lambda.Client).TagResource, (*lambda.Client).UntagResource),
 		},
 		Uniques:             [][]string{{modules.ColumnAccount, modules.ColumnRegion, "arn"}}, // by which its security groups name it
@@ -59,7 +59,7 @@ func newFunction(c *aws.Clients, groups *aws.Memberships) *declare.Resource {
 		// ListFunctions leaves out state, tags and concurrency. GetFunction may be
 		// called 100 times a second, everything else fifteen (Lambda Developer Guide,
 		// "Quotas").
-		Touches: modules.Touches("lambda.amazonaws.com",
+		EventMappings: modules.EventMappings("lambda.amazonaws.com",
 			modules.Request("functionName", "PublishVersion", "PutFunctionCodeSigningConfig", "DeleteFunctionCodeSigningConfig", "PutRuntimeManagementConfig", "PutFunctionRecursionConfig"),
 		),
 		List: declare.Pages(lambda.NewListFunctionsPaginator, "Functions", declare.Convert(func(f lambdatypes.FunctionConfiguration) lambda.GetFunctionOutput {

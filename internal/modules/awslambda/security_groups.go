@@ -20,7 +20,7 @@ func newSecurityGroups(c *aws.Clients) *aws.Memberships {
 			"The security groups of functions that are in a VPC. Such a function has one at least: the VPC's default group when there is no other, "+
 				"and until the first is given. A function that moves to another VPC begins anew with that one's default group.",
 			modules.Column{Name: "lambda_function_id", References: &modules.Reference{Table: "lambda_function", Key: "arn"}, Doc: "The function, whose column subnets says in which VPC it is."},
-			modules.Touches("lambda.amazonaws.com", modules.Response("functionArn", "CreateFunction", "UpdateFunctionConfiguration"))...),
+			modules.EventMappings("lambda.amazonaws.com", modules.Response("functionArn", "CreateFunction", "UpdateFunctionConfiguration"))...),
 		Owner:  "lambda_function_id",
 		Member: aws.GroupColumn,
 		Lists:  declare.Lists(newFunction(c, nil), declare.Identity("name"), memberList), // GetFunction takes ARNs for names

@@ -48,7 +48,7 @@ func newSubnetGroup(c *aws.Clients) *declare.Resource {
 			declare.Text("description", "Description", "What it is for.").Unset(modules.Text("")),
 			declare.Texts("subnets", "Subnets[].Identifier", "The ids of its subnets, such as subnet-0a1b2c3d, of one VPC.").
 				In("SubnetIds").Required().Unordered().Check("cardinality(subnets) > 0"),
-			declare.Text("vpc_id", "VpcId", "The id of the VPC that the subnets are parts of.").Assigned(),
+			declare.Text("vpc_id", "VpcId", "The id of the VPC that the subnets are parts of.").Computed(),
 			declare.ARN("arn", "ARN"),
 			tags(),
 		},

@@ -19,7 +19,7 @@ func newSecurityGroups(c *aws.Clients) *aws.Memberships {
 		Description: aws.DescribeGroups("domain_security_groups",
 			"The security groups of domains that are in a VPC. Such a domain has one at least: the VPC's default group when there is no other, and until the first is given.",
 			modules.Column{Name: "domain_id", References: &modules.Reference{Table: "domain", Key: "domain_name"}, Doc: "The domain, whose column subnets says in which VPC it is."},
-			modules.Touches("es.amazonaws.com", modules.Request("domainName", "UpdateDomainConfig", "UpdateElasticsearchDomainConfig"))...),
+			modules.EventMappings("es.amazonaws.com", modules.Request("domainName", "UpdateDomainConfig", "UpdateElasticsearchDomainConfig"))...),
 		Owner:  "domain_id",
 		Member: aws.GroupColumn,
 		Lists: declare.Lists(newDomain(c, nil), declare.Identity("domain_name"), func(d *ostypes.DomainStatus) aws.MemberList {

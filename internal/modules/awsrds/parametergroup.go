@@ -44,7 +44,7 @@ func newParameterGroup(c *aws.Clients) *declare.Resource {
 		DestroyBeforeCreate: true,
 
 		Kind: "pg:",
-		Touches: modules.Touches("rds.amazonaws.com",
+		EventMappings: modules.EventMappings("rds.amazonaws.com",
 			modules.Request("dBParameterGroupName", "ModifyDBParameterGroup", "ResetDBParameterGroup"),
 			modules.Request("targetDBParameterGroupIdentifier", "CopyDBParameterGroup"),
 		),

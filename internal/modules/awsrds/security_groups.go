@@ -19,7 +19,7 @@ func newInstanceGroups(c *aws.Clients) *aws.Memberships {
 		Description: aws.DescribeGroups("rds_security_groups",
 			"The security groups of database instances. One that has no other has the default group of its VPC. Members of a cluster have the cluster's: db_cluster_security_groups.",
 			modules.Column{Name: "rds_id", References: &modules.Reference{Table: "rds", Key: "db_instance_identifier"}, Doc: "The instance."},
-			modules.Touches("rds.amazonaws.com", modules.Request("dBInstanceIdentifier", "ModifyDBInstance"))...),
+			modules.EventMappings("rds.amazonaws.com", modules.Request("dBInstanceIdentifier", "ModifyDBInstance"))...),
 		Owner:  "rds_id",
 		Member: aws.GroupColumn,
 		Lists: declare.Lists(newInstance(c), declare.Identity("db_instance_identifier"), func(db *rdstypes.DBInstance) aws.MemberList {
@@ -50,7 +50,7 @@ func newClusterGroups(c *aws.Clients) *aws.Memberships {
 		Description: aws.DescribeGroups("db_cluster_security_groups",
 			"The security groups of database clusters and their instances. A cluster that has no other has the default group of its VPC.",
 			modules.Column{Name: "db_cluster_id", References: &modules.Reference{Table: "db_cluster", Key: "db_cluster_identifier"}, Doc: "The cluster."},
-			modules.Touches("rds.amazonaws.com", modules.Request("dBClusterIdentifier", "ModifyDBCluster"))...),
+			modules.EventMappings("rds.amazonaws.com", modules.Request("dBClusterIdentifier", "ModifyDBCluster"))...),
 		Owner:  "db_cluster_id",
 		Member: aws.GroupColumn,
 		Lists: declare.Lists(newCluster(c), declare.Identity("db_cluster_identifier"), func(db *rdstypes.DBCluster) aws.MemberList {

@@ -21,7 +21,7 @@ func newSubnetGroup(c *aws.Clients) *declare.Resource {
 			declare.Texts("subnets", "Subnets[].SubnetIdentifier", "The ids of its subnets, such as subnet-0a1b2c3d, of one VPC and in at least two availability zones.").
 				In("SubnetIds").Required().Unordered().Check("cardinality(subnets) > 0"),
 			arn("DBSubnetGroupArn"),
-			declare.Text("vpc_id", "VpcId", "The id of the VPC that the subnets are parts of.").Assigned(),
+			declare.Text("vpc_id", "VpcId", "The id of the VPC that the subnets are parts of.").Computed(),
 			tagsApart(),
 		},
 

@@ -64,15 +64,15 @@ func newRecord(c *aws.Clients) *declare.Resource {
 			text("alias_dns_name", "AliasTarget.DNSName", "The name whose answer is given instead, such as a load balancer's dns_name: of an AWS resource, or of another record in the zone.").
 				Same(sameName),
 			text("alias_hosted_zone_id", "AliasTarget.HostedZoneId", "The id of the zone that alias_dns_name is in, such as a load balancer's canonical_hosted_zone_id; left out, the record's own zone, for another of its records.").
-				Chosen().Same(func(a, b string) bool { return zoneID(&a) == zoneID(&b) }),
+				OptionalComputed().Same(func(a, b string) bool { return zoneID(&a) == zoneID(&b) }),
 			of(modules.TypeBool, "alias_evaluate_target_health", "AliasTarget.EvaluateTargetHealth", "Whether the alias is answered only while its target is healthy; NULL for records that are no alias, and means false for an alias.").
-				Chosen(),
+				OptionalComputed(),
 			of(modules.TypeInteger, "weight", "Weight", "How often it is picked, relative to the others with its name and type, from 0 to 255.").Between(0, 255),
 			text("latency_region", "Region", "The AWS region it is in: picked for who is near that."),
 			text("failover", "Failover", "Whether it is picked while healthy (PRIMARY) or while the other is not (SECONDARY).").OneOf("PRIMARY", "SECONDARY"),
 			of(modules.TypeBool, "multivalue_answer", "MultiValueAnswer", "True: up to eight healthy ones are picked at random. NULL: not so.").Check("multivalue_answer").As(trueOnly),
 			text("health_check_id", "HealthCheckId", "The id of the health check that tells whether it is healthy."),
-			declare.Bool("is_default", "", "Whether it is one of the two records, NS and SOA, that every zone has from the beginning.").Assigned(),
+			declare.Bool("is_default", "", "Whether it is one of the two records, NS and SOA, that every zone has from the beginning.").Computed(),
 		},
 		Checks: []string{
 			"(record IS NULL) = (ttl IS NULL)",
@@ -81,7 +81,7 @@ func newRecord(c *aws.Clients) *declare.Resource {
 			"set_identifier <> '' OR num_nonnulls(weight, latency_region, failover, multivalue_answer) = 0",
 		},
 
-		Touches: modules.Touches("route53.amazonaws.com",
+		EventMappings: modules.EventMappings("route53.amazonaws.com",
 			modules.Request("changeBatch.changes", "ChangeResourceRecordSets").Whole(
 				modules.IdentityPart{At: "requestParameters.hostedZoneId", As: func(id string) string { return zoneID(&id) }},
 				modules.IdentityPart{At: "resourceRecordSet.name", As: normalName},

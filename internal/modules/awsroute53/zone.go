@@ -37,17 +37,17 @@ func newZone(c *aws.Clients) *declare.Resource {
 			declare.Text("domain_name", "HostedZone.Name", "The name of the domain, such as example.com. Kept in lower case and with a dot at the end.").
 				As(dnsName).In("Name").Required().CreateOnly().Same(sameName).Length(2, 1025),
 			declare.Text("comment", "HostedZone.Config.Comment", "What it is for, up to 256 characters.").In("HostedZoneConfig.Comment", "Comment").Length(1, 256),
-			declare.Bool("is_private", "HostedZone.Config.PrivateZone", "Whether it answers inside VPCs alone.").Assigned().Usual(modules.Bool(false)),
+			declare.Bool("is_private", "HostedZone.Config.PrivateZone", "Whether it answers inside VPCs alone.").Computed().Usual(modules.Bool(false)),
 			declare.Texts("name_servers", "DelegationSet.NameServers", "The name servers that answer for it, which the domain's registrar has to be told; NULL for private zones.").
-				Assigned().Unordered().EmptyIsNull(),
+				Computed().Unordered().EmptyIsNull(),
 			declare.Text("linked_service", "HostedZone.LinkedService.ServicePrincipal", "The AWS service that has made it and alone can change it, such as servicediscovery.amazonaws.com; NULL for all others.").
-				Assigned(),
+				Computed(),
 			declare.TagsBy("", change, change).TagsInBulk(declare.Call((*route53.Client).ListTagsForResources,
 				declare.With(&route53.ListTagsForResourcesInput{ResourceType: route53types.TagResourceTypeHostedzone})),
 				"ResourceIds", mostTagged, "hosted_zone_id", "ResourceTagSets", "ResourceId", "Tags"),
 		},
 
-		Touches: modules.Touches("route53.amazonaws.com",
+		EventMappings: modules.EventMappings("route53.amazonaws.com",
 			modules.Response("hostedZone.id", "CreateHostedZone").After("/"),
 			modules.Request("id", "DeleteHostedZone", "UpdateHostedZoneComment").After("/"),
 			modules.Request("hostedZoneId", "AssociateVPCWithHostedZone", "DisassociateVPCFromHostedZone", "EnableHostedZoneDNSSEC", "DisableHostedZoneDNSSEC").After("/"),

@@ -50,7 +50,7 @@ func newBucket(c *aws.Clients) *declare.Resource {
 				// be importable (S3 User Guide, "Bucket naming rules").
 				Check(`length(name) BETWEEN 3 AND 255 AND name ~ '^[A-Za-z0-9._-]+$'`),
 			declare.Bool("versioning_enabled", "Status", "Whether objects that are replaced or deleted are kept as versions. Turning it off keeps the versions there are. NULL: not known, since the bucket keeps the engine out.").
-				In("VersioningConfiguration.Status").Initially("false").Usual(modules.Bool(false)).Chosen().Since(2).From(versioning).As(enabled),
+				In("VersioningConfiguration.Status").Initially("false").Usual(modules.Bool(false)).OptionalComputed().Since(2).From(versioning).As(enabled),
 			declare.Policy("Policy", "Who may do what with the bucket: a bucket policy document. NULL: the account alone, or not known, since the bucket keeps the engine out.").From(policy),
 			declare.Bool("list_objects", "", "Whether the bucket's objects are listed, and have rows in bucket_object. It takes effect with the next full cycle: SELECT iasql_sync_now('bucket_object'). AWS does not know of it.").
 				Default("false").Required().Local().Since(4),
@@ -62,7 +62,7 @@ func newBucket(c *aws.Clients) *declare.Resource {
 		// In another region the same name can be used only once it is free.
 		DestroyBeforeCreate: true,
 
-		Touches: modules.Touches("s3.amazonaws.com",
+		EventMappings: modules.EventMappings("s3.amazonaws.com",
 			modules.Request("bucketName", "PutBucketTagging", "DeleteBucketTagging", "PutBucketAcl", "PutBucketEncryption", "DeleteBucketEncryption", "PutBucketLifecycle", "DeleteBucketLifecycle", "PutBucketCors", "DeleteBucketCors", "PutBucketLogging", "PutBucketNotification", "PutBucketReplication", "DeleteBucketReplication", "PutBucketOwnershipControls", "DeleteBucketOwnershipControls", "PutBucketRequestPayment", "PutAccelerateConfiguration", "PutObjectLockConfiguration"),
 		),
 		List: buckets(""),

@@ -38,9 +38,9 @@ func newObject(c *aws.Clients) *declare.Resource {
 			declare.Ref("bucket_name", "BucketName", "bucket", "name", "The bucket it is in.").In("Bucket").ByKey().Required().Identity().CreateOnly().
 				ListedIf("list_objects"),
 			declare.Name("key", "Key", "Its name in the bucket, such as photos/2024/cat.jpg."),
-			declare.Text("e_tag", "ETag", "A tag that changes with its content, in double quotes.").Assigned(),
-			declare.Bigint("size", "Size", "How many bytes it has.").Assigned(),
-			declare.Text("storage_class", "StorageClass", "STANDARD, GLACIER and so on.").Assigned().Usual(modules.Text("STANDARD")),
+			declare.Text("e_tag", "ETag", "A tag that changes with its content, in double quotes.").Computed(),
+			declare.Bigint("size", "Size", "How many bytes it has.").Computed(),
+			declare.Text("storage_class", "StorageClass", "STANDARD, GLACIER and so on.").Computed().Usual(modules.Text("STANDARD")),
 			declare.Time("last_modified", "LastModified", "When it was uploaded."),
 		},
 

@@ -33,16 +33,16 @@ func newSecret(c *aws.Clients) *declare.Resource {
 				In("SecretString").WriteOnly().Length(1, 65536),
 			declare.Text("kms_key_id", "KmsKeyId", "The id, ARN or alias of the KMS key that encrypts it. NULL: that of Secrets Manager itself.").
 				Same(declare.SameKey).Unset(modules.Text("")),
-			declare.Text("version_id", "SecretVersionsToStages", "The id of its current version, which changes with its value; NULL as long as it has none.").Assigned().As(current),
+			declare.Text("version_id", "SecretVersionsToStages", "The id of its current version, which changes with its value; NULL as long as it has none.").Computed().As(current),
 			declare.ARN("arn", "ARN"),
-			declare.Text("owning_service", "OwningService", "The AWS service that manages it, such as rds; NULL if none does.").Assigned(),
-			declare.Text("primary_region", "PrimaryRegion", "The region it is replicated from, or its own if it is replicated; NULL otherwise.").Assigned(),
+			declare.Text("owning_service", "OwningService", "The AWS service that manages it, such as rds; NULL if none does.").Computed(),
+			declare.Text("primary_region", "PrimaryRegion", "The region it is replicated from, or its own if it is replicated; NULL otherwise.").Computed(),
 			declare.Tags("Tags", (*secretsmanager.Client).TagResource, (*secretsmanager.Client).UntagResource),
 		},
 		// The name is taken until the old one is deleted.
 		DestroyBeforeCreate: true,
 
-		Touches: modules.Touches("secretsmanager.amazonaws.com",
+		EventMappings: modules.EventMappings("secretsmanager.amazonaws.com",
 			modules.Request("secretId", "RestoreSecret", "PutSecretValue", "UpdateSecretVersionStage", "RotateSecret", "CancelRotateSecret", "ReplicateSecretToRegions", "RemoveRegionsFromReplication", "StopReplicationToReplica", "PutResourcePolicy", "DeleteResourcePolicy"),
 		),
 		List: declare.Pages(secretsmanager.NewListSecretsPaginator, "SecretList", declare.With(&secretsmanager.ListSecretsInput{MaxResults: awssdk.Int32(pageSize)})),

@@ -28,10 +28,10 @@ func newGroup(c *aws.Clients) *declare.Resource {
 				Required().CreateOnly().Check(`length(group_name) BETWEEN 1 AND 255 AND group_name !~ '^sg-'`),
 			declare.Text("description", "Description", "What it is for, up to 255 characters. AWS has no way to change it.").Required().CreateOnly().Length(1, 255).KeepEmpty(),
 			declare.Ref("vpc_id", "VpcId", "vpc", "vpc_id", "The VPC it is of; the region's default VPC if left out.").
-				CreateOnly().Chosen().Part(modules.PartAlong, "is_default"),
-			declare.Text("owner_id", "OwnerId", "The twelve digits of the account that owns it; another than account where the VPC is shared.").Assigned(),
+				CreateOnly().OptionalComputed().Part(modules.PartAlong, "is_default"),
+			declare.Text("owner_id", "OwnerId", "The twelve digits of the account that owns it; another than account where the VPC is shared.").Computed(),
 			declare.Bool("is_default", "GroupName", "Whether it is the VPC's default group, which AWS makes by itself and which goes with the VPC.").
-				Assigned().As(declare.Is(defaultName)).Usual(modules.Bool(false)),
+				Computed().As(declare.Is(defaultName)).Usual(modules.Bool(false)),
 			declare.EC2Tags(ec2types.ResourceTypeSecurityGroup),
 		},
 		// Two groups of a VPC cannot have the same name.

@@ -21,7 +21,7 @@ func newRule(c *aws.Clients) *declare.Resource {
 		return c.In("SecurityGroupRules[0].SecurityGroupRule." + member)
 	}
 	port := func(name, member, doc string) declare.Column {
-		return in(declare.Integer(name, member, doc).Chosen().Between(-1, 65535).Unset(modules.Int(-1)), member)
+		return in(declare.Integer(name, member, doc).OptionalComputed().Between(-1, 65535).Unset(modules.Int(-1)), member)
 	}
 	calls := newBatcher()
 	return declare.New(c, declare.Table[ec2types.SecurityGroupRule]{
@@ -42,7 +42,7 @@ func newRule(c *aws.Clients) *declare.Resource {
 			in(declare.Ref("source_security_group", "ReferencedGroupInfo.GroupId", "security_group", "group_id",
 				"The other side: what is in a security group, which may be the rule's own. NULL also for groups of other accounts.").CreateOnly(), "ReferencedGroupId"),
 			in(declare.Text("description", "Description", "What it is for, up to 255 characters.").Length(1, 255).Unset(modules.Text("")), "Description"), // left out, it would stay
-			declare.Bool("is_default", "", "Whether it is one of the rules that AWS itself has given a VPC's default group.").Assigned(),
+			declare.Bool("is_default", "", "Whether it is one of the rules that AWS itself has given a VPC's default group.").Computed(),
 			declare.EC2Tags(ec2types.ResourceTypeSecurityGroupRule),
 		},
 		Checks: []string{
@@ -50,7 +50,7 @@ func newRule(c *aws.Clients) *declare.Resource {
 			// AWS would turn these into -1.
 			"lower(ip_protocol) IN ('tcp', 'udp', 'icmp', 'icmpv6', '6', '17', '1', '58') OR coalesce(from_port, -1) = -1 AND coalesce(to_port, -1) = -1",
 		},
-		Touches: modules.Touches("ec2.amazonaws.com",
+		EventMappings: modules.EventMappings("ec2.amazonaws.com",
 			modules.Response("securityGroupRuleSet.securityGroupRuleId", "AuthorizeSecurityGroupIngress", "AuthorizeSecurityGroupEgress"),
 			modules.Response("revokedSecurityGroupRuleSet.securityGroupRuleId", "RevokeSecurityGroupIngress", "RevokeSecurityGroupEgress"),
 			modules.Request("securityGroupRule.securityGroupRuleId", "ModifySecurityGroupRules").Or("requestParameters.securityGroupRules.securityGroupRuleId"),

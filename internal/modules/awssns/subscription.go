@@ -55,7 +55,7 @@ func newSubscription(c *aws.Clients) *declare.Resource {
 			`(protocol = 'firehose') = (subscription_role_arn IS NOT NULL)`,
 		},
 
-		Touches: modules.Touches("sns.amazonaws.com",
+		EventMappings: modules.EventMappings("sns.amazonaws.com",
 			modules.Response("subscriptionArn", "Subscribe", "ConfirmSubscription").In("arn"),
 		),
 		List: declare.ListBy(listSubscriptions),

@@ -33,7 +33,7 @@ func newTopic(c *aws.Clients) *declare.Resource {
 			attribute(modules.TypeBool, "fifo_topic", "FifoTopic", "Whether messages are delivered in order and once.").
 				Default("false").CreateOnly().Usual(modules.Bool(false)),
 			attribute(modules.TypeText, "display_name", "DisplayName", "The sender's name in mails and text messages.").Length(1, 100),
-			declare.Policy("Attributes[Policy]", "Who may do what with the topic: an access policy document. Left out, AWS gives it one for the account alone.").From(read).Chosen(),
+			declare.Policy("Attributes[Policy]", "Who may do what with the topic: an access policy document. Left out, AWS gives it one for the account alone.").From(read).OptionalComputed(),
 			attribute(modules.TypeJSON, "delivery_policy", "DeliveryPolicy", "How deliveries to HTTP endpoints are tried again. NULL: as AWS does.").
 				Same(sameDelivery).Check(`jsonb_typeof(delivery_policy) = 'object'`),
 			attribute(modules.TypeText, "tracing_config", "TracingConfig", "Active: deliveries are traced with X-Ray. Default PassThrough.").
@@ -48,7 +48,7 @@ func newTopic(c *aws.Clients) *declare.Resource {
 		},
 		Checks: []string{`fifo_topic = (name LIKE '%.fifo')`, `fifo_topic OR NOT content_based_deduplication`},
 
-		Touches: modules.Touches("sns.amazonaws.com",
+		EventMappings: modules.EventMappings("sns.amazonaws.com",
 			modules.Request("topicArn", "AddPermission", "RemovePermission"),
 			modules.Request("resourceArn", "PutDataProtectionPolicy"),
 		),

@@ -44,14 +44,14 @@ func newQueue(c *aws.Clients) *declare.Resource {
 				"How many bytes a message may have, from 1024 to 1048576. Default 1048576, as in AWS since 2025 (IaSQL's was 262144, the most there was).").
 				Default("1048576").Between(1024, 1048576),
 			declare.Policy("Attributes[Policy]", "Who may do what with the queue: an access policy document. NULL: the account alone.").From(attributes).Unset(modules.Text("")),
-			declare.Text("url", "QueueUrl", "The address at which the queue is used; NULL until it is created.").Assigned().Key(),
-			attribute(modules.TypeText, "arn", "QueueArn", "Its Amazon Resource Name (ARN).").Assigned(),
+			declare.Text("url", "QueueUrl", "The address at which the queue is used; NULL until it is created.").Computed().Key(),
+			attribute(modules.TypeText, "arn", "QueueArn", "Its Amazon Resource Name (ARN).").Computed(),
 			attribute(modules.TypeTime, "created_at", "CreatedTimestamp", "When it was created.").As(declare.Seconds).Incarnation().Since(3),
 			declare.Tags("Tags", (*sqs.Client).TagQueue, (*sqs.Client).UntagQueue).From(declare.Call((*sqs.Client).ListQueueTags)).Together("sqs", "arn"),
 		},
 		Checks: []string{`fifo_queue = (name LIKE '%.fifo')`},
 
-		Touches: modules.Touches("sqs.amazonaws.com",
+		EventMappings: modules.EventMappings("sqs.amazonaws.com",
 			// Queues have URLs of several forms, of which who calls takes one.
 			modules.Request("queueUrl", "AddPermission", "RemovePermission", "SetQueueAttributes", "DeleteQueue").After("/"),
 			modules.Request("queueUrl", "TagQueue", "UntagQueue").After("/").Tags(),

@@ -48,13 +48,13 @@ func newParameter(c *aws.Clients) *declare.Resource {
 				Default("'String'").CreateOnly().OneOf("String", "StringList", secure),
 			declare.Text("value", "", "The value, up to 4096 bytes, or 8192 of an advanced parameter; NULL for a SecureString.").In("Value").Length(1, 8192).Unset(modules.Null),
 			declare.Text("secure_value", "", "A new value of a SecureString. It is passed on and then NULL again; NULL changes nothing.").In("Value").WriteOnly().Length(1, 8192),
-			declare.Text("key_id", "KeyId", "The id, ARN or alias of the KMS key that encrypts a SecureString; alias/aws/ssm, which is AWS's, if left out.").Chosen().Length(1, 256),
+			declare.Text("key_id", "KeyId", "The id, ARN or alias of the KMS key that encrypts a SecureString; alias/aws/ssm, which is AWS's, if left out.").OptionalComputed().Length(1, 256),
 			declare.Text("description", "Description", "What it is for, up to 1024 characters.").Length(1, 1024).Unset(modules.Text("")),
 			declare.Text("allowed_pattern", "AllowedPattern", "A regular expression that values have to match, such as ^[0-9]+$.").Length(1, 1024).Unset(modules.Text("")),
 			declare.Text("data_type", "DataType", "What a String is, which AWS then checks. Default text.").Default("'text'").OneOf("text", "aws:ec2:image", "aws:ssm:integration"),
 			declare.Text("tier", "Tier", "Standard or Advanced, which costs; Intelligent-Tiering lets AWS decide between the two. Left out, it is the region's default. An advanced parameter never becomes a standard one again.").
-				Chosen().OneOf("Standard", "Advanced", tiering).Same(func(a, b string) bool { return a == tiering || b == tiering }),
-			declare.Bigint("version", "Version", "The number of its version, which changes with it.").Assigned(),
+				OptionalComputed().OneOf("Standard", "Advanced", tiering).Same(func(a, b string) bool { return a == tiering || b == tiering }),
+			declare.Bigint("version", "Version", "The number of its version, which changes with it.").Computed(),
 			declare.ARN("arn", "ARN"),
 			declare.Time("last_modified_date", "LastModifiedDate", "When it was last changed."),
 			declare.TagsBy("TagList", declare.Call((*ssm.Client).AddTagsToResource, declare.With(&ssm.AddTagsToResourceInput{ResourceType: of})),
@@ -67,7 +67,7 @@ func newParameter(c *aws.Clients) *declare.Resource {
 		},
 		DestroyBeforeCreate: true, // one name is one parameter
 
-		Touches: modules.Touches("ssm.amazonaws.com",
+		EventMappings: modules.EventMappings("ssm.amazonaws.com",
 			modules.Request("names", "DeleteParameters"),
 			modules.Request("resourceId", "AddTagsToResource", "RemoveTagsFromResource"),
 		),

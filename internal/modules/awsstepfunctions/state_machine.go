@@ -51,8 +51,8 @@ func newStateMachine(c *aws.Clients) *declare.Resource {
 			declare.Bool("tracing_enabled", "TracingConfiguration.Enabled", "Whether executions are traced with X-Ray.").Default("false"),
 			declare.Text("kms_key_id", "EncryptionConfiguration.KmsKeyId", "The id, ARN or alias of the KMS key that encrypts its definition and executions. NULL: AWS's own does.").Length(1, 2048),
 			declare.Integer("kms_data_key_reuse_period_seconds", "EncryptionConfiguration.KmsDataKeyReusePeriodSeconds", "For how many seconds a data key of kms_key_id is used, from 60 to 900; 300 if left out.").
-				Chosen().Between(60, 900),
-			declare.Text("status", "Status", "ACTIVE or DELETING.").Assigned(),
+				OptionalComputed().Between(60, 900),
+			declare.Text("status", "Status", "ACTIVE or DELETING.").Computed(),
 			declare.ARN("arn", "StateMachineArn"),
 			declare.Time("creation_date", "CreationDate", "When it was created.").Incarnation(),
 			declare.Tags("Tags", (*sfn.Client).TagResource, (*sfn.Client).UntagResource).From(declare.Call((*sfn.Client).ListTagsForResource)),

@@ -108,7 +108,7 @@ func failed(event *types.ProgressEvent) error {
 // made returns what a creation has made that failed: an object may be there all the same
 // (NotStabilized). Only an identifier that AWS has chosen tells that it is this one.
 func (r *resource) made(ctx context.Context, client *cloudcontrol.Client, event *types.ProgressEvent, failure error) (modules.Row, error) {
-	if event == nil || event.OperationStatus != types.OperationStatusFailed || event.Identifier == nil || !r.t.Table.AssignedIdentity() ||
+	if event == nil || event.OperationStatus != types.OperationStatusFailed || event.Identifier == nil || !r.t.Table.ComputedIdentity() ||
 		event.ErrorCode == types.HandlerErrorCodeAlreadyExists {
 		return nil, failure
 	}

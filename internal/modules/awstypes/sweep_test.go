@@ -189,7 +189,7 @@ func (l *lived) read(when string) error {
 	for i := range l.r.t.Table.Columns {
 		c := &l.r.t.Table.Columns[i]
 		got, known := l.have[c.Name]
-		if c.WriteOnly || c.Local || c.Assigned || c.Name == modules.ColumnAccount || c.Name == modules.ColumnRegion {
+		if c.WriteOnly || c.Local || c.Computed || c.Name == modules.ColumnAccount || c.Name == modules.ColumnRegion {
 			continue
 		}
 		if !known {
@@ -279,7 +279,7 @@ func (l *lived) update() error {
 		for i := range l.r.t.Table.Columns {
 			c := &l.r.t.Table.Columns[i]
 			switch {
-			case c.Assigned || c.Local || c.Name == modules.ColumnAccount || c.Name == modules.ColumnRegion:
+			case c.Computed || c.Local || c.Name == modules.ColumnAccount || c.Name == modules.ColumnRegion:
 			case c.WriteOnly:
 				if !l.want[c.Name].IsNull() && !l.fixed(c.Name) { // which the update has to say again
 					columns = append(columns, c.Name)

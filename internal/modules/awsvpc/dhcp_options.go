@@ -27,10 +27,10 @@ func newDHCPOptions(c *aws.Clients) *declare.Resource {
 			declare.JSON("dhcp_configurations", "DhcpConfigurations", `The options, such as [{"Key": "domain-name-servers", "Values": [{"Value": "10.2.5.1"}, {"Value": "10.2.5.2"}]}].`).
 				Required().CreateOnly().Same(sameDHCP).Check("jsonb_typeof(dhcp_configurations) = 'array'").
 				Usual(modules.Text("[]")).As(declare.Codec{Encode: newDHCP}),
-			declare.Bool("is_default", "", "Whether it is the set that AWS has given the region's default VPC.").Assigned(),
+			declare.Bool("is_default", "", "Whether it is the set that AWS has given the region's default VPC.").Computed(),
 			declare.EC2Tags(ec2types.ResourceTypeDhcpOptions),
 		},
-		Touches: modules.Touches("ec2.amazonaws.com",
+		EventMappings: modules.EventMappings("ec2.amazonaws.com",
 			modules.Unnamed("CreateDefaultVpc"),
 		),
 		List: declare.Pages(ec2.NewDescribeDhcpOptionsPaginator, "DhcpOptions", declare.With(&ec2.DescribeDhcpOptionsInput{MaxResults: awssdk.Int32(aws.PageSize)})),

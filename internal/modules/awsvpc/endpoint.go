@@ -25,7 +25,7 @@ func newInterfaceEndpoint(c *aws.Clients) *declare.Resource {
 		"Interface endpoints, through which a VPC reaches a service by network interfaces in its subnets, which are in endpoint_interface_subnets.",
 		declare.Bool("private_dns_enabled", "PrivateDnsEnabled", "Whether the service's usual name leads to the endpoint inside the VPC.").Default("false"), // left out, it is true
 		declare.Text("dns_name_record_type", "DnsOptions.DnsRecordIpType", "The kind of DNS records it gets; ipv4 if left out.").
-			Chosen().OneOf("dualstack", "ipv4", "ipv6", "service-defined").As(unlessUnspecified))
+			OptionalComputed().OneOf("dualstack", "ipv4", "ipv6", "service-defined").As(unlessUnspecified))
 }
 
 // unlessUnspecified reads as NULL what AWS tells of an endpoint for which nobody
@@ -55,12 +55,12 @@ func newEndpoint(c *aws.Clients, kind ec2types.VpcEndpointType, name, doc string
 			declare.ID("vpc_endpoint_id", "VpcEndpointId", "The endpoint's id, such as vpce-0a1b2c3d; NULL until it is created."),
 			declare.Ref("vpc_id", "VpcId", "vpc", "vpc_id", "The VPC it is of.").Required().CreateOnly(),
 			declare.Text("service", "ServiceName", "The service: AWS's own by the end of their names, such as s3 or ecr.api, others by their full names.").Required().CreateOnly(),
-			declare.Policy("PolicyDocument", "Who may do what through the endpoint: an endpoint policy document. Everybody everything if left out.").Chosen(),
-			declare.Text("state", "", "pendingacceptance, pending, available, deleting, rejected, failed or expired.").Assigned(),
-			declare.Text("failure_message", "LastError.Message", "The last thing that went wrong with it, such as why it failed.").Assigned().Since(4),
+			declare.Policy("PolicyDocument", "Who may do what through the endpoint: an endpoint policy document. Everybody everything if left out.").OptionalComputed(),
+			declare.Text("state", "", "pendingacceptance, pending, available, deleting, rejected, failed or expired.").Computed(),
+			declare.Text("failure_message", "LastError.Message", "The last thing that went wrong with it, such as why it failed.").Computed().Since(4),
 			declare.EC2Tags(ec2types.ResourceTypeVpcEndpoint),
 		}, particular...),
-		Touches: modules.Touches("ec2.amazonaws.com",
+		EventMappings: modules.EventMappings("ec2.amazonaws.com",
 			modules.Request("vpcEndpointId", "DeleteVpcEndpoints").Or("requestParameters.vpcEndpointIds"),
 		),
 		List: endpoints(kind),
@@ -151,7 +151,7 @@ func newEndpointSubnets(c *aws.Clients) *aws.Memberships {
 					References: &modules.Reference{Table: "subnet", Key: "subnet_id"},
 					Doc:        "The subnet."},
 			),
-			Touches: modules.Touches("ec2.amazonaws.com", modules.Request("vpcEndpointId", "ModifyVpcEndpoint")),
+			EventMappings: modules.EventMappings("ec2.amazonaws.com", modules.Request("vpcEndpointId", "ModifyVpcEndpoint")),
 		},
 		Owner:  "endpoint_interface_id",
 		Member: "subnet_id",

@@ -26,21 +26,21 @@ func newNATGateway(c *aws.Clients) *declare.Resource {
 		Creation: modules.ByToken,
 		Columns: []declare.Column{
 			declare.ID("nat_gateway_id", "NatGatewayId", "The gateway's id, such as nat-0a1b2c3d; NULL until it is created."),
-			declare.Ref("subnet_id", "SubnetId", "subnet", "subnet_id", "The subnet it is in; of a public one, a subnet with a route to an internet gateway. Needed to make one; NULL for regional gateways, which are in a VPC and no subnet.").CreateOnly().Chosen(),
+			declare.Ref("subnet_id", "SubnetId", "subnet", "subnet_id", "The subnet it is in; of a public one, a subnet with a route to an internet gateway. Needed to make one; NULL for regional gateways, which are in a VPC and no subnet.").CreateOnly().OptionalComputed(),
 			declare.Text("connectivity_type", "ConnectivityType", "public (to the Internet) or private (to other networks).").
 				Default("'public'").CreateOnly().OneOf("private", "public"),
 			declare.Ref("elastic_ip_id", "Address.AllocationId", "elastic_ip", "allocation_id", "The address of a public one.").CreateOnly().In("AllocationId"),
-			declare.Text("state", "State", "pending, available, deleting or failed.").Assigned(),
-			declare.Text("failure_message", "FailureMessage", "Why it failed.").Assigned(),
-			declare.Text("public_ip", "Address.PublicIp", "The address that traffic to the Internet comes from.").Assigned(),
-			declare.Text("private_ip", "Address.PrivateIp", "Its address in the subnet.").Assigned(),
+			declare.Text("state", "State", "pending, available, deleting or failed.").Computed(),
+			declare.Text("failure_message", "FailureMessage", "Why it failed.").Computed(),
+			declare.Text("public_ip", "Address.PublicIp", "The address that traffic to the Internet comes from.").Computed(),
+			declare.Text("private_ip", "Address.PrivateIp", "Its address in the subnet.").Computed(),
 			declare.EC2Tags(ec2types.ResourceTypeNatgateway),
 		},
 		Checks: []string{"connectivity_type = 'public' OR elastic_ip_id IS NULL"},
 		// An address can be of one gateway only.
 		DestroyBeforeCreate: true,
 
-		Touches: modules.Touches("ec2.amazonaws.com",
+		EventMappings: modules.EventMappings("ec2.amazonaws.com",
 			modules.Request("natGatewayId", "AssignPrivateNatGatewayAddress", "UnassignPrivateNatGatewayAddress", "AssociateNatGatewayAddress", "DisassociateNatGatewayAddress"),
 		),
 		List: declare.Pages(ec2.NewDescribeNatGatewaysPaginator, "NatGateways",

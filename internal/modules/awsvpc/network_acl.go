@@ -32,10 +32,10 @@ func newNetworkACL(c *aws.Clients) *declare.Resource {
 			declare.JSON("entries", "Entries", `Its entries, a JSON array of objects such as {"RuleNumber": 100, "Egress": false, "RuleAction": "allow", "Protocol": "6", "CidrBlock": "0.0.0.0/0", "PortRange": {"From": 80, "To": 80}}; `+
 				`further members are Ipv6CidrBlock and IcmpTypeCode ({"Code": -1, "Type": -1}). Without the last entries, which deny everything and which every list has.`).
 				EmptyIsNull().Same(sameEntries).Check("jsonb_typeof(entries) = 'array'").As(declare.Codec{Decode: entriesOf}),
-			declare.Bool("is_default", "IsDefault", "Whether it is the VPC's default list, which AWS makes by itself and which goes with the VPC.").Assigned().Usual(modules.Bool(false)),
+			declare.Bool("is_default", "IsDefault", "Whether it is the VPC's default list, which AWS makes by itself and which goes with the VPC.").Computed().Usual(modules.Bool(false)),
 			declare.EC2Tags(ec2types.ResourceTypeNetworkAcl),
 		},
-		Touches: modules.Touches("ec2.amazonaws.com",
+		EventMappings: modules.EventMappings("ec2.amazonaws.com",
 			modules.Request("networkAclId", "CreateNetworkAclEntry", "DeleteNetworkAclEntry", "ReplaceNetworkAclEntry"),
 		),
 		List:   networkACLs(),

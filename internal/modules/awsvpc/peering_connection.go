@@ -17,7 +17,7 @@ import (
 // the requester is another account. Accepting it is left to the update.
 func newPeering(c *aws.Clients) *declare.Resource {
 	accepter := func(name, member, in, doc string) declare.Column {
-		return declare.Text(name, "AccepterVpcInfo."+member, doc).CreateOnly().Chosen().In(in)
+		return declare.Text(name, "AccepterVpcInfo."+member, doc).CreateOnly().OptionalComputed().In(in)
 	}
 	return declare.New(c, declare.Table[ec2types.VpcPeeringConnection]{
 		Name:     "peering_connection",
@@ -29,22 +29,22 @@ func newPeering(c *aws.Clients) *declare.Resource {
 			declare.Ref("requester_id", "RequesterVpcInfo.VpcId", "vpc", "vpc_id", "The VPC that asks for the connection, of the same region. NULL only where another account asks.").
 				CreateOnly().In("VpcId"),
 			declare.Ref("accepter_id", "AccepterVpcInfo.VpcId", "vpc", "vpc_id", "The VPC that is asked. NULL where it has no record: see accepter_vpc_id.").
-				CreateOnly().Chosen().AnyScope(),
+				CreateOnly().OptionalComputed().AnyScope(),
 			accepter("accepter_vpc_id", "VpcId", "PeerVpcId", "The id of the VPC that is asked, for a VPC without a record here; that of accepter_id if left out."),
 			accepter("accepter_region", "Region", "PeerRegion", "The region of the VPC that is asked; the same if left out."),
 			accepter("accepter_owner_id", "OwnerId", "PeerOwnerId", "The twelve digits of the account that is asked; the same if left out.").Check(`accepter_owner_id ~ '^\d{12}$'`),
-			declare.Text("requester_owner_id", "RequesterVpcInfo.OwnerId", "The twelve digits of the account that asks.").Assigned(),
+			declare.Text("requester_owner_id", "RequesterVpcInfo.OwnerId", "The twelve digits of the account that asks.").Computed(),
 			declare.Bool("accepted", "Status.Code", "Whether the connection has been accepted. true accepts it, which takes the account that is asked; it cannot be taken back.").
 				Default("true").As(declare.Is("active", "provisioning")),
-			declare.Text("state", "Status.Code", "initiating-request, pending-acceptance, provisioning, active, deleting or failed.").Assigned(),
-			declare.Text("state_message", "Status.Message", "What AWS says about that state, such as why it failed.").Assigned().Since(4),
+			declare.Text("state", "Status.Code", "initiating-request, pending-acceptance, provisioning, active, deleting or failed.").Computed(),
+			declare.Text("state_message", "Status.Message", "What AWS says about that state, such as why it failed.").Computed().Since(4),
 			declare.EC2Tags(ec2types.ResourceTypeVpcPeeringConnection),
 		},
 		Checks: []string{"accepter_id IS NOT NULL OR accepter_vpc_id IS NOT NULL"},
 		// Two VPCs have one connection at most.
 		DestroyBeforeCreate: true,
 
-		Touches: modules.Touches("ec2.amazonaws.com",
+		EventMappings: modules.EventMappings("ec2.amazonaws.com",
 			modules.Request("vpcPeeringConnectionId", "AcceptVpcPeeringConnection", "RejectVpcPeeringConnection", "ModifyVpcPeeringConnectionOptions"),
 		),
 		List: declare.Pages(ec2.NewDescribeVpcPeeringConnectionsPaginator, "VpcPeeringConnections",

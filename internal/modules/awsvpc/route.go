@@ -35,7 +35,7 @@ func newRoute(c *aws.Clients) *declare.Resource {
 	to := func(name, member, doc string) declare.Column {
 		// AWS says two of an instance: its id, and that of its interface. What
 		// is NULL has not been asked for.
-		return declare.Text(name, member, doc).Chosen()
+		return declare.Text(name, member, doc).OptionalComputed()
 	}
 	return declare.New(c, declare.Table[route]{
 		Name:    "route",
@@ -47,9 +47,9 @@ func newRoute(c *aws.Clients) *declare.Resource {
 			declare.Name("destination", "Destination", "Where the traffic is going: an IPv4 or IPv6 network, such as 0.0.0.0/0, or a prefix list's id, such as pl-0a1b2c3d.").
 				Check("CASE WHEN destination LIKE 'pl-%' THEN true WHEN destination ~ '^[0-9a-f:.]+/[0-9]{1,3}$' THEN destination::cidr::text = destination ELSE false END"),
 			declare.Ref("internet_gateway_id", "InternetGatewayId", "internet_gateway", "internet_gateway_id", "Target: an internet gateway. (In IaSQL it was in gateway_id.)").
-				Chosen().In("GatewayId"),
-			declare.Ref("nat_gateway_id", "NatGatewayId", "nat_gateway", "nat_gateway_id", "Target: a NAT gateway. (In IaSQL a text.)").Chosen(),
-			declare.Ref("vpc_peering_connection_id", "VpcPeeringConnectionId", "peering_connection", "peering_connection_id", "Target: a peering connection, which may be of another region: that of the VPC that asked for it. (In IaSQL a text.)").Chosen().AnyScope(),
+				OptionalComputed().In("GatewayId"),
+			declare.Ref("nat_gateway_id", "NatGatewayId", "nat_gateway", "nat_gateway_id", "Target: a NAT gateway. (In IaSQL a text.)").OptionalComputed(),
+			declare.Ref("vpc_peering_connection_id", "VpcPeeringConnectionId", "peering_connection", "peering_connection_id", "Target: a peering connection, which may be of another region: that of the VPC that asked for it. (In IaSQL a text.)").OptionalComputed().AnyScope(),
 			to("gateway_id", "GatewayId", "Target: another gateway by its id: a virtual private gateway (vgw-…), a VPC endpoint (vpce-…), or local."),
 			to("egress_only_internet_gateway_id", "EgressOnlyInternetGatewayId", "Target: an egress-only internet gateway, for IPv6."),
 			to("instance_id", "InstanceId", "Target: an instance with one network interface."),
@@ -58,12 +58,12 @@ func newRoute(c *aws.Clients) *declare.Resource {
 			to("local_gateway_id", "LocalGatewayId", "Target: a local gateway."),
 			to("carrier_gateway_id", "CarrierGatewayId", "Target: a carrier gateway."),
 			to("core_network_arn", "CoreNetworkArn", "Target: a core network."),
-			declare.Text("instance_owner_id", "InstanceOwnerId", "The account that owns the instance.").Assigned(),
-			declare.Text("state", "State", "active, or blackhole if the target is gone.").Assigned(),
-			declare.Text("origin", "Origin", "Who made it: CreateRouteTable (local routes), CreateRoute, or EnableVgwRoutePropagation.").Assigned(),
-			declare.Bool("is_default", "", "Whether it is the default VPC's route to the Internet.").Assigned(),
+			declare.Text("instance_owner_id", "InstanceOwnerId", "The account that owns the instance.").Computed(),
+			declare.Text("state", "State", "active, or blackhole if the target is gone.").Computed(),
+			declare.Text("origin", "Origin", "Who made it: CreateRouteTable (local routes), CreateRoute, or EnableVgwRoutePropagation.").Computed(),
+			declare.Bool("is_default", "", "Whether it is the default VPC's route to the Internet.").Computed(),
 		},
-		Touches: modules.Touches("ec2.amazonaws.com",
+		EventMappings: modules.EventMappings("ec2.amazonaws.com",
 			modules.Request("routeTableId", "EnableVgwRoutePropagation", "DisableVgwRoutePropagation"),
 			modules.Unnamed("CreateVpcEndpoint", "ModifyVpcEndpoint", "DeleteVpcEndpoints"),
 		),

@@ -34,10 +34,10 @@ func newRouteTable(c *aws.Clients) *declare.Resource {
 			declare.Ref("vpc_id", "VpcId", "vpc", "vpc_id", "The VPC it is of.").Required().CreateOnly().Part(modules.PartAlong, "is_main"),
 			declare.Bool("is_main", "", "Whether it is the VPC's main route table: of all subnets without an association. A VPC always has one, which goes with it; set another's to true to change it. (IaSQL had it in route_table_association.)").
 				Default("false"),
-			declare.Text("owner_id", "OwnerId", "The twelve digits of the account that owns it; another than account where the VPC is shared.").Assigned(),
+			declare.Text("owner_id", "OwnerId", "The twelve digits of the account that owns it; another than account where the VPC is shared.").Computed(),
 			declare.EC2Tags(ec2types.ResourceTypeRouteTable),
 		},
-		Touches: modules.Touches("ec2.amazonaws.com",
+		EventMappings: modules.EventMappings("ec2.amazonaws.com",
 			modules.Request("routeTableId", "EnableVgwRoutePropagation", "DisableVgwRoutePropagation"),
 			modules.Unnamed("AssociateRouteTable", "ReplaceRouteTableAssociation"),
 		),

@@ -29,11 +29,11 @@ func newAssociation(c *aws.Clients) *declare.Resource {
 			declare.Ref("subnet_id", "SubnetId", "subnet", "subnet_id", "The subnet, which goes on using the main route table when the association is deleted.").
 				Required().Identity().CreateOnly().Part(modules.PartFirst, ""),
 			declare.Ref("route_table_id", "RouteTableId", "route_table", "route_table_id", "The route table it uses, of the same VPC.").Required(),
-			declare.Ref("vpc_id", "VpcId", "vpc", "vpc_id", "The VPC of both.").Assigned(),
+			declare.Ref("vpc_id", "VpcId", "vpc", "vpc_id", "The VPC of both.").Computed(),
 			declare.Text("route_table_association_id", "RouteTableAssociationId", "The association's id, such as rtbassoc-0a1b2c3d; another after every change of the route table.").
-				Assigned().Key().In("AssociationId"),
-			declare.Text("state", "AssociationState.State", "associating, associated, disassociating or failed.").Assigned().Since(4),
-			declare.Text("state_message", "AssociationState.StatusMessage", "Why it is in that state, if AWS says so.").Assigned().Since(4),
+				Computed().Key().In("AssociationId"),
+			declare.Text("state", "AssociationState.State", "associating, associated, disassociating or failed.").Computed().Since(4),
+			declare.Text("state_message", "AssociationState.StatusMessage", "Why it is in that state, if AWS says so.").Computed().Since(4),
 		},
 		List:    routeTables(declare.Expand(associationsOf)),
 		Get:     declare.EC2Filter("association.subnet-id"),

@@ -271,7 +271,7 @@ func TestRegionalNATGateway(t *testing.T) {
 	t.Parallel()
 	r := newNATGateway(aws.New(aws.Options{}))
 	row, err := declare.RowOf(t.Context(), r, primary(ec2types.NatGateway{NatGatewayId: awssdk.String("nat-1"), VpcId: awssdk.String("vpc-1")}))
-	if c := r.Table().Column("subnet_id"); err != nil || !row["subnet_id"].IsNull() || c.Required || !c.Chosen {
+	if c := r.Table().Column("subnet_id"); err != nil || !row["subnet_id"].IsNull() || c.Required || !c.OptionalComputed {
 		t.Errorf("the row is %v, %v, and the column %+v", row, err, c)
 	}
 }

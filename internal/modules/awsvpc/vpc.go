@@ -29,8 +29,8 @@ func newVPC(c *aws.Clients) *declare.Resource {
 			declare.ID("vpc_id", "VpcId", "The VPC's id, such as vpc-0a1b2c3d; NULL until it is created."),
 			declare.CIDR("cidr_block", "CidrBlock", "Its IPv4 network, from /16 to /28, such as 10.0.0.0/16.").Required().CreateOnly().
 				Check("family(cidr_block) = 4 AND masklen(cidr_block) BETWEEN 16 AND 28"),
-			declare.Text("state", "State", "pending, available or deleting.").Assigned(),
-			declare.Bool("is_default", "IsDefault", "Whether it is the region's default VPC, which AWS makes by itself.").Assigned().Usual(modules.Bool(false)),
+			declare.Text("state", "State", "pending, available or deleting.").Computed(),
+			declare.Bool("is_default", "IsDefault", "Whether it is the region's default VPC, which AWS makes by itself.").Computed().Usual(modules.Bool(false)),
 			attribute("enable_dns_hostnames", ec2types.VpcAttributeNameEnableDnsHostnames, "EnableDnsHostnames", "false",
 				"Whether instances with public addresses get public DNS names; needs enable_dns_support."),
 			attribute("enable_dns_support", ec2types.VpcAttributeNameEnableDnsSupport, "EnableDnsSupport", "true",
@@ -38,10 +38,10 @@ func newVPC(c *aws.Clients) *declare.Resource {
 			attribute("enable_network_address_usage_metrics", ec2types.VpcAttributeNameEnableNetworkAddressUsageMetrics, "EnableNetworkAddressUsageMetrics", "false",
 				"Whether CloudWatch gets metrics of the network addresses in use."),
 			declare.Ref("dhcp_options_id", "DhcpOptionsId", "dhcp_options", "dhcp_options_id", "The DHCP options its instances are told; AWS's own if left out.").
-				Chosen().Since(2).As(noDefault),
+				OptionalComputed().Since(2).As(noDefault),
 			declare.EC2Tags(ec2types.ResourceTypeVpc),
 		},
-		Touches: modules.Touches("ec2.amazonaws.com",
+		EventMappings: modules.EventMappings("ec2.amazonaws.com",
 			modules.Request("vpcId", "AssociateVpcCidrBlock", "ModifyVpcTenancy"),
 			modules.Response("vpcId", "DisassociateVpcCidrBlock"),
 			modules.Response("vpc.vpcId", "CreateDefaultVpc"),

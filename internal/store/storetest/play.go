@@ -265,7 +265,7 @@ func columnNames(t *modules.Table) []string {
 
 // key picks the identity of an object, from a few, so that they meet.
 func (p *player) key(rng *rand.Rand, t *modules.Table) modules.Value {
-	if !t.AssignedIdentity() {
+	if !t.ComputedIdentity() {
 		return simulate.Value(t.Identity()[0], rng.IntN(100))
 	}
 	return modules.Text(t.Name + "-" + string(rune('a'+rng.IntN(4))))

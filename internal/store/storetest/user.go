@@ -67,12 +67,12 @@ func (p *player) newRow(rng *rand.Rand, t *modules.Table) modules.Row {
 			if c.Required && chance(rng, 0.95) {
 				row[modules.ColumnRegion] = parent.Row[modules.ColumnRegion]
 			}
-		case c.Identity && c.Assigned:
+		case c.Identity && c.Computed:
 			row[c.Name] = modules.Null
 			if chance(rng, 0.2) {
 				row[c.Name] = p.key(rng, t)
 			}
-		case c.Assigned:
+		case c.Computed:
 			row[c.Name] = modules.Null
 		case c.Required && chance(rng, 0.03):
 			row[c.Name] = modules.Null
@@ -118,8 +118,8 @@ func (p *player) newValues(rng *rand.Rand, t *modules.Table) modules.Row {
 			if parent, ok := p.parent(rng, c); ok && chance(rng, 0.8) {
 				set[c.Name] = modules.Int(parent.ID)
 			}
-		case c.Assigned && chance(rng, 0.7):
-		case c.Identity && c.Assigned:
+		case c.Computed && chance(rng, 0.7):
+		case c.Identity && c.Computed:
 			set[c.Name] = p.key(rng, t)
 		default:
 			set[c.Name] = simulate.Value(orNote(c.Name), rng.IntN(100))

@@ -42,7 +42,7 @@ func (p *player) begin(rng *rand.Rand) {
 		c.Columns = map[string]decide.ValueChange{}
 		for range rng.IntN(3) {
 			col := &t.Columns[rng.IntN(len(t.Columns))]
-			if col.Name == modules.ColumnAccount || col.Name == modules.ColumnRegion || col.Assigned {
+			if col.Name == modules.ColumnAccount || col.Name == modules.ColumnRegion || col.Computed {
 				continue
 			}
 			c.Columns[col.Name] = p.valueChange(rng, col)
@@ -192,7 +192,7 @@ func (p *player) object(rng *rand.Rand, t *modules.Table, scope modules.Scope) m
 		switch {
 		case c.Identity:
 			row[c.Name] = p.key(rng, t)
-		case c.Assigned && chance(rng, 0.7):
+		case c.Computed && chance(rng, 0.7):
 			row[c.Name] = pick(rng, []modules.Value{modules.Null, modules.Text("up"), modules.Text("down")})
 		}
 	}
@@ -222,7 +222,7 @@ func (p *player) newConflicts(rng *rand.Rand, s *decide.Subject) (list []decide.
 	for chance(rng, 0.3) && len(list) < 2 {
 		c := decide.Conflict{Open: chance(rng, 0.6)}
 		c.PulledAnyway = !c.Open && chance(rng, 0.5)
-		if col := &s.Table.Columns[rng.IntN(len(s.Table.Columns))]; col.References == nil && !col.WriteOnly && !col.Assigned &&
+		if col := &s.Table.Columns[rng.IntN(len(s.Table.Columns))]; col.References == nil && !col.WriteOnly && !col.Computed &&
 			col.Name != modules.ColumnAccount && col.Name != modules.ColumnRegion {
 			c.Column = col.Name
 			c.Database, c.Cloud, c.Base = simulate.Value(col.Name, rng.IntN(100)), simulate.Value(col.Name, rng.IntN(100)), simulate.Value(col.Name, rng.IntN(100))

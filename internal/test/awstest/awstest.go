@@ -313,7 +313,7 @@ func (r *run) mutable() []string {
 	var columns []string
 	for i := range r.table.Columns {
 		c := &r.table.Columns[i]
-		if !c.Assigned && !c.CreateOnly && !c.Local && !c.WriteOnly {
+		if !c.Computed && !c.CreateOnly && !c.Local && !c.WriteOnly {
 			columns = append(columns, c.Name)
 		}
 	}

@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// Touch is a call of the cloud's API that makes, changes or deletes objects of a table,
+// EventMapping is a call of the cloud's API that makes, changes or deletes objects of a table,
 // and where the record that the cloud keeps of the call names them. It is for hints only:
 // where to look, never what is there. A touch that is missing, or that names the wrong
 // object, costs a listing or a delay and makes nothing wrong. Several touches of a table
 // by one call are alternatives: the first that finds a name counts.
-type Touch struct {
+type EventMapping struct {
 	// Source and Name are the service and the operation, in the words of the record:
 	// "ec2.amazonaws.com", "RunInstances".
 	Source, Name string
@@ -91,13 +91,13 @@ func (t *Table) ParseIdentity(text string) (Row, bool) {
 
 // NamedWhole reports whether events may name the table's objects by all of their identity.
 func (t *Table) NamedWhole() bool {
-	return slices.ContainsFunc(t.Touches, func(touch Touch) bool { return len(touch.Identity) > 0 })
+	return slices.ContainsFunc(t.EventMappings, func(mapping EventMapping) bool { return len(mapping.Identity) > 0 })
 }
 
 // Touching is a touch of a table.
 type Touching struct {
-	Table *Table
-	Touch *Touch
+	Table        *Table
+	EventMapping *EventMapping
 }
 
 // call is a call of the API, as touches name it.
@@ -110,24 +110,24 @@ var dated = regexp.MustCompile(`_?20\d{2}_?[01]\d_?[0-3]\d(v\d+)?$`)
 // Operation returns the name of an operation without the version of its API.
 func Operation(event string) string { return dated.ReplaceAllString(event, "") }
 
-// Touched returns the touches of all tables by a call.
+// Touched returns the event mappings of all tables by a call.
 func (r *Registry) Touched(source, name string) []Touching {
 	return r.content.Load().touched[call{source, Operation(name)}]
 }
 
-// HasTouches reports whether any table is touched by calls of the service.
-func (r *Registry) HasTouches(source string) bool { return r.content.Load().sources[source] }
+// HasEventMappings reports whether any table is touched by calls of the service.
+func (r *Registry) HasEventMappings(source string) bool { return r.content.Load().sources[source] }
 
-// addTouches indexes the touches of all tables.
-func (c *content) addTouches() {
-	all := map[*Table][]Touch{}
+// addEventMappings indexes the event mappings of all tables.
+func (c *content) addEventMappings() {
+	all := map[*Table][]EventMapping{}
 	for _, m := range c.modules {
 		for _, res := range m.Resources {
 			t := res.Table()
-			for _, touch := range c.touches(t, all) {
-				key := call{touch.Source, touch.Name}
-				c.touched[key] = append(c.touched[key], Touching{t, &touch})
-				c.sources[touch.Source] = true
+			for _, mapping := range c.mappings(t, all) {
+				key := call{mapping.Source, mapping.Name}
+				c.touched[key] = append(c.touched[key], Touching{t, &mapping})
+				c.sources[mapping.Source] = true
 			}
 		}
 	}
@@ -138,61 +138,61 @@ var wholly = regexp.MustCompile(`^(Create|Delete|Import|Register|Deregister|Rest
 
 // touches returns a table's touches, with those of the wholes that its objects are parts
 // of: a VPC comes with a security group and that with rules, and subscriptions go with
-// their topic. all are the touches of the tables that have been looked at.
-func (c *content) touches(t *Table, all map[*Table][]Touch) []Touch {
-	if touches, known := all[t]; known {
-		return touches
+// their topic. all are the event mappings of the tables that have been looked at.
+func (c *content) mappings(t *Table, all map[*Table][]EventMapping) []EventMapping {
+	if mappings, known := all[t]; known {
+		return mappings
 	}
-	touches, own := slices.Clone(t.Touches), map[call]bool{}
-	for _, touch := range touches {
-		own[call{touch.Source, touch.Name}] = true
+	mappings, own := slices.Clone(t.EventMappings), map[call]bool{}
+	for _, mapping := range mappings {
+		own[call{mapping.Source, mapping.Name}] = true
 	}
-	all[t] = touches // of what is a part of itself
+	all[t] = mappings // of what is a part of itself
 	for i := range t.Columns {
 		ref := t.Columns[i].References
 		if ref == nil || ref.Part == NotPart || c.resources[ref.Table] == nil {
 			continue
 		}
 		whole := c.tables[ref.Table]
-		for _, touch := range c.touches(whole, all) {
-			if own[call{touch.Source, touch.Name}] || !wholly.MatchString(touch.Name) {
+		for _, mapping := range c.mappings(whole, all) {
+			if own[call{mapping.Source, mapping.Name}] || !wholly.MatchString(mapping.Name) {
 				continue
 			}
-			column := touch.Column
+			column := mapping.Column
 			if column == "" {
 				column = whole.Identity()[0]
 			}
-			if touch.Column = t.Columns[i].Name; column != ref.Key || touch.At == nil || len(touch.Identity) > 0 {
-				touch = Touch{Source: touch.Source, Name: touch.Name} // by what the part does not know it
+			if mapping.Column = t.Columns[i].Name; column != ref.Key || mapping.At == nil || len(mapping.Identity) > 0 {
+				mapping = EventMapping{Source: mapping.Source, Name: mapping.Name} // by what the part does not know it
 			}
-			touches = append(touches, touch)
+			mappings = append(mappings, mapping)
 		}
 	}
-	all[t] = touches
-	return touches
+	all[t] = mappings
+	return mappings
 }
 
 // source is what the names of services look like in the records.
 var source = regexp.MustCompile(`^[a-z0-9.-]+$`)
 
-// validateTouches reports the first thing wrong with the table's touches.
-func (t *Table) validateTouches() error {
-	for i := range t.Touches {
-		touch := &t.Touches[i]
-		at := fmt.Sprintf("table %s: touch %s %s", t.Name, touch.Source, touch.Name)
+// validateEventMappings reports the first thing wrong with the table's touches.
+func (t *Table) validateEventMappings() error {
+	for i := range t.EventMappings {
+		mapping := &t.EventMappings[i]
+		at := fmt.Sprintf("table %s: event mapping %s %s", t.Name, mapping.Source, mapping.Name)
 		switch {
-		case !source.MatchString(touch.Source) || touch.Name == "" || touch.Name != Operation(touch.Name):
+		case !source.MatchString(mapping.Source) || mapping.Name == "" || mapping.Name != Operation(mapping.Name):
 			return fmt.Errorf("%s: no call is called so", at)
-		case touch.Column != "" && t.Column(touch.Column) == nil:
-			return fmt.Errorf("%s: there is no column %s", at, touch.Column)
-		case len(touch.At) == 0 && (touch.Column+touch.Prefix+touch.After != "" || len(touch.Identity) > 0):
+		case mapping.Column != "" && t.Column(mapping.Column) == nil:
+			return fmt.Errorf("%s: there is no column %s", at, mapping.Column)
+		case len(mapping.At) == 0 && (mapping.Column+mapping.Prefix+mapping.After != "" || len(mapping.Identity) > 0):
 			return fmt.Errorf("%s: it has no path, and says what is found there", at)
-		case len(touch.Identity) > 0:
-			if err := t.validateIdentity(touch); err != nil {
+		case len(mapping.Identity) > 0:
+			if err := t.validateIdentity(mapping); err != nil {
 				return fmt.Errorf("%s: %w", at, err)
 			}
 		}
-		for _, path := range touch.At {
+		for _, path := range mapping.At {
 			root, _, _ := strings.Cut(path, ".")
 			if !slices.Contains(Roots, root) {
 				return fmt.Errorf("%s: no record has %s", at, path)
@@ -203,10 +203,10 @@ func (t *Table) validateTouches() error {
 }
 
 // validateIdentity reports what is wrong with a touch that names all of an identity.
-func (t *Table) validateIdentity(touch *Touch) error {
+func (t *Table) validateIdentity(mapping *EventMapping) error {
 	names := t.Identity()
-	if len(names) < 2 || len(names) != len(touch.Identity) || touch.Column+touch.Prefix+touch.After != "" {
-		return fmt.Errorf("it names an identity of %d columns, and the table's has %d", len(touch.Identity), len(names))
+	if len(names) < 2 || len(names) != len(mapping.Identity) || mapping.Column+mapping.Prefix+mapping.After != "" {
+		return fmt.Errorf("it names an identity of %d columns, and the table's has %d", len(mapping.Identity), len(names))
 	}
 	for _, name := range names {
 		if c := t.Column(name); c.Type != TypeText && c.References == nil {

@@ -94,7 +94,7 @@ var elsewhere = map[string]string{
 }
 
 // Every call that a table names exists, and a table that anybody can change names one.
-func TestTouchesExist(t *testing.T) {
+func TestEventMappingsExist(t *testing.T) {
 	known := map[string]reflect.Type{}
 	for _, client := range clients {
 		source := aws.EventSource(client.PkgPath())
@@ -107,30 +107,30 @@ func TestTouchesExist(t *testing.T) {
 	for _, m := range all.Modules(aws.New(aws.Options{})) {
 		for _, r := range m.Resources {
 			table := r.Table()
-			if len(table.Touches) == 0 && !hasWhole(table) {
+			if len(table.EventMappings) == 0 && !hasWhole(table) {
 				t.Errorf("table %s: no call touches it", table.Name)
 			}
-			for _, touch := range table.Touches {
-				call := touch.Source + ":" + touch.Name
+			for _, mapping := range table.EventMappings {
+				call := mapping.Source + ":" + mapping.Name
 				operation := known[call]
 				if _, excused := beyond[call]; excused && operation == nil {
 					used[call] = true
 				} else if operation == nil {
 					t.Errorf("table %s: there is no call %s", table.Name, call)
 				}
-				if tags := ofTags.MatchString(touch.Name); touch.Portion != modules.Everything && (tags != (touch.Portion == modules.JustTags) || !tags && takesTags(operation)) {
-					t.Errorf("table %s: %s changes more than %q", table.Name, call, touch.Portion)
+				if tags := ofTags.MatchString(mapping.Name); mapping.Portion != modules.Everything && (tags != (mapping.Portion == modules.JustTags) || !tags && takesTags(operation)) {
+					t.Errorf("table %s: %s changes more than %q", table.Name, call, mapping.Portion)
 				}
-				paths := touch.At
-				if len(touch.Identity) > 0 {
-					paths = identityPaths(touch)
+				paths := mapping.At
+				if len(mapping.Identity) > 0 {
+					paths = identityPaths(mapping)
 				}
 				for _, path := range paths {
 					if operation != nil && !leads(operation, path) {
 						t.Errorf("table %s: %s has no %s", table.Name, call, path)
 					}
 				}
-				if aws.IsRead(touch.Name) {
+				if aws.IsRead(mapping.Name) {
 					t.Errorf("table %s: %s changes nothing", table.Name, call)
 				}
 			}
@@ -168,14 +168,14 @@ func leads(operation reflect.Type, path string) bool {
 }
 
 // identityPaths are where a touch finds the columns of an identity.
-func identityPaths(touch modules.Touch) (paths []string) {
-	for _, part := range touch.Identity {
+func identityPaths(mapping modules.EventMapping) (paths []string) {
+	for _, part := range mapping.Identity {
 		root, _, _ := strings.Cut(part.At, ".")
 		if slices.Contains(modules.Roots, root) {
 			paths = append(paths, part.At)
 			continue
 		}
-		for _, at := range touch.At {
+		for _, at := range mapping.At {
 			paths = append(paths, at+"."+part.At)
 		}
 	}
@@ -225,8 +225,8 @@ func TestCallsTouch(t *testing.T) {
 	for _, m := range all.Modules(aws.New(aws.Options{})) {
 		touched := map[string]bool{}
 		for _, table := range m.Tables() {
-			for _, touch := range table.Touches {
-				touched[touch.Source+":"+touch.Name] = true
+			for _, mapping := range table.EventMappings {
+				touched[mapping.Source+":"+mapping.Name] = true
 			}
 		}
 		for _, operation := range operations[m.Name] {

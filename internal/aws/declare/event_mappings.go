@@ -13,34 +13,34 @@ import (
 // touches returns the calls that touch objects of the table: those that it makes itself,
 // and where CloudTrail's records name the object. What the declaration says counts before
 // that, by the call's name.
-func (b *binding) touches(declared []modules.Touch, kind string) []modules.Touch {
-	touches := slices.Clone(declared)
+func (b *binding) mappings(declared []modules.EventMapping, kind string) []modules.EventMapping {
+	mappings := slices.Clone(declared)
 	source := aws.EventSource(b.service.client.Elem().PkgPath())
-	add := func(t modules.Touch) {
+	add := func(t modules.EventMapping) {
 		t.Source = source
 		t.Name = aws.EventName(source, modules.Operation(t.Name))
-		if slices.ContainsFunc(declared, func(d modules.Touch) bool { return d.Source == t.Source && d.Name == t.Name }) || aws.IsRead(t.Name) {
+		if slices.ContainsFunc(declared, func(d modules.EventMapping) bool { return d.Source == t.Source && d.Name == t.Name }) || aws.IsRead(t.Name) {
 			for i := range declared {
-				if d := &touches[i]; d.Source == t.Source && d.Name == t.Name && d.Portion == modules.Everything && t.Portion == modules.ButTags {
+				if d := &mappings[i]; d.Source == t.Source && d.Name == t.Name && d.Portion == modules.Everything && t.Portion == modules.ButTags {
 					d.Portion = t.Portion // where it names objects is declared, and what it changes is known
 				}
 			}
 			return
 		}
-		if at := slices.IndexFunc(touches, func(d modules.Touch) bool {
+		if at := slices.IndexFunc(mappings, func(d modules.EventMapping) bool {
 			return d.Source == t.Source && d.Name == t.Name && d.Column == t.Column
 		}); at >= 0 {
 			for _, path := range t.At {
-				if !slices.Contains(touches[at].At, path) {
-					touches[at].At = append(touches[at].At, path)
+				if !slices.Contains(mappings[at].At, path) {
+					mappings[at].At = append(mappings[at].At, path)
 				}
 			}
-			if touches[at].Portion != t.Portion {
-				touches[at].Portion = modules.Everything
+			if mappings[at].Portion != t.Portion {
+				mappings[at].Portion = modules.Everything
 			}
 			return
 		}
-		touches = append(touches, t)
+		mappings = append(mappings, t)
 	}
 	if b.create != nil {
 		add(b.creates())
@@ -64,12 +64,12 @@ func (b *binding) touches(declared []modules.Touch, kind string) []modules.Touch
 			add(t)
 		}
 	}
-	return touches
+	return mappings
 }
 
 // creates returns the touch of the creation.
-func (b *binding) creates() modules.Touch {
-	t := modules.Touch{Name: b.create.name}
+func (b *binding) creates() modules.EventMapping {
+	t := modules.EventMapping{Name: b.create.name}
 	answer, err := resolve(b.create.out, b.create.answer)
 	if err != nil {
 		return t
@@ -79,7 +79,7 @@ func (b *binding) creates() modules.Touch {
 		if !c.Column.Identity {
 			continue
 		}
-		if c.Column.Assigned {
+		if c.Column.Computed {
 			if p := b.answered(c, answer.leaf); p != nil {
 				t.At = []string{recorded("responseElements", b.create.answer+"."+p.text)}
 			}
@@ -93,8 +93,8 @@ func (b *binding) creates() modules.Touch {
 
 // names returns the touch of a call that names the object in its input: by the first
 // column of the identity, or else by the ARN or what there is.
-func (b *binding) names(op *Op) modules.Touch {
-	t := modules.Touch{Name: op.name}
+func (b *binding) names(op *Op) modules.EventMapping {
+	t := modules.EventMapping{Name: op.name}
 	identity := b.description.Identity()
 	rank := func(k target) int {
 		switch {
@@ -110,7 +110,7 @@ func (b *binding) names(op *Op) modules.Touch {
 	keys := slices.Clone(b.keys[op])
 	slices.SortStableFunc(keys, func(x, y target) int { return rank(x) - rank(y) })
 	for _, k := range keys {
-		if k.column.Column.Assigned || k.column.Column.Identity {
+		if k.column.Column.Computed || k.column.Column.Identity {
 			t.At = []string{recorded("requestParameters", k.path.text)}
 			if k.column.Name != identity[0] {
 				t.Column = k.column.Name
@@ -121,18 +121,18 @@ func (b *binding) names(op *Op) modules.Touch {
 	return t
 }
 
-// tagged returns the touches of the calls that change tags. One call of a service tags
+// tagged returns the event mappings of the calls that change tags. One call of a service tags
 // objects of several tables; what the object is called tells of which.
-func (b *binding) tagged(kind string) []modules.Touch {
+func (b *binding) tagged(kind string) []modules.EventMapping {
 	g := b.tags.tagging
 	if g.kind != "" {
-		var touches []modules.Touch
+		var mappings []modules.EventMapping
 		for _, name := range []string{"CreateTags", "DeleteTags"} {
-			touches = append(touches, modules.Touch{Name: name, Portion: modules.JustTags, At: []string{"requestParameters.resourcesSet.resourceId"}, Column: g.owner, Prefix: ec2Prefixes[g.kind]})
+			mappings = append(mappings, modules.EventMapping{Name: name, Portion: modules.JustTags, At: []string{"requestParameters.resourcesSet.resourceId"}, Column: g.owner, Prefix: ec2Prefixes[g.kind]})
 		}
-		return touches
+		return mappings
 	}
-	var touches []modules.Touch
+	var mappings []modules.EventMapping
 	for _, op := range []*Op{g.set, g.remove} {
 		if op == nil {
 			continue
@@ -142,9 +142,9 @@ func (b *binding) tagged(kind string) []modules.Touch {
 		if len(t.At) > 0 && (t.Column == aws.ColumnARN || b.description.Identity()[0] == aws.ColumnARN || strings.HasSuffix(t.Column, "_arn") || strings.HasSuffix(b.description.Identity()[0], "_arn")) {
 			t.Prefix = kind
 		}
-		touches = append(touches, t)
+		mappings = append(mappings, t)
 	}
-	return touches
+	return mappings
 }
 
 // ec2Prefixes are what the ids of EC2's objects begin with (EC2 User Guide, "Resource IDs").
@@ -185,9 +185,9 @@ func recorded(root, path string) string {
 	return strings.Join(steps, ".")
 }
 
-// InstanceTouches returns the touches of the tables whose objects are instances of EC2.
-func InstanceTouches() []modules.Touch {
-	return modules.Touches("ec2.amazonaws.com",
+// InstanceEventMappings returns the event mappings of the tables whose objects are instances of EC2.
+func InstanceEventMappings() []modules.EventMapping {
+	return modules.EventMappings("ec2.amazonaws.com",
 		modules.Response("instancesSet.instanceId", "RunInstances"),
 		modules.Request("instancesSet.instanceId", "TerminateInstances", "StartInstances", "StopInstances", "RebootInstances", "MonitorInstances", "UnmonitorInstances"),
 		modules.Request("instanceId", "ModifyInstanceAttribute", "ResetInstanceAttribute", "ModifyInstanceMetadataOptions", "ModifyInstanceMaintenanceOptions", "ModifyInstancePlacement", "ModifyInstanceCapacityReservationAttributes", "ModifyInstanceCpuOptions", "AssociateIamInstanceProfile", "AssociateAddress", "AttachNetworkInterface", "AttachVolume", "DetachVolume"),

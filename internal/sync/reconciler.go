@@ -11,8 +11,8 @@ import (
 	"iasql/internal/store"
 )
 
-// Engine runs cycles. Its fields must not change while it does.
-type Engine struct {
+// Reconciler runs cycles. Its fields must not change while it does.
+type Reconciler struct {
 	Store    store.Store
 	Registry *modules.Registry
 	// World says who the account is (R27); nil if nobody asks.
@@ -66,21 +66,21 @@ type Engine struct {
 	Errands <-chan *Errand
 }
 
-func (e *Engine) jitter() float64 {
+func (e *Reconciler) jitter() float64 {
 	if e.Random != nil {
 		return e.Random()
 	}
 	return rand.Float64() // #nosec G404 -- jitter, no secret
 }
 
-func (e *Engine) timeSlice() time.Duration {
+func (e *Reconciler) timeSlice() time.Duration {
 	if e.TimeSlice > 0 {
 		return e.TimeSlice
 	}
 	return 5 * time.Second
 }
 
-func (e *Engine) concurrency() int {
+func (e *Reconciler) concurrency() int {
 	switch {
 	case e.Serial:
 		return 1

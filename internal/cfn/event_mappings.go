@@ -18,7 +18,7 @@ var permission = regexp.MustCompile(`^([A-Za-z0-9-]+):([A-Za-z][A-Za-z0-9]{1,127
 // touches returns the calls that touch the type's objects: those that its handlers make of
 // the type's own service, and that may change something. How such a call names the object
 // no schema says, so that the table is listed.
-func (s *Schema) touches() []modules.Touch {
+func (s *Schema) mappings() []modules.EventMapping {
 	calls := map[string]map[string]bool{} // by prefix
 	for _, operation := range []string{"create", "update", "delete"} {
 		for _, needs := range s.Handlers[operation] {
@@ -40,15 +40,15 @@ func (s *Schema) touches() []modules.Touch {
 		return nil
 	}
 	own := s.service(calls)
-	var touches []modules.Touch
+	var mappings []modules.EventMapping
 	for _, name := range slices.Sorted(maps.Keys(calls[own])) {
-		t := modules.Touch{Source: aws.ActionSource(own), Name: name}
+		t := modules.EventMapping{Source: aws.ActionSource(own), Name: name}
 		if strings.Contains(name, "Tag") { // a service has one call for the tags of all its types
 			t.At, t.Known = tagged, true
 		}
-		touches = append(touches, t)
+		mappings = append(mappings, t)
 	}
-	return touches
+	return mappings
 }
 
 // tagged is where calls that change tags name what they are of.
